@@ -1,0 +1,96 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Arrows run down only: headroom → HeadroomServer → {LineProtocol, UsageStore} → Usage, and
+// UsageStore → Postgres → CLibPQ. docs/architecture.md says what lives where and why.
+let package = Package(
+    name: "headroom",
+    products: [
+        .executable(name: "headroom", targets: ["headroom"])
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CLibPQ",
+            pkgConfig: "libpq",
+            providers: [.apt(["libpq-dev"])]
+        ),
+        .target(name: "Usage"),
+        .target(
+            name: "LineProtocol",
+            dependencies: [
+                "Usage",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ]
+        ),
+        .target(
+            name: "Postgres",
+            dependencies: [
+                "CLibPQ",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Subprocess", package: "swift-subprocess"),
+            ]
+        ),
+        .target(
+            name: "UsageStore",
+            dependencies: [
+                "Postgres",
+                "Usage",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            plugins: ["EmbedSQL"]
+        ),
+        .target(
+            name: "HeadroomServer",
+            dependencies: [
+                "LineProtocol",
+                "Usage",
+                "UsageStore",
+                .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]
+        ),
+        .executableTarget(
+            name: "headroom",
+            dependencies: [
+                "HeadroomServer",
+                "Postgres",
+                "UsageStore",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]
+        ),
+        // sql/*.sql become constants in UsageStore, so that the binary needs nothing beside it.
+        .executableTarget(name: "embed-sql", path: "Plugins/embed-sql"),
+        .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-sql"]),
+        .testTarget(name: "UsageTests", dependencies: ["Usage"]),
+        .testTarget(name: "LineProtocolTests", dependencies: ["LineProtocol", "Usage"]),
+        .testTarget(name: "PostgresTests", dependencies: ["Postgres"]),
+        .testTarget(
+            name: "UsageStoreTests",
+            dependencies: ["UsageStore", "Postgres", "Usage"]
+        ),
+        .testTarget(
+            name: "HeadroomServerTests",
+            dependencies: [
+                "HeadroomServer", "LineProtocol", "Usage", "UsageStore",
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ]
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)

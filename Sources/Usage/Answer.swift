@@ -1,0 +1,89 @@
+/// What one request is told: a user's standing after it, and what the request did.
+public struct Answer: Sendable, Equatable {
+    public enum Status: Sendable, Equatable {
+        /// Counted and durable; for a `CHECK`, what a `CONSUME` would have done.
+        case allowed
+        /// Nothing counted.
+        case blocked(Refusal)
+        /// A reading, or an operator's change.
+        case ok
+    }
+
+    public var user: UserID
+    public var status: Status
+    public var standing: Standing
+    /// The tier into which this very message moved the user: said once, on the one answer that moved it.
+    public var crossed: Tier?
+    public var retryAfterSeconds: Int64?
+    /// `USAGE` adds `label` and `accessible`.
+    public var isDetailed: Bool
+
+    public init(
+        user: UserID,
+        status: Status,
+        standing: Standing,
+        crossed: Tier? = nil,
+        retryAfterSeconds: Int64? = nil,
+        isDetailed: Bool = false
+    ) {
+        self.user = user
+        self.status = status
+        self.standing = standing
+        self.crossed = crossed
+        self.retryAfterSeconds = retryAfterSeconds
+        self.isDetailed = isDetailed
+    }
+}
+
+extension Standing {
+    /// Counts `messages` if they fit, and says so. Requests of one user are answered by calling this in their order.
+    public mutating func consume(_ messages: Int, of user: UserID) -> Answer {
+        if let refusal = refusal(of: messages) {
+            return blocked(refusal, messages: messages, user: user)
+        }
+        let before = tier
+        count(messages)
+        let after = tier
+        return Answer(user: user, status: .allowed, standing: self, crossed: after > before ? after : nil)
+    }
+
+    /// What `consume` would say now, with `used` as it is.
+    public func check(_ messages: Int, of user: UserID) -> Answer {
+        if let refusal = refusal(of: messages) {
+            return blocked(refusal, messages: messages, user: user)
+        }
+        return Answer(user: user, status: .allowed, standing: self)
+    }
+
+    /// The standing itself, with its label and its sentence for a screen reader.
+    public func usage(of user: UserID) -> Answer {
+        Answer(user: user, status: .ok, standing: self, isDetailed: true)
+    }
+
+    private func blocked(_ refusal: Refusal, messages: Int, user: UserID) -> Answer {
+        Answer(
+            user: user,
+            status: .blocked(refusal),
+            standing: self,
+            retryAfterSeconds: retryAfterSeconds(refusal, messages: messages)
+        )
+    }
+}
+
+/// One period of a user's history.
+public struct PeriodUsage: Sendable, Equatable {
+    public var user: UserID
+    public var period: BillingPeriod
+    public var used: Int
+    /// Nil is unlimited.
+    public var limit: Int?
+    public var tier: Tier
+
+    public init(user: UserID, period: BillingPeriod, used: Int, limit: Int?, tier: Tier) {
+        self.user = user
+        self.period = period
+        self.used = used
+        self.limit = limit
+        self.tier = tier
+    }
+}

@@ -1,0 +1,83 @@
+/// Names the row of `message_usage` in which a message counts: `YYYY-MM` under a monthly plan, else the plan's name
+/// (`trial`, `free`), because such an allowance never resets.
+public struct BillingPeriod: Hashable, Sendable {
+    public let label: String
+
+    /// The month in which a monthly period begins.
+    public init(year: Int, month: Int) {
+        let year = String(year)
+        label = String(repeating: "0", count: max(0, 4 - year.count)) + year + (month < 10 ? "-0" : "-") + String(month)
+    }
+
+    /// The one period of a plan that never resets.
+    public init(planNamed name: String) {
+        label = name
+    }
+
+    /// A label as somebody outside wrote it; nil unless it could name a period.
+    public init?(_ label: String) {
+        guard BillingPeriod.monthOf(label) != nil || Plan.isName(label) else { return nil }
+        self.label = label
+    }
+
+    /// A label that comes from a row of `message_usage`, which only its own clients write.
+    public init(storedLabel: String) {
+        label = storedLabel
+    }
+
+    /// Year and month of a monthly period, nil for any other.
+    public var month: (year: Int, month: Int)? { BillingPeriod.monthOf(label) }
+
+    private static func monthOf(_ label: String) -> (year: Int, month: Int)? {
+        let bytes = Array(label.utf8)
+        guard bytes.count == 7, bytes[4] == UInt8(ascii: "-") else { return nil }
+        var digits: [Int] = []
+        for (index, byte) in bytes.enumerated() where index != 4 {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            digits.append(Int(byte - UInt8(ascii: "0")))
+        }
+        let year = digits[0] * 1_000 + digits[1] * 100 + digits[2] * 10 + digits[3]
+        let month = digits[4] * 10 + digits[5]
+        guard (1...12).contains(month) else { return nil }
+        return (year, month)
+    }
+}
+
+extension BillingPeriod: CustomStringConvertible {
+    public var description: String { label }
+}
+
+/// One turn of a monthly plan: from the anchor day at 00:00 UTC to the next month's.
+public struct BillingCycle: Hashable, Sendable {
+    public let period: BillingPeriod
+    public let start: Instant
+    public let end: Instant
+
+    /// The cycle that holds `instant`.
+    ///
+    /// - Parameter anchorDay: 1 to 31; a day that a month lacks is clamped to its last, so an anchor on the 31st
+    ///   begins on February 28 or 29 and on March 31 again.
+    public init(containing instant: Instant, anchorDay: Int) {
+        let date = instant.date
+        let thisMonth = BillingCycle.start(year: date.year, month: date.month, anchorDay: anchorDay)
+        if instant >= thisMonth {
+            self.init(year: date.year, month: date.month, anchorDay: anchorDay)
+        } else {
+            let (year, month) = date.month == 1 ? (date.year - 1, 12) : (date.year, date.month - 1)
+            self.init(year: year, month: month, anchorDay: anchorDay)
+        }
+    }
+
+    /// The cycle that begins in the given month.
+    public init(year: Int, month: Int, anchorDay: Int) {
+        period = BillingPeriod(year: year, month: month)
+        start = BillingCycle.start(year: year, month: month, anchorDay: anchorDay)
+        let (nextYear, nextMonth) = month == 12 ? (year + 1, 1) : (year, month + 1)
+        end = BillingCycle.start(year: nextYear, month: nextMonth, anchorDay: anchorDay)
+    }
+
+    private static func start(year: Int, month: Int, anchorDay: Int) -> Instant {
+        let day = min(anchorDay, CivilDate.daysInMonth(year: year, month: month))
+        return Instant(CivilDate(year: year, month: month, day: day))
+    }
+}

@@ -1,0 +1,107 @@
+/// A point in time as the database tells it: microseconds since 1970-01-01T00:00:00Z, PostgreSQL's own resolution.
+///
+/// There is no way to ask for "now": the database's clock is the only one (docs/architecture.md).
+public struct Instant: Hashable, Sendable, Comparable {
+    public let microsecondsSince1970: Int64
+
+    public init(microsecondsSince1970: Int64) {
+        self.microsecondsSince1970 = microsecondsSince1970
+    }
+
+    public init(secondsSince1970: Int64) {
+        self.init(microsecondsSince1970: secondsSince1970 * 1_000_000)
+    }
+
+    public init(_ date: CivilDate) {
+        self.init(secondsSince1970: date.daysSince1970 * 86_400)
+    }
+
+    public static func < (lhs: Instant, rhs: Instant) -> Bool {
+        lhs.microsecondsSince1970 < rhs.microsecondsSince1970
+    }
+
+    public func advanced(bySeconds seconds: Int64) -> Instant {
+        Instant(microsecondsSince1970: microsecondsSince1970 + seconds * 1_000_000)
+    }
+
+    /// Whole seconds since 1970, rounded down.
+    public var secondsSince1970: Int64 {
+        floorDivide(microsecondsSince1970, 1_000_000)
+    }
+
+    /// The day in UTC in which the instant lies.
+    public var date: CivilDate {
+        CivilDate(daysSince1970: floorDivide(microsecondsSince1970, 86_400_000_000))
+    }
+
+    /// Whole seconds from `earlier` until this instant, rounded up: who waits that long has waited enough.
+    public func secondsRoundedUp(since earlier: Instant) -> Int64 {
+        -floorDivide(earlier.microsecondsSince1970 - microsecondsSince1970, 1_000_000)
+    }
+}
+
+/// A day of the proleptic Gregorian calendar, in UTC.
+public struct CivilDate: Hashable, Sendable {
+    public let year: Int
+    public let month: Int
+    public let day: Int
+
+    /// - Parameters: must name a day that exists; `Instant.init(_: String)` and `BillingPeriod` check what comes from
+    ///   outside.
+    public init(year: Int, month: Int, day: Int) {
+        self.year = year
+        self.month = month
+        self.day = day
+    }
+
+    /// Counts from March so that the leap day is a year's last, and in eras of 400 years (146,097 days), as described
+    /// in Howard Hinnant's "chrono-compatible low-level date algorithms".
+    public init(daysSince1970 days: Int64) {
+        let shifted = days + 719_468
+        let era = floorDivide(shifted, 146_097)
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        self.init(
+            year: Int(yearOfEra + era * 400 + (month <= 2 ? 1 : 0)),
+            month: Int(month),
+            day: Int(dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
+        )
+    }
+
+    public var daysSince1970: Int64 {
+        let shiftedYear = Int64(month <= 2 ? year - 1 : year)
+        let era = floorDivide(shiftedYear, 400)
+        let yearOfEra = shiftedYear - era * 400
+        let shiftedMonth = Int64(month > 2 ? month - 3 : month + 9)
+        let dayOfYear = (153 * shiftedMonth + 2) / 5 + Int64(day) - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * 146_097 + dayOfEra - 719_468
+    }
+
+    public static func daysInMonth(year: Int, month: Int) -> Int {
+        switch month {
+        case 2: (year % 4 == 0 && year % 100 != 0) || year % 400 == 0 ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    static let monthNames = [
+        "January", "February", "March", "April", "May", "June",
+        "July", "August", "September", "October", "November", "December",
+    ]
+
+    /// `December 1`: the date alone, as the words show it.
+    public var monthAndDay: String {
+        "\(CivilDate.monthNames[month - 1]) \(day)"
+    }
+}
+
+/// Division that rounds towards negative infinity, so that instants before 1970 keep their order.
+func floorDivide(_ dividend: Int64, _ divisor: Int64) -> Int64 {
+    let quotient = dividend / divisor
+    return dividend % divisor < 0 ? quotient - 1 : quotient
+}

@@ -1,0 +1,123 @@
+extension Instant {
+    /// Parses ISO 8601: `2026-11-24`, `2026-11-24T09:30:00Z`, with a fraction of up to six digits, and with an offset
+    /// (`+01:00`) instead of `Z`. A date alone is its midnight in UTC. The year is 1970 to 9999.
+    ///
+    /// Nil for anything else, `infinity` and days that do not exist included.
+    public init?(_ text: some StringProtocol) {
+        var scanner = DigitScanner(Array(text.utf8)[...])
+        guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
+            let day = scanner.digits(2), (1970...9999).contains(year), (1...12).contains(month),
+            (1...CivilDate.daysInMonth(year: year, month: month)).contains(day)
+        else { return nil }
+        let midnight = Instant(CivilDate(year: year, month: month, day: day))
+        if scanner.isAtEnd {
+            self = midnight
+            return
+        }
+        guard scanner.take("T"), let hour = scanner.digits(2), scanner.take(":"), let minute = scanner.digits(2),
+            scanner.take(":"), let second = scanner.digits(2), hour < 24, minute < 60, second < 60,
+            let fraction = scanner.fraction(), let offset = scanner.offsetMinutes(), scanner.isAtEnd
+        else { return nil }
+        let seconds = (hour * 60 + minute - offset) * 60 + second
+        self.init(microsecondsSince1970: midnight.microsecondsSince1970 + Int64(seconds) * 1_000_000 + Int64(fraction))
+    }
+
+    /// ISO 8601 in UTC to the second: `2026-11-24T09:30:00Z`, 20 characters.
+    public var text: String {
+        String(unsafeUninitializedCapacity: 24) { bytes in
+            var count = 0
+            forEachTextByte { byte in
+                bytes[count] = byte
+                count += 1
+            }
+            return count
+        }
+    }
+
+    /// Calls `body` with each byte of `text`, in order.
+    public func forEachTextByte(_ body: (UInt8) -> Void) {
+        let seconds = secondsSince1970
+        let date = date
+        let secondOfDay = Int(seconds - floorDivide(seconds, 86_400) * 86_400)
+        func put(_ number: Int, digits: Int) {
+            var divisor = 1
+            for _ in 1..<digits { divisor *= 10 }
+            while divisor > 0 {
+                body(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+                divisor /= 10
+            }
+        }
+        put(max(0, date.year), digits: date.year > 9999 ? 6 : 4)
+        body(UInt8(ascii: "-"))
+        put(date.month, digits: 2)
+        body(UInt8(ascii: "-"))
+        put(date.day, digits: 2)
+        body(UInt8(ascii: "T"))
+        put(secondOfDay / 3_600, digits: 2)
+        body(UInt8(ascii: ":"))
+        put(secondOfDay / 60 % 60, digits: 2)
+        body(UInt8(ascii: ":"))
+        put(secondOfDay % 60, digits: 2)
+        body(UInt8(ascii: "Z"))
+    }
+}
+
+extension Instant: CustomStringConvertible {
+    public var description: String { text }
+}
+
+/// Reads fixed-width ASCII numbers; every method leaves the scanner where it was when it fails at the first byte.
+private struct DigitScanner {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        rest = bytes
+    }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard rest.first == UInt8(ascii: character) else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    mutating func digits(_ count: Int) -> Int? {
+        guard rest.count >= count else { return nil }
+        var number = 0
+        for byte in rest.prefix(count) {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            number = number * 10 + Int(byte - UInt8(ascii: "0"))
+        }
+        rest.removeFirst(count)
+        return number
+    }
+
+    /// Microseconds of an optional `.123456`; nil when the dot is followed by no digit or by more than six.
+    mutating func fraction() -> Int? {
+        guard take(".") else { return 0 }
+        var microseconds = 0
+        var unit = 1_000_000
+        while let digit = digits(1) {
+            guard unit > 1 else { return nil }
+            unit /= 10
+            microseconds += digit * unit
+        }
+        return unit == 1_000_000 ? nil : microseconds
+    }
+
+    /// Minutes east of UTC: `Z` is 0.
+    mutating func offsetMinutes() -> Int? {
+        if take("Z") { return 0 }
+        let sign: Int
+        if take("+") {
+            sign = 1
+        } else if take("-") {
+            sign = -1
+        } else {
+            return nil
+        }
+        guard let hours = digits(2), take(":"), let minutes = digits(2), hours < 24, minutes < 60 else { return nil }
+        return sign * (hours * 60 + minutes)
+    }
+}

@@ -1,0 +1,74 @@
+/// What a subscriber may send, as a row of `headroom.plans` says it.
+///
+/// A class so that the thousands of answers of a batch share one: a plan never changes, an edited row is a new plan.
+public final class Plan: Sendable {
+    /// How an allowance comes back.
+    public enum Cycle: Hashable, Sendable {
+        /// On the subscriber's anchor day, each month.
+        case monthly
+        /// Never; it ends after so many days of 24 hours, counted from the first.
+        case trial(days: Int)
+        /// Never.
+        case lifetime
+    }
+
+    public let name: String
+    /// As a person reads it: "Premium".
+    public let label: String
+    public let cycle: Cycle
+    /// Messages per period; nil is unlimited.
+    public let allowance: Int?
+    /// Percent of the limit from which a user is in the gentle tier.
+    public let gentlePercent: Int
+    /// Percent of the limit from which a user is in the prominent tier.
+    public let prominentPercent: Int
+
+    public init(
+        name: String,
+        label: String,
+        cycle: Cycle,
+        allowance: Int?,
+        gentlePercent: Int = 80,
+        prominentPercent: Int = 95
+    ) {
+        self.name = name
+        self.label = label
+        self.cycle = cycle
+        self.allowance = allowance
+        self.gentlePercent = gentlePercent
+        self.prominentPercent = prominentPercent
+    }
+
+    public var isTrial: Bool {
+        if case .trial = cycle { true } else { false }
+    }
+
+    /// A plan's name is lower-case ASCII, so that it can be a billing period's label and never looks like a month.
+    public static func isName(_ text: String) -> Bool {
+        let bytes = text.utf8
+        guard let first = bytes.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first), bytes.count <= 32
+        else { return false }
+        return bytes.allSatisfy {
+            switch $0 {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): true
+            default: false
+            }
+        }
+    }
+}
+
+extension Plan: Equatable {
+    public static func == (lhs: Plan, rhs: Plan) -> Bool {
+        lhs.name == rhs.name && lhs.label == rhs.label && lhs.cycle == rhs.cycle && lhs.allowance == rhs.allowance
+            && lhs.gentlePercent == rhs.gentlePercent && lhs.prominentPercent == rhs.prominentPercent
+    }
+}
+
+extension Plan {
+    /// The plans that the first migration puts into `headroom.plans`; operators change them there.
+    public static let paid = Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 800)
+    public static let pro = Plan(name: "pro", label: "Pro", cycle: .monthly, allowance: nil)
+    public static let trial = Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 100)
+    public static let free = Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 0)
+    public static let initial = [paid, pro, trial, free]
+}

@@ -1,0 +1,81 @@
+/// How close a user is to the limit, and so how much the product says about it.
+public enum Tier: String, Sendable, Comparable, CaseIterable {
+    case silent, gentle, prominent, blocked
+
+    /// Exact integer arithmetic, so that 639 of 800 is silent and 640 is not, whatever a division would round to.
+    ///
+    /// - Parameters:
+    ///   - used: messages counted or held.
+    ///   - limit: messages allowed; nil is unlimited and always silent. Used up, or nothing allowed, is blocked.
+    public init(used: Int, limit: Int?, plan: Plan) {
+        guard let limit else {
+            self = .silent
+            return
+        }
+        if used >= limit {
+            self = .blocked
+        } else if used * 100 >= limit * plan.prominentPercent {
+            self = .prominent
+        } else if used * 100 >= limit * plan.gentlePercent {
+            self = .gentle
+        } else {
+            self = .silent
+        }
+    }
+
+    private var rank: Int {
+        switch self {
+        case .silent: 0
+        case .gentle: 1
+        case .prominent: 2
+        case .blocked: 3
+        }
+    }
+
+    public static func < (lhs: Tier, rhs: Tier) -> Bool { lhs.rank < rhs.rank }
+}
+
+/// How a client shows the counter.
+public enum Display: String, Sendable, CaseIterable {
+    case hidden, compact, trial, blocked
+
+    /// A trial user always sees the counter until it is used up; nobody with a monthly plan is made anxious early.
+    public init(tier: Tier, plan: Plan) {
+        self =
+            switch tier {
+            case .blocked: .blocked
+            case _ where plan.isTrial: .trial
+            case .silent: .hidden
+            case .gentle, .prominent: .compact
+            }
+    }
+}
+
+/// Where a subscription stands at an instant. Derived, never stored as truth: `headroom.subscriptions` keeps the
+/// inputs, and the database's clock does the rest.
+public enum SubscriptionState: String, Sendable, CaseIterable {
+    case trial, active, cancelled
+    case gracePeriod = "grace_period"
+    case billingRetry = "billing_retry"
+    case expired, revoked, free
+}
+
+/// Why a message was refused.
+public enum Refusal: String, Sendable, CaseIterable {
+    case limitReached = "limit_reached"
+    case trialLimitReached = "trial_limit_reached"
+    case trialEnded = "trial_ended"
+    case expired, revoked
+    case billingRetry = "billing_retry"
+    case noSubscription = "no_subscription"
+}
+
+/// What happens to a user nobody told the service about.
+public enum UnknownUsers: String, Sendable, CaseIterable {
+    /// The trial starts with the first counted message.
+    case trial
+    /// The free plan's allowance.
+    case free
+    /// Nothing, until a plan is set.
+    case deny
+}

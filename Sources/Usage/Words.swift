@@ -1,0 +1,117 @@
+/// Every sentence that a person reads, in one place: warm, in the first person, never a wall.
+///
+/// The database gets the same sentences from here (`headroom.words`, written by each migration), so that
+/// `increment_and_check_usage` and the line protocol cannot drift apart.
+public enum Words: String, Sendable, CaseIterable {
+    case gentle, prominent, trial
+    case blockedMonthly = "blocked_monthly"
+    case blockedTrial = "blocked_trial"
+    case blockedNoAccess = "blocked_no_access"
+    case cancelled
+    case billingIssue = "billing_issue"
+    case labelTrial = "label_trial"
+    case accessibleMonthly = "accessible_monthly"
+    case accessibleMonthlyUnlimited = "accessible_monthly_unlimited"
+    case accessibleTrial = "accessible_trial"
+    case accessibleLifetime = "accessible_lifetime"
+    case accessiblePast = "accessible_past"
+    case unreadable
+
+    /// The sentence; what stands in braces is filled in by `filled`.
+    public var template: String {
+        switch self {
+        case .gentle: "You have {remaining} conversations left this month"
+        case .prominent: "Almost there — {remaining} messages left until {date}"
+        case .trial: "{remaining} of {limit} trial messages remaining"
+        case .blockedMonthly:
+            "We've had a lot of great conversations this month! Your next session refreshes on {date}."
+        case .blockedTrial: "You've used your trial sessions — ready to continue?"
+        case .blockedNoAccess: "Ready to come back? Your conversations are still here."
+        case .cancelled: "Your subscription is active until {date}. You can resubscribe anytime."
+        case .billingIssue: "There's a hiccup with your payment. Let's get that sorted."
+        case .labelTrial: "{label} — Day {day} of {days}"
+        case .accessibleMonthly: "{used} of {limit} messages used this month"
+        case .accessibleMonthlyUnlimited: "{used} messages used this month"
+        case .accessibleTrial: "{used} of {limit} trial messages used"
+        case .accessibleLifetime: "{used} of {limit} messages used"
+        case .accessiblePast: "{used} of {limit} messages used in {period}"
+        case .unreadable: "I couldn't check your usage right now — don't worry, you can keep chatting."
+        }
+    }
+
+    /// The sentence with its blanks filled in. A blank that the standing cannot fill is left out of no sentence: which
+    /// sentence stands where is decided by `Standing.banner` and its siblings, which know.
+    func filled(from standing: Standing, date: Instant? = nil) -> String {
+        var text = ""
+        var rest = template[...]
+        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
+            text += rest[..<open]
+            switch rest[rest.index(after: open)..<close] {
+            case "remaining": text += standing.remaining.map(String.init) ?? "unlimited"
+            case "limit": text += standing.limit.map(String.init) ?? "unlimited"
+            case "used": text += String(standing.used)
+            case "date": text += date?.date.monthAndDay ?? ""
+            case "label": text += standing.plan.label
+            case "day": text += standing.trialDay.map { String($0.day) } ?? ""
+            case "days": text += standing.trialDay.map { String($0.days) } ?? ""
+            case "period": text += standing.period.label
+            default: preconditionFailure("a template names a blank that nothing fills")
+            }
+            rest = rest[rest.index(after: close)...]
+        }
+        return text + rest
+    }
+}
+
+extension Standing {
+    /// What to tell the user about what is left, or nil when there is nothing to say.
+    public var banner: String? {
+        if isPast { return nil }
+        return switch tier {
+        case .blocked: blockedBanner
+        case _ where plan.isTrial: Words.trial.filled(from: self)
+        case .silent: nil
+        case .gentle: Words.gentle.filled(from: self)
+        // "until {date}" needs a date; an allowance that never comes back has none.
+        case .prominent:
+            resetsAt == nil ? Words.gentle.filled(from: self) : Words.prominent.filled(from: self, date: resetsAt)
+        }
+    }
+
+    private var blockedBanner: String {
+        if plan.isTrial && (lapse == nil || lapse == .trialEnded) {
+            Words.blockedTrial.filled(from: self)
+        } else if lapse == nil, plan.cycle == .monthly {
+            Words.blockedMonthly.filled(from: self, date: resetsAt)
+        } else {
+            Words.blockedNoAccess.filled(from: self)
+        }
+    }
+
+    /// What to tell the user about the subscription, or nil.
+    public var notice: String? {
+        if isPast { return nil }
+        return switch state {
+        case .cancelled: Words.cancelled.filled(from: self, date: expiresAt)
+        case .gracePeriod, .billingRetry: Words.billingIssue.filled(from: self)
+        case .trial, .active, .expired, .revoked, .free: nil
+        }
+    }
+
+    /// The plan as a person reads it: "Premium", or "Trial — Day 2 of 3".
+    public var label: String {
+        plan.isTrial ? Words.labelTrial.filled(from: self) : plan.label
+    }
+
+    /// The usage as a sentence, for a screen reader.
+    public var accessible: String {
+        let words: Words =
+            switch plan.cycle {
+            case .monthly where isPast: .accessiblePast
+            case .monthly: limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly
+            case .trial: .accessibleTrial
+            case .lifetime: .accessibleLifetime
+            }
+        return words.filled(from: self)
+    }
+}
