@@ -1,0 +1,8 @@
+-- name: move_receipt
+-- Moves a lane's receipt for a change that is not a batch; no row when this number was already done.
+--
+-- $1 uuid: the lane. $2 bigint: the change's number.
+update headroom.lane_receipts as receipt
+set number = $2, counted = null, standings = null, moved_at = headroom.now()
+where receipt.lane = $1 and receipt.number = $2 - 1
+returning receipt.number;

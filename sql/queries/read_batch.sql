@@ -1,0 +1,28 @@
+-- name: read_batch
+-- Reads the standing of each user, without a lock and without creating anything.
+--
+-- $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: trial, free or deny.
+--
+-- The row itself where it may be used as it is, else headroom.peek, which derives everything anew and is only evaluated
+-- when the first part of the union found nothing.
+select
+    request.ordinal::integer, standing.used, standing.held, standing."limit", standing.plan, standing.state,
+    standing.started_at, standing.resets_at, standing.expires_at, standing.previous_plan, standing.plan_revision,
+    standing.observed_at, standing.billing_period, standing.lapse
+from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
+cross join lateral (
+    select
+        usage.message_count as used, usage.held, usage."limit", usage.plan, usage.state, usage.started_at,
+        usage.resets_at, usage.expires_at, usage.previous_plan, usage.plan_revision, headroom.now() as observed_at,
+        usage.billing_period, null::text as lapse
+    from public.message_usage as usage
+    where usage.user_id = request.user_id and usage.billing_period = request.billing_period
+        and usage.usable_until > headroom.now()
+        and usage.plan_revision = (select revision from headroom.plan_revision)
+    union all
+    select
+        peek.used, peek.held, peek."limit", peek.plan, peek.state, peek.started_at, peek.resets_at, peek.expires_at,
+        peek.previous_plan, peek.plan_revision, peek.observed_at, peek.billing_period, peek.lapse
+    from headroom.peek(request.user_id, $3) as peek
+    limit 1
+) as standing;

@@ -1,0 +1,7 @@
+-- name: read_plans
+-- All plans and their revision, of one moment.
+select
+    revised.revision, plans.plan, plans.label, plans.cycle, plans.allowance, plans.trial_days, plans.gentle_percent,
+    plans.prominent_percent
+from headroom.plans as plans
+cross join headroom.plan_revision as revised;
