@@ -66,7 +66,8 @@ extension Standing {
 
     public var display: Display { Display(tier: tier, plan: plan) }
 
-    /// Messages that may still be sent; nil is unlimited. Never negative: a lowered limit blocks, it takes nothing back.
+    /// Messages that may still be sent; nil is unlimited. Never negative: a lowered limit blocks, it takes nothing
+    /// back.
     public var remaining: Int? {
         guard lapse == nil else { return 0 }
         return limit.map { max(0, $0 - used - held) }

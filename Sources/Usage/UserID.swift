@@ -6,6 +6,7 @@ public struct UserID: Hashable, Sendable, Comparable {
     public let high: UInt64
     public let low: UInt64
 
+    @inlinable
     public init(high: UInt64, low: UInt64) {
         self.high = high
         self.low = low
@@ -18,10 +19,11 @@ public struct UserID: Hashable, Sendable, Comparable {
 
 extension UserID {
     /// Length of the text form, `8-4-4-4-12` hexadecimal digits.
-    public static let textLength = 36
+    public static var textLength: Int { 36 }
 
     /// Parses the text form, in either case. Anything else, including braces, `urn:` and missing dashes, is nil:
     /// PostgreSQL would take those, but two spellings of a user must not look like two users in a log.
+    @inlinable
     public init?(_ text: some Collection<UInt8>) {
         guard text.count == UserID.textLength else { return nil }
         var high: UInt64 = 0
@@ -50,7 +52,8 @@ extension UserID {
         self.init(text.utf8)
     }
 
-    private static func hexadecimal(_ byte: UInt8) -> UInt64? {
+    @inlinable
+    static func hexadecimal(_ byte: UInt8) -> UInt64? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0"))
         case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(byte - UInt8(ascii: "a") + 10)

@@ -15,6 +15,7 @@ public enum Words: String, Sendable, CaseIterable {
     case accessibleTrial = "accessible_trial"
     case accessibleLifetime = "accessible_lifetime"
     case accessiblePast = "accessible_past"
+    case accessiblePastUnlimited = "accessible_past_unlimited"
     case unreadable
 
     /// The sentence; what stands in braces is filled in by `filled`.
@@ -35,6 +36,7 @@ public enum Words: String, Sendable, CaseIterable {
         case .accessibleTrial: "{used} of {limit} trial messages used"
         case .accessibleLifetime: "{used} of {limit} messages used"
         case .accessiblePast: "{used} of {limit} messages used in {period}"
+        case .accessiblePastUnlimited: "{used} messages used in {period}"
         case .unreadable: "I couldn't check your usage right now — don't worry, you can keep chatting."
         }
     }
@@ -42,11 +44,16 @@ public enum Words: String, Sendable, CaseIterable {
     /// The sentence with its blanks filled in. A blank that the standing cannot fill is left out of no sentence: which
     /// sentence stands where is decided by `Standing.banner` and its siblings, which know.
     func filled(from standing: Standing, date: Instant? = nil) -> String {
+        let template = template
         var text = ""
+        text.reserveCapacity(template.utf8.count + 32)
         var rest = template[...]
-        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
+        // Braces are looked for among bytes: as characters, each would be searched for its combining marks.
+        while let open = rest.utf8.firstIndex(of: UInt8(ascii: "{")),
+            let close = rest.utf8[open...].firstIndex(of: UInt8(ascii: "}"))
+        {
             text += rest[..<open]
-            switch rest[rest.index(after: open)..<close] {
+            switch rest[rest.utf8.index(after: open)..<close] {
             case "remaining": text += standing.remaining.map(String.init) ?? "unlimited"
             case "limit": text += standing.limit.map(String.init) ?? "unlimited"
             case "used": text += String(standing.used)
@@ -57,7 +64,7 @@ public enum Words: String, Sendable, CaseIterable {
             case "period": text += standing.period.label
             default: preconditionFailure("a template names a blank that nothing fills")
             }
-            rest = rest[rest.index(after: close)...]
+            rest = rest[rest.utf8.index(after: close)...]
         }
         return text + rest
     }
@@ -92,7 +99,8 @@ extension Standing {
     public var notice: String? {
         if isPast { return nil }
         return switch state {
-        case .cancelled: Words.cancelled.filled(from: self, date: expiresAt)
+        // A store can tell of the cancellation before it tells the date; without one the sentence has a hole.
+        case .cancelled: expiresAt.map { Words.cancelled.filled(from: self, date: $0) }
         case .gracePeriod, .billingRetry: Words.billingIssue.filled(from: self)
         case .trial, .active, .expired, .revoked, .free: nil
         }
@@ -107,7 +115,7 @@ extension Standing {
     public var accessible: String {
         let words: Words =
             switch plan.cycle {
-            case .monthly where isPast: .accessiblePast
+            case .monthly where isPast: limit == nil ? .accessiblePastUnlimited : .accessiblePast
             case .monthly: limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly
             case .trial: .accessibleTrial
             case .lifetime: .accessibleLifetime

@@ -107,6 +107,11 @@ begin
             v_ends_at := coalesce(v_ends_at, v_held.started_at + make_interval(hours => 24 * v_held.trial_days));
             if p_at >= v_ends_at then
                 v_lapse := 'trial_ended';
+                -- Somebody ended it; it did not run out.
+                if v_held.unsubscribed_at is not null then
+                    v_state := 'expired';
+                    v_lapse := 'expired';
+                end if;
             end if;
         elsif v_held.billing_issue_at is not null then
             -- The store's date counts; 16 days after expiry where it gives none.
@@ -159,7 +164,7 @@ begin
             v_terms.lapse := v_lapse;
             v_terms.allowance := case v_lapse when 'no_subscription' then 0 else v_held.allowance end;
             v_terms.started_at := v_held.started_at;
-            v_terms.expires_at := case v_held.cycle when 'trial' then v_ends_at else v_held.expires_at end;
+            v_terms.expires_at := v_ends_at;
             v_terms.plan_revision := v_held.revision;
         end if;
     end loop;

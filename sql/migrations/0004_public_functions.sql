@@ -417,7 +417,10 @@ begin
         p_user_id, 'operator', p_plan, v_started, v_expires,
         case when v_state in ('grace_period', 'billing_retry') then v_grace_until end,
         case when v_state in ('grace_period', 'billing_retry') then v_now end,
-        case when v_state = 'cancelled' then v_now end,
+        case
+            when v_state = 'cancelled' then v_now
+            when v_state = 'expired' and v_plan.cycle = 'trial' then v_expires
+        end,
         case when v_state = 'revoked' then v_now end
     );
     -- The next message of this user finds no usable row, resolves the new terms and keeps the count.

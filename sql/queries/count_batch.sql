@@ -14,7 +14,7 @@ with gate as materialized (
     -- Closed when this number was already counted, by a connection that we lost: then nothing below happens.
     select receipt.lane
     from headroom.lane_receipts as receipt
-    where receipt.lane = $1 and receipt.number = $2 - 1
+    where receipt.lane = $1 and receipt.number = $2::bigint - 1
     for update
 ),
 counted as (
@@ -32,7 +32,7 @@ counted as (
 ),
 receipt as (
     update headroom.lane_receipts as receipt
-    set number = $2,
+    set number = $2::bigint,
         counted = (select array_agg(counted.ordinal << 32 | counted.message_count) from counted),
         standings = null,
         moved_at = headroom.now()

@@ -1,7 +1,8 @@
 -- name: read_history
 -- A user's periods, newest first. $1 uuid: the user. $2 integer: how many.
 --
--- A trial stands where it began. A row that only older clients wrote has no start; its month does.
+-- Ordered by when each ended or ends, so that a trial stands before the paid month in which it ended. A row that only
+-- older clients wrote has no end; its month does.
 select
     usage.billing_period, usage.message_count, usage."limit",
     headroom.tier_of(
@@ -12,8 +13,11 @@ left join headroom.plans as plans on plans.plan = usage.plan
 where usage.user_id = $1
 order by
     coalesce(
-        usage.started_at,
-        case when headroom.is_month(usage.billing_period) then (usage.billing_period || '-01')::timestamp at time zone 'UTC' end,
+        usage.resets_at,
+        usage.expires_at,
+        case when headroom.is_month(usage.billing_period)
+            then headroom.cycle_start(((usage.billing_period || '-01')::date + interval '1 month')::date, 1)
+        end,
         usage.updated_at
     ) desc,
     usage.billing_period desc

@@ -1,0 +1,148 @@
+import Foundation
+
+// embed-sql SQL-DIRECTORY OUTPUT.swift
+//
+// Writes `enum EmbeddedSQL` with the migrations in order and every query under its file's name. Run by the EmbedSQL
+// plugin; depends on nothing, because everything it depended on would be built before the first target that has SQL.
+
+/// What is wrong with the files, in the form in which compilers say it.
+struct EmbeddingError: Error {
+    let path: String
+    let message: String
+}
+
+struct Migration {
+    let number: Int
+    let name: String
+    let sql: String
+}
+
+struct Query {
+    let name: String
+    let sql: String
+}
+
+func sqlFiles(in directory: String) throws -> [String] {
+    guard FileManager.default.fileExists(atPath: directory) else { return [] }
+    return try FileManager.default.contentsOfDirectory(atPath: directory)
+        .filter { $0.hasSuffix(".sql") && !$0.hasPrefix(".") }
+        .sorted()
+}
+
+func read(_ path: String) throws -> String {
+    guard let bytes = FileManager.default.contents(atPath: path) else {
+        throw EmbeddingError(path: path, message: "cannot be read")
+    }
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+        throw EmbeddingError(path: path, message: "is not UTF-8; save it as UTF-8")
+    }
+    // Swift would turn CR LF in a literal into LF, and the checksum in the database would no longer be the file's.
+    let isForbidden = { (byte: UInt8) in byte < 0x20 && byte != UInt8(ascii: "\n") && byte != UInt8(ascii: "\t") }
+    if let byte = bytes.first(where: isForbidden) {
+        let message = "contains the control character \(byte); use LF line ends and no control characters but tab"
+        throw EmbeddingError(path: path, message: message)
+    }
+    return text
+}
+
+func isWord(_ text: some StringProtocol) -> Bool {
+    guard let first = text.utf8.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first) else { return false }
+    return text.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"): true
+        default: false
+        }
+    }
+}
+
+/// - Throws: unless the files are 0001_…, 0002_… without a gap or a repetition. A gap is a file that was forgotten, a
+///   repetition two branches that took the same number: both would part databases that ought to be equal.
+func readMigrations(in directory: String) throws -> [Migration] {
+    var migrations: [Migration] = []
+    for file in try sqlFiles(in: directory) {
+        let path = directory + "/" + file
+        let parts = file.dropLast(4).split(separator: "_", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].utf8.count == 4, parts[0].utf8.allSatisfy({ (48...57).contains($0) }),
+            let number = Int(parts[0]), isWord(parts[1])
+        else {
+            let message = "a migration is named NNNN_what_it_does.sql: four digits, then lower-case letters, digits, _"
+            throw EmbeddingError(path: path, message: message)
+        }
+        let expected = migrations.count + 1
+        if let last = migrations.last, last.number == number {
+            let message = "has the number of \(parts[0])_\(last.name).sql; give the newer one the next free number"
+            throw EmbeddingError(path: path, message: message)
+        }
+        guard number == expected else {
+            let message = "migration \(expected) is missing before it; numbers start at 0001 and leave no gap"
+            throw EmbeddingError(path: path, message: message)
+        }
+        migrations.append(Migration(number: number, name: String(parts[1]), sql: try read(path)))
+    }
+    return migrations
+}
+
+func readQueries(in directory: String) throws -> [Query] {
+    var queries: [Query] = []
+    for file in try sqlFiles(in: directory) {
+        let path = directory + "/" + file
+        let words = file.dropLast(4).split(separator: "_", omittingEmptySubsequences: false)
+        guard isWord(file.dropLast(4)), !words.contains("") else {
+            let message = "a query is named in_lower_case.sql, and becomes EmbeddedSQL.inLowerCase"
+            throw EmbeddingError(path: path, message: message)
+        }
+        let name = String(words[0]) + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+        guard name != "migrations", !queries.contains(where: { $0.name == name }) else {
+            throw EmbeddingError(path: path, message: "EmbeddedSQL.\(name) exists already; choose another file name")
+        }
+        queries.append(Query(name: name, sql: try read(path)))
+    }
+    return queries
+}
+
+/// A raw literal with more `#` than follow one another anywhere in the text, so that nothing in it can end the literal
+/// or start an interpolation. The closing quotes stand at the margin, so that no indentation is taken off.
+func literal(_ text: String) -> String {
+    var longest = 0
+    var run = 0
+    for byte in text.utf8 {
+        run = byte == UInt8(ascii: "#") ? run + 1 : 0
+        longest = max(longest, run)
+    }
+    let marks = String(repeating: "#", count: longest + 1)
+    return "\(marks)\"\"\"\n\(text)\n\"\"\"\(marks)"
+}
+
+func source(migrations: [Migration], queries: [Query]) -> String {
+    var text = "// Written by embed-sql from the files in sql/. Change those.\n\nenum EmbeddedSQL {\n"
+    text += "static let migrations: [(number: Int, name: String, sql: String)] = [\n"
+    for migration in migrations {
+        text += "(number: \(migration.number), name: \"\(migration.name)\", sql: \(literal(migration.sql))),\n"
+    }
+    text += "]\n"
+    for query in queries {
+        text += "static let `\(query.name)` = \(literal(query.sql))\n"
+    }
+    return text + "}\n"
+}
+
+func embed(_ directory: String, into output: String) throws {
+    let migrations = try readMigrations(in: directory + "/migrations")
+    let queries = try readQueries(in: directory + "/queries")
+    let text = source(migrations: migrations, queries: queries)
+    try text.write(toFile: output, atomically: true, encoding: .utf8)
+}
+
+guard CommandLine.arguments.count == 3 else {
+    print("usage: embed-sql SQL-DIRECTORY OUTPUT.swift")
+    exit(64)
+}
+do {
+    try embed(CommandLine.arguments[1], into: CommandLine.arguments[2])
+} catch let error as EmbeddingError {
+    print("\(error.path):1: error: \(error.message)")
+    exit(1)
+} catch {
+    print("\(CommandLine.arguments[1]):1: error: \(error)")
+    exit(1)
+}

@@ -1,0 +1,77 @@
+import LineProtocol
+import Logging
+import NIOCore
+import Usage
+import UsageStore
+
+/// Everything that can be set, checked.
+public struct ServerConfiguration: Sendable {
+    /// Where the data is.
+    public enum Database: Sendable, Equatable {
+        /// A libpq connection string or URI; may hold a password.
+        case url(String)
+        /// A private PostgreSQL, started in this directory.
+        case privateServer(dataDirectory: String)
+    }
+
+    public var listen: ListenAddress
+    public var database: Database
+    public var logLevel: Logger.Level
+    public var eventLoops: Int
+    public var drainTimeout: Duration
+    var connectionLimits: ConnectionLimits
+    /// Without its database URL, which is not known before a private PostgreSQL runs.
+    private var store: StoreConfiguration
+
+    public init(_ settings: SettingsReader) throws(SettingsReader.Invalid) {
+        listen = try settings.address(.listen)
+        if settings.text(.http) != "off" { _ = try settings.address(.http) }
+        database = ServerConfiguration.database(settings)
+        logLevel = try settings.choice(.logLevel)
+        eventLoops = try settings.number(.eventLoops, 1...64)
+        drainTimeout = .milliseconds(try settings.number(.drainTimeout, 100...600_000))
+        let whenUnavailable: WhenUnavailable = try settings.choice(.whenUnavailable)
+        connectionLimits = ConnectionLimits(
+            request: RequestLimits(
+                requestSizeBytes: try settings.number(.requestSize, 128...65_536),
+                tokens: try settings.number(.requestTokens, 8...64)
+            ),
+            inFlightMaximum: try settings.number(.inFlightMaximum, 1...65_536),
+            outputBytesMaximum: try settings.number(.outputBytes, 65_536...67_108_864),
+            outputTimeout: .milliseconds(Int64(try settings.number(.outputTimeout, 100...3_600_000))),
+            idleTimeout: .milliseconds(Int64(try settings.number(.idleTimeout, 1_000...86_400_000))),
+            firstRequestTimeout: .milliseconds(Int64(try settings.number(.firstRequestTimeout, 100...3_600_000))),
+            connectionsMaximum: try settings.number(.connectionsMaximum, 1...1_000_000),
+            allowsWhenUnavailable: whenUnavailable == .allow
+        )
+        store = StoreConfiguration(
+            databaseURL: "",
+            unknownUsers: try settings.choice(.unknownUsers),
+            lanes: try settings.number(.lanes, 1...64),
+            batchMaximum: try settings.number(.batchMaximum, 1...4_096),
+            queueCapacity: try settings.number(.queueCapacity, 64...1_048_576),
+            requestTimeout: .milliseconds(try settings.number(.requestTimeout, 100...60_000)),
+            connectTimeout: .milliseconds(try settings.number(.connectTimeout, 100...60_000))
+        )
+    }
+
+    /// Only what `headroom migrate` and other one-off commands need.
+    public static func database(_ settings: SettingsReader) -> Database {
+        if let url = settings.text(.databaseURL) ?? settings.conventionalDatabaseURL { return .url(url) }
+        return .privateServer(dataDirectory: settings.text(.dataDirectory) ?? ".headroom")
+    }
+
+    public func store(databaseURL: String) -> StoreConfiguration {
+        var store = store
+        store.databaseURL = databaseURL
+        return store
+    }
+}
+
+enum WhenUnavailable: String {
+    case deny, allow
+}
+
+extension ServerConfiguration {
+    public var connectionsMaximum: Int { connectionLimits.connectionsMaximum }
+}

@@ -1,0 +1,167 @@
+/// One thing that an operator can set: by the flag `--name`, or the environment variable `HEADROOM_NAME`.
+///
+/// The list is the one place that says which settings there are; `--help`, the documentation and the parser are held
+/// against it.
+public struct Setting: Sendable, Equatable {
+    public let name: String
+    /// As text; nil where there is none.
+    public let defaultValue: String?
+    /// What may be said: a list of words, or a range with its unit.
+    public let range: String
+    public let meaning: String
+
+    /// `HEADROOM_SOME_NAME`
+    public var environmentName: String {
+        "HEADROOM_" + name.uppercased().replacing("-", with: "_")
+    }
+
+    private init(_ name: String, default defaultValue: String?, _ range: String, _ meaning: String) {
+        self.name = name
+        self.defaultValue = defaultValue
+        self.range = range
+        self.meaning = meaning
+    }
+}
+
+extension Setting {
+    public static let listen = Setting(
+        "listen",
+        default: "127.0.0.1:6747",
+        "host:port",
+        "address of the line protocol; port 0 picks a free one, printed at start"
+    )
+    public static let http = Setting(
+        "http",
+        default: "127.0.0.1:6748",
+        "host:port or off",
+        "address of the HTTP side; this version has none yet and reports http=off"
+    )
+    public static let databaseURL = Setting(
+        "database-url",
+        default: nil,
+        "libpq connection string or URI",
+        "the PostgreSQL to use, 14 or later; DATABASE_URL is read too. Without one a private PostgreSQL is started in "
+            + "data-dir. May hold a password: prefer the environment to the flag, or a passfile"
+    )
+    public static let dataDirectory = Setting(
+        "data-dir",
+        default: ".headroom",
+        "path",
+        "home of the private PostgreSQL"
+    )
+    public static let unknownUsers = Setting(
+        "unknown-users",
+        default: "trial",
+        "trial, free or deny",
+        "what becomes of a user nobody told the service about: the trial starts with the first counted message, the "
+            + "free plan's allowance, or nothing"
+    )
+    public static let whenUnavailable = Setting(
+        "when-unavailable",
+        default: "deny",
+        "deny or allow",
+        "what CONSUME and CHECK answer while the database is away: -UNAVAILABLE, or +ALLOWED degraded=1, uncounted"
+    )
+    public static let logLevel = Setting(
+        "log-level",
+        default: "info",
+        "trace, debug, info, notice, warning, error or critical",
+        "what is written to standard error; nothing per request above debug"
+    )
+    public static let lanes = Setting(
+        "lanes",
+        default: "2",
+        "1 to 64",
+        "database connections that carry batches, each with a thread"
+    )
+    public static let eventLoops = Setting(
+        "event-loops",
+        default: "1",
+        "1 to 64",
+        "threads that serve connections"
+    )
+    public static let batchMaximum = Setting(
+        "batch-maximum",
+        default: "512",
+        "1 to 4096 requests",
+        "requests that one statement carries at most"
+    )
+    public static let queueCapacity = Setting(
+        "queue-capacity",
+        default: "65536",
+        "64 to 1048576 requests",
+        "requests that may wait for the database in all; one more is answered -OVERLOADED"
+    )
+    public static let requestTimeout = Setting(
+        "request-timeout-ms",
+        default: "2000",
+        "100 to 60000 ms",
+        "a request is answered by then, whatever the database does"
+    )
+    public static let connectTimeout = Setting(
+        "connect-timeout-ms",
+        default: "2000",
+        "100 to 60000 ms",
+        "how long one attempt to connect to the database may take"
+    )
+    public static let connectionsMaximum = Setting(
+        "connections-maximum",
+        default: "4096",
+        "1 to 1000000",
+        "open connections; one more is answered -OVERLOADED and closed"
+    )
+    public static let inFlightMaximum = Setting(
+        "in-flight-maximum",
+        default: "1024",
+        "1 to 65536 requests",
+        "unanswered requests of one connection, after which no more are read from it"
+    )
+    public static let requestSize = Setting(
+        "request-size-bytes",
+        default: "1024",
+        "128 to 65536 bytes",
+        "size of one request without its line end; more is answered -TOOLONG"
+    )
+    public static let requestTokens = Setting(
+        "request-tokens",
+        default: "16",
+        "8 to 64",
+        "tokens of one request; more is answered -TOOLONG"
+    )
+    public static let outputBytes = Setting(
+        "output-bytes",
+        default: "1048576",
+        "65536 to 67108864 bytes",
+        "unsent replies of one connection; more closes it"
+    )
+    public static let outputTimeout = Setting(
+        "output-timeout-ms",
+        default: "10000",
+        "100 to 3600000 ms",
+        "a connection whose peer takes no replies for so long is closed"
+    )
+    public static let idleTimeout = Setting(
+        "idle-timeout-ms",
+        default: "300000",
+        "1000 to 86400000 ms",
+        "a connection without a complete request for so long is closed"
+    )
+    public static let firstRequestTimeout = Setting(
+        "first-request-timeout-ms",
+        default: "10000",
+        "100 to 3600000 ms",
+        "a new connection without a complete request for so long is closed"
+    )
+    public static let drainTimeout = Setting(
+        "drain-timeout-ms",
+        default: "8000",
+        "100 to 600000 ms",
+        "after SIGTERM or SIGINT, connections that are still open after so long are cut"
+    )
+
+    public static let all: [Setting] = [
+        listen, http, databaseURL, dataDirectory, unknownUsers, whenUnavailable, logLevel, lanes, eventLoops,
+        batchMaximum, queueCapacity, requestTimeout, connectTimeout, connectionsMaximum, inFlightMaximum, requestSize,
+        requestTokens, outputBytes, outputTimeout, idleTimeout, firstRequestTimeout, drainTimeout,
+    ]
+}

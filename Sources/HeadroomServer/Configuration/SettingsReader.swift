@@ -1,0 +1,61 @@
+import Configuration
+
+/// Reads settings: the flag wins over the environment, the environment over the default.
+public struct SettingsReader {
+    /// A setting that cannot be used, and what to say instead.
+    public struct Invalid: Error, CustomStringConvertible {
+        public let description: String
+
+        init(_ setting: Setting) {
+            // The value is not repeated: it may hold a password in the wrong place.
+            description = "\(setting.name) (\(setting.environmentName)) must be \(setting.range)"
+        }
+    }
+
+    private let reader: ConfigReader
+
+    /// - Parameters:
+    ///   - flags: values given on the command line, by the setting's name.
+    ///   - environment: the process's environment.
+    public init(flags: [String: String], environment: [String: String]) {
+        var values: [AbsoluteConfigKey: ConfigValue] = [:]
+        for (name, value) in flags {
+            values[SettingsReader.key(name)] = ConfigValue(.string(value), isSecret: name == Setting.databaseURL.name)
+        }
+        reader = ConfigReader(providers: [
+            InMemoryProvider(name: "flags", values: values),
+            EnvironmentVariablesProvider(environmentVariables: environment),
+        ])
+    }
+
+    private static func key(_ name: String) -> AbsoluteConfigKey {
+        AbsoluteConfigKey(["headroom", name])
+    }
+
+    /// The value as text; nil where nothing was said and there is no default.
+    func text(_ setting: Setting) -> String? {
+        let key = ConfigKey(["headroom", setting.name])
+        let value = reader.string(forKey: key, isSecret: setting == .databaseURL) ?? setting.defaultValue
+        return value.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// What tools for other services call it; ours wins.
+    var conventionalDatabaseURL: String? {
+        reader.string(forKey: ConfigKey(["database", "url"]), isSecret: true).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    func number(_ setting: Setting, _ range: ClosedRange<Int>) throws(Invalid) -> Int {
+        guard let text = text(setting), let number = Int(text), range.contains(number) else { throw Invalid(setting) }
+        return number
+    }
+
+    func choice<Value: RawRepresentable<String>>(_ setting: Setting) throws(Invalid) -> Value {
+        guard let text = text(setting), let value = Value(rawValue: text) else { throw Invalid(setting) }
+        return value
+    }
+
+    func address(_ setting: Setting) throws(Invalid) -> ListenAddress {
+        guard let text = text(setting), let address = ListenAddress(text) else { throw Invalid(setting) }
+        return address
+    }
+}

@@ -1,0 +1,222 @@
+import LineProtocol
+import Logging
+import NIOCore
+import UsageStore
+
+/// Runs one connection on its event loop: bytes in, requests to the loop's stage, replies out with one flush.
+///
+/// Reading stops while too many requests are under way or the peer does not take its replies, so that a connection's
+/// memory is bounded by its settings whatever the peer does.
+final class ConnectionHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = Never
+    typealias OutboundOut = ByteBuffer
+
+    let id: Int
+    private let shared: LoopShared
+    private let limits: ConnectionLimits
+    private var machine: ConnectionStateMachine
+    private var decoder: RequestDecoder
+    private var timers = ConnectionTimers()
+    private var timer: Scheduled<Void>?
+    /// Bytes that are not decoded yet.
+    private var received: ByteBuffer?
+    private var context: ChannelHandlerContext?
+    private var readIsHeldBack = false
+    private var inputIsClosed = false
+    /// In the mailbox's list of connections to flush.
+    var awaitsFlush = false
+
+    init(id: Int, shared: LoopShared, limits: ConnectionLimits) {
+        self.id = id
+        self.shared = shared
+        self.limits = limits
+        machine = ConnectionStateMachine(
+            slotsMaximum: limits.inFlightMaximum,
+            allowsWhenUnavailable: limits.allowsWhenUnavailable
+        )
+        decoder = RequestDecoder(limits: limits.request)
+    }
+
+    // MARK: Life
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.context = context
+        let now = NIODeadline.now()
+        timers.start(at: now, limits)
+        guard shared.connect(self) else {
+            refuse(context)
+            return
+        }
+        schedule(context)
+        context.fireChannelActive()
+    }
+
+    private func refuse(_ context: ChannelHandlerContext) {
+        var buffer = context.channel.allocator.buffer(capacity: 128)
+        Reply.error(.tooManyConnections).encode(into: &buffer)
+        machine.close()
+        let channel = context.channel
+        context.writeAndFlush(wrapOutboundOut(buffer)).whenComplete { _ in channel.close(promise: nil) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        timer?.cancel()
+        timer = nil
+        machine.close()
+        received = nil
+        self.context = nil
+        shared.disconnect(self)
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // A reset by the peer, most often: theirs to explain.
+        shared.logger.debug("connection failed", metadata: ["error": "\(error)"])
+        context.close(promise: nil)
+    }
+
+    // MARK: In
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var buffer = unwrapInboundIn(data)
+        if received == nil {
+            received = buffer
+        } else {
+            received?.writeBuffer(&buffer)
+        }
+        decode()
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        flush()
+        context.fireChannelReadComplete()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if machine.takesRequests, context.channel.isWritable {
+            context.read()
+        } else {
+            readIsHeldBack = true
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .some(ChannelEvent.inputClosed) = event as? ChannelEvent {
+            inputIsClosed = true
+            decode()
+            flush()
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    /// Takes as many requests out of what was received as may be under way.
+    private func decode() {
+        guard var buffer = received else { return endInput() }
+        let surroundings = shared.surroundings(connectionID: id)
+        var decoded = 0
+        while machine.takesRequests, let request = decoder.next(&buffer) {
+            decoded += 1
+            if case .submit(let user, let operation, let slot) = machine.receive(request, surroundings) {
+                shared.stage(user, operation, connection: id, slot: slot)
+            }
+        }
+        if decoded > 0 { timers.requestsCame(at: .now()) }
+        if buffer.readableBytes == 0 {
+            received = nil
+        } else {
+            buffer.discardReadBytes()
+            received = buffer
+        }
+        if machine.takesRequests { endInput() }
+    }
+
+    /// After the peer's last byte, once everything complete is decoded: an incomplete request is never executed.
+    private func endInput() {
+        guard inputIsClosed else { return }
+        received = nil
+        machine.inputEnded()
+    }
+
+    // MARK: Out
+
+    /// The store's outcome for one request; `flush` follows once for all of a batch.
+    func complete(slot: UInt64, _ outcome: Outcome) {
+        machine.complete(slot: slot, outcome)
+    }
+
+    /// Sends the replies that are ready, takes in what was held back, and closes when everything is done.
+    func flush() {
+        guard let context else { return }
+        writeReplies(context)
+        if machine.takesRequests, received != nil || inputIsClosed {
+            decode()
+            writeReplies(context)
+        }
+        if machine.isFinished {
+            let channel = context.channel
+            // Closing at once could make the kernel discard what the peer has not read yet, where it sent more than we
+            // took: end our side, and let the peer's end or the timer close the rest.
+            context.flush()
+            channel.close(mode: inputIsClosed ? .all : .output, promise: nil)
+            timers.lingers(from: .now(), limits)
+            schedule(context)
+            return
+        }
+        if readIsHeldBack, machine.takesRequests, context.channel.isWritable {
+            readIsHeldBack = false
+            context.read()
+        }
+    }
+
+    private func writeReplies(_ context: ChannelHandlerContext) {
+        guard let first = machine.nextReply() else { return }
+        var buffer = context.channel.allocator.buffer(capacity: 512)
+        first.encode(into: &buffer)
+        while let reply = machine.nextReply() { reply.encode(into: &buffer) }
+        context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+        guard !context.channel.isWritable else { return }
+        let unsent = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+        if unsent > limits.outputBytesMaximum {
+            shared.logger.debug("connection closed: it does not read its replies")
+            context.close(promise: nil)
+        }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        timers.writability(context.channel.isWritable, at: .now(), limits)
+        schedule(context)
+        if context.channel.isWritable { flush() }
+        context.fireChannelWritabilityChanged()
+    }
+
+    // MARK: Time
+
+    /// The service shuts down: answers what was accepted, refuses what comes now, and closes what says nothing.
+    func drain() {
+        guard let context else { return }
+        machine.drain()
+        timers.lingers(from: .now(), limits)
+        schedule(context)
+    }
+
+    /// One timer a connection, set to the earliest limit; when it fires too early because a limit has moved on, it is
+    /// set again.
+    private func schedule(_ context: ChannelHandlerContext) {
+        timer?.cancel()
+        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+        timer = context.eventLoop.scheduleTask(deadline: timers.next(isIdle: machine.isIdle)) {
+            handler.value.timerFired()
+        }
+    }
+
+    private func timerFired() {
+        guard let context else { return }
+        if let reason = timers.expired(at: .now(), isIdle: machine.isIdle) {
+            shared.logger.debug("connection closed", metadata: ["reason": "\(reason)"])
+            context.close(promise: nil)
+        } else {
+            schedule(context)
+        }
+    }
+}

@@ -1,0 +1,206 @@
+import DequeModule
+import LineProtocol
+import Usage
+import UsageStore
+
+/// One connection's requests and replies: which slot a request's reply belongs in, which replies may go out now, and
+/// when the connection is over. Sans-IO; `ConnectionHandler` runs what it returns.
+///
+/// Replies leave in the order of their requests, each exactly once, however the store's answers come back.
+struct ConnectionStateMachine {
+    private enum State: Equatable {
+        /// Can transition to: draining, answering, closed.
+        case open
+        /// The service is shutting down: what comes now is refused. Can transition to: answering, closed.
+        case draining
+        /// Nothing more is read; what is under way is answered, then the connection closes. Can transition to: closed.
+        case answering
+        /// Final.
+        case closed
+    }
+
+    private enum Slot {
+        case ready(Reply)
+        /// Waits for the store. `gate` is the user, if the request asks whether a message may be sent.
+        case waiting(gate: UserID?)
+    }
+
+    private var state = State.open
+    private var slots: Deque<Slot> = []
+    /// Number of the slot at the front of `slots`.
+    private var firstSlot: UInt64 = 0
+    private let slotsMaximum: Int
+    private let allowsWhenUnavailable: Bool
+
+    /// - Parameters:
+    ///   - slotsMaximum: requests under way after which nothing more is taken in until one is answered.
+    ///   - allowsWhenUnavailable: answer that a message may be sent, uncounted, when the database is away.
+    init(slotsMaximum: Int, allowsWhenUnavailable: Bool) {
+        self.slotsMaximum = slotsMaximum
+        self.allowsWhenUnavailable = allowsWhenUnavailable
+    }
+
+    /// What a connection answers by itself, without the store.
+    struct Surroundings {
+        var connectionID: Int
+        var serverVersion: String
+        var info: () -> [String]
+    }
+
+    enum RequestAction: Equatable {
+        /// Ask the store; the answer belongs into that slot.
+        case submit(UserID, StoreOperation, slot: UInt64)
+        /// The reply is in its slot already.
+        case replied
+    }
+
+    /// Whether another request may be decoded.
+    var takesRequests: Bool {
+        switch state {
+        case .open, .draining: slots.count < slotsMaximum
+        case .answering, .closed: false
+        }
+    }
+
+    /// Requests that are not answered yet.
+    var isIdle: Bool { slots.isEmpty }
+
+    /// Nothing is left to answer, and nothing more will be asked.
+    var isFinished: Bool { state == .answering && slots.isEmpty }
+
+    mutating func receive(_ request: DecodedRequest, _ surroundings: Surroundings) -> RequestAction {
+        if state == .draining {
+            // The last reply: whatever follows it on the wire was not accepted.
+            state = .answering
+            return reply(.error(.draining))
+        }
+        switch request {
+        case .command(let command):
+            return perform(command, surroundings)
+        case .failure(let error):
+            return reply(.error(error))
+        case .fatal(let error):
+            state = .answering
+            return reply(.error(error))
+        }
+    }
+
+    private mutating func perform(_ command: Command, _ surroundings: Surroundings) -> RequestAction {
+        switch command {
+        case .consume(let user, let messages): submit(user, .consume(messages), gate: user)
+        case .check(let user, let messages): submit(user, .check(messages), gate: user)
+        case .usage(let user, nil): submit(user, .usage)
+        case .usage(let user, let period?): submit(user, .usageInPeriod(period))
+        case .history(let user, let months): submit(user, .history(months))
+        case .setPlan(let change): submit(change.user, .setPlan(change))
+        case .resetUsage(let user, let period): submit(user, .resetUsage(period))
+        case .ping(nil): reply(.pong)
+        case .ping(let text?), .echo(let text): reply(.text(text))
+        case .help(let verb): reply(.help(about: verb))
+        case .info: reply(.lines(surroundings.info()))
+        case .quit: quit()
+        case .hello(let version):
+            reply(
+                .hello(
+                    version: version,
+                    serverVersion: surroundings.serverVersion,
+                    connectionID: surroundings.connectionID
+                )
+            )
+        case .client, .select: reply(.ok)
+        case .command: reply(.empty)
+        }
+    }
+
+    private mutating func quit() -> RequestAction {
+        state = .answering
+        return reply(.ok)
+    }
+
+    private mutating func reply(_ reply: Reply) -> RequestAction {
+        slots.append(.ready(reply))
+        return .replied
+    }
+
+    private mutating func submit(
+        _ user: UserID,
+        _ operation: StoreOperation,
+        gate: UserID? = nil
+    ) -> RequestAction {
+        let slot = firstSlot + UInt64(slots.count)
+        slots.append(.waiting(gate: gate))
+        return .submit(user, operation, slot: slot)
+    }
+
+    /// Puts an outcome of the store into its slot.
+    mutating func complete(slot: UInt64, _ outcome: Outcome) {
+        // Closed meanwhile: there is nobody to tell.
+        guard state != .closed, slot >= firstSlot else { return }
+        let index = Int(slot - firstSlot)
+        guard index < slots.count, case .waiting(let gate) = slots[index] else {
+            assertionFailure("a slot was completed twice")
+            return
+        }
+        slots[index] = .ready(reply(to: outcome, gate: gate))
+    }
+
+    private func reply(to outcome: Outcome, gate: UserID?) -> Reply {
+        switch outcome {
+        case .answer(let answer): .answer(answer)
+        case .history(let periods): .history(periods)
+        case .failure(let error):
+            if error.code == .unavailable, allowsWhenUnavailable, let gate {
+                .text("ALLOWED user=\(gate) degraded=1")
+            } else {
+                .error(ReplyError(error))
+            }
+        }
+    }
+
+    /// The next reply that may be sent, in the order of the requests.
+    mutating func nextReply() -> Reply? {
+        guard case .ready(let reply)? = slots.first else { return nil }
+        slots.removeFirst()
+        firstSlot += 1
+        return reply
+    }
+
+    /// The peer sends nothing more; everything complete that it sent is still answered.
+    mutating func inputEnded() {
+        if state != .closed { state = .answering }
+    }
+
+    /// The service shuts down.
+    mutating func drain() {
+        if state == .open { state = .draining }
+    }
+
+    mutating func close() {
+        state = .closed
+        slots.removeAll()
+    }
+}
+
+extension ReplyError {
+    static let draining = ReplyError(
+        code: .draining,
+        text: "this instance is shutting down; nothing was counted, try another; closing"
+    )
+
+    static let tooManyConnections = ReplyError(
+        code: .overloaded,
+        retryAfterMilliseconds: 1_000,
+        text: "too many connections; close some or raise connections-maximum; closing"
+    )
+
+    init(_ error: StoreError) {
+        switch error.code {
+        case .unavailable: self.init(code: .unavailable, retryAfterMilliseconds: 500, text: error.message)
+        case .unknown: self.init(code: .unknown, text: error.message)
+        case .overloaded: self.init(code: .overloaded, retryAfterMilliseconds: 100, text: error.message)
+        case .notFound: self.init(code: .notFound, text: error.message)
+        case .badArgument: self.init(code: .badArg, text: error.message)
+        case .internal: self.init(code: .internal, text: error.message)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import LineProtocol
+import NIOCore
+
+/// How much one connection may have and how long it may take. The settings' documentation says what each is for.
+struct ConnectionLimits: Sendable {
+    var request: RequestLimits
+    var inFlightMaximum: Int
+    var outputBytesMaximum: Int
+    var outputTimeout: TimeAmount
+    var idleTimeout: TimeAmount
+    var firstRequestTimeout: TimeAmount
+    var connectionsMaximum: Int
+    var allowsWhenUnavailable: Bool
+    /// How long a connection that is ended, or that says nothing while the service drains, is kept open for what may
+    /// still be on its way.
+    var lingerTimeout: TimeAmount = .milliseconds(250)
+}
+
+/// When a connection has taken too long at something. Sans-IO: told the time, asked for the next deadline.
+struct ConnectionTimers {
+    enum Reason: String {
+        case noFirstRequest = "no complete request in time"
+        case idle
+        case outputStuck = "the peer does not read its replies"
+        case lingered
+    }
+
+    private var firstRequestBy: NIODeadline? = .distantFuture
+    private var idleAt = NIODeadline.distantFuture
+    private var outputStuckAt: NIODeadline?
+    private var lingersUntil: NIODeadline?
+    private var idleTimeout = TimeAmount.zero
+
+    mutating func start(at now: NIODeadline, _ limits: ConnectionLimits) {
+        firstRequestBy = now + limits.firstRequestTimeout
+        idleTimeout = limits.idleTimeout
+        idleAt = now + idleTimeout
+    }
+
+    /// Complete requests came.
+    mutating func requestsCame(at now: NIODeadline) {
+        firstRequestBy = nil
+        idleAt = now + idleTimeout
+    }
+
+    mutating func writability(_ isWritable: Bool, at now: NIODeadline, _ limits: ConnectionLimits) {
+        outputStuckAt = isWritable ? nil : outputStuckAt ?? now + limits.outputTimeout
+    }
+
+    mutating func lingers(from now: NIODeadline, _ limits: ConnectionLimits) {
+        lingersUntil = lingersUntil ?? now + limits.lingerTimeout
+    }
+
+    /// When to look again.
+    func next(isIdle: Bool) -> NIODeadline {
+        let always = [firstRequestBy, outputStuckAt, idleAt].compactMap(\.self).min() ?? idleAt
+        return min(always, lingersUntil ?? always)
+    }
+
+    /// Why the connection has to close now, or nil. Who waits for an answer of ours is neither idle nor lingering.
+    mutating func expired(at now: NIODeadline, isIdle: Bool) -> Reason? {
+        if let outputStuckAt, now >= outputStuckAt { return .outputStuck }
+        if let firstRequestBy, now >= firstRequestBy { return .noFirstRequest }
+        guard isIdle else {
+            if now >= idleAt { idleAt = now + idleTimeout }
+            if let until = lingersUntil, now >= until { lingersUntil = now + .milliseconds(50) }
+            return nil
+        }
+        if let lingersUntil, now >= lingersUntil { return .lingered }
+        return now >= idleAt ? .idle : nil
+    }
+}

@@ -1,0 +1,97 @@
+import Logging
+import Postgres
+import ServiceLifecycle
+import Usage
+import UsageStore
+
+/// The whole service: database, store and ports, started in this order and stopped in the reverse one.
+public struct HeadroomService: Sendable {
+    private let configuration: ServerConfiguration
+    private let logger: Logger
+
+    public init(_ configuration: ServerConfiguration, logger: Logger) {
+        self.configuration = configuration
+        self.logger = logger
+    }
+
+    /// What to tell whoever started the service.
+    public struct Ready: Sendable {
+        public var listen: ListenAddress
+        /// A command that opens the database, without a password.
+        public var psqlCommand: String
+    }
+
+    /// Serves until SIGTERM or SIGINT, then drains.
+    ///
+    /// - Parameter whenReady: called once every port is open.
+    /// - Throws: when the database cannot be reached or migrated, or the port cannot be opened.
+    public func run(whenReady: @Sendable (Ready) -> Void) async throws {
+        switch configuration.database {
+        case .url(let url):
+            try await serve(url, psqlCommand: "psql '\(redacted(conninfo: url))'", privateServer: nil, whenReady)
+        case .privateServer(let directory):
+            let server = PrivateServer(dataDirectory: directory, logger: logger)
+            let running = try await server.start()
+            do {
+                try await serve(
+                    running.conninfo,
+                    psqlCommand: running.psqlCommand,
+                    privateServer: server,
+                    whenReady
+                )
+            } catch {
+                await server.stop()
+                throw error
+            }
+        }
+    }
+
+    private func serve(
+        _ databaseURL: String,
+        psqlCommand: String,
+        privateServer: PrivateServer?,
+        _ whenReady: @Sendable (Ready) -> Void
+    ) async throws {
+        try await SchemaSetup(databaseURL: databaseURL, logger: logger).migrate()
+        let store = BatchingStore(configuration.store(databaseURL: databaseURL), logger: logger)
+        let server = LineServer(configuration, store: store, version: HeadroomVersion.current, logger: logger)
+        let listen = try await server.bind()
+        whenReady(Ready(listen: listen, psqlCommand: psqlCommand))
+        var services: [any Service] = [StoreService(store: store), server]
+        if let privateServer { services.insert(PrivateServerService(server: privateServer), at: 0) }
+        var group = ServiceGroupConfiguration(
+            services: services,
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
+        )
+        group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(1)
+        try await ServiceGroup(configuration: group).run()
+    }
+}
+
+/// Stops after the port, when nobody can ask any more.
+private struct StoreService: Service {
+    let store: BatchingStore
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await store.run()
+        } onGracefulShutdown: {
+            store.close()
+        }
+    }
+}
+
+/// Stops last, when nothing is left to write.
+private struct PrivateServerService: Service {
+    let server: PrivateServer
+
+    func run() async throws {
+        do {
+            try await gracefulShutdown()
+        } catch {
+            // Cancelled, because another service failed: PostgreSQL is stopped all the same.
+        }
+        await server.stop()
+    }
+}

@@ -1,0 +1,102 @@
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import Synchronization
+import UsageStore
+
+/// The TCP port of the line protocol.
+///
+/// Drains on graceful shutdown: the port is closed, every request that was accepted is answered, what still comes on an
+/// open connection is refused with `-DRAINING`, and connections that say nothing are closed.
+public final class LineServer: Service {
+    private let configuration: ServerConfiguration
+    private let store: BatchingStore
+    private let group: MultiThreadedEventLoopGroup
+    private let census = Census()
+    private let loops: [LoopShared]
+    private let listener = Mutex<(any Channel)?>(nil)
+    private let logger: Logger
+
+    public init(_ configuration: ServerConfiguration, store: BatchingStore, version: String, logger: Logger) {
+        self.configuration = configuration
+        self.store = store
+        self.logger = logger
+        group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
+        let info = ServerInfo(version: version, store: store, census: census)
+        let census = census
+        loops = group.makeIterator().map { eventLoop in
+            LoopShared(
+                eventLoop: eventLoop,
+                store: store,
+                census: census,
+                serverInfo: info,
+                connectionsMaximum: configuration.connectionLimits.connectionsMaximum,
+                logger: logger
+            )
+        }
+    }
+
+    /// Opens the port. Connections are accepted from now on.
+    ///
+    /// - Returns: the address, with the port that was picked where the setting said 0.
+    /// - Throws: when the address is in use or not this machine's.
+    public func bind() async throws -> ListenAddress {
+        let byLoop = Dictionary(
+            zip(group.makeIterator().map { ObjectIdentifier($0) }, loops),
+            uniquingKeysWith: { first, _ in first }
+        )
+        let limits = configuration.connectionLimits
+        let ids = ConnectionIDs()
+        let channel = try await ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 1_024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.socketOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard let shared = byLoop[ObjectIdentifier(channel.eventLoop)] else {
+                        preconditionFailure("a connection is on one of the group's event loops")
+                    }
+                    try channel.pipeline.syncOperations.addHandler(
+                        ConnectionHandler(id: ids.next(), shared: shared, limits: limits)
+                    )
+                }
+            }
+            .bind(host: configuration.listen.host, port: configuration.listen.port)
+            .get()
+        listener.withLock { $0 = channel }
+        return ListenAddress(host: configuration.listen.host, port: channel.localAddress?.port ?? 0)
+    }
+
+    public func run() async throws {
+        try await gracefulShutdown()
+        logger.notice("draining", metadata: ["connections": "\(census.snapshot.current)"])
+        let channel = listener.withLock { $0 }
+        do {
+            try await channel?.close()
+        } catch {
+            logger.debug("the port was closed already", metadata: ["error": "\(error)"])
+        }
+        for loop in loops { loop.drain() }
+        await census.emptied(within: configuration.drainTimeout)
+        let left = census.snapshot.current
+        if left > 0 {
+            logger.warning("connections were cut after the drain time", metadata: ["connections": "\(left)"])
+        }
+        try await group.shutdownGracefully()
+    }
+}
+
+/// Numbers connections, over all event loops.
+private final class ConnectionIDs: Sendable {
+    private let last = Mutex(0)
+
+    func next() -> Int {
+        last.withLock {
+            $0 += 1
+            return $0
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Foundation
+import Logging
+
+/// Writes log lines as `time=… level=… msg="…" key=value …` on standard error: one line per event, whatever is in it.
+///
+/// swift-log's own handler writes messages and values as they are; what a database or a peer says may hold line ends
+/// and terminal escapes.
+public struct LogfmtHandler: LogHandler {
+    public var logLevel = Logger.Level.info
+    public var metadata: Logger.Metadata = [:]
+    private let write: @Sendable (String) -> Void
+
+    public init(label: String, write: @escaping @Sendable (String) -> Void = LogfmtHandler.standardError) {
+        self.write = write
+    }
+
+    /// One write a line, so that lines of several threads do not mix.
+    public static let standardError: @Sendable (String) -> Void = { line in
+        FileHandle.standardError.write(Data(line.utf8))
+    }
+
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    public func log(event: LogEvent) {
+        var line = "time=\(Date().formatted(.iso8601)) level=\(event.level) msg=\(LogfmtHandler.quoted("\(event.message)"))"
+        let all = metadata.merging(event.metadata ?? [:]) { _, own in own }
+        for (key, value) in all.sorted(by: { $0.key < $1.key }) {
+            line += " \(key)=\(LogfmtHandler.quoted("\(value)"))"
+        }
+        if let error = event.error { line += " error=\(LogfmtHandler.quoted("\(error)"))" }
+        write(line + "\n")
+    }
+
+    /// As it is where that is safe, else in double quotes with everything escaped that could end the line, begin a
+    /// terminal sequence or look like another field.
+    static func quoted(_ text: String) -> String {
+        let isPlain = !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C && $0 != 0x3D }
+        guard !isPlain else { return text }
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": quoted += "\\\""
+            case "\\": quoted += "\\\\"
+            case "\n": quoted += "\\n"
+            case _ where scalar.properties.generalCategory == .control
+                || scalar.properties.generalCategory == .lineSeparator
+                || scalar.properties.generalCategory == .paragraphSeparator
+                || scalar.properties.generalCategory == .format:
+                quoted += "\\u{\(String(scalar.value, radix: 16))}"
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+}

@@ -1,0 +1,57 @@
+import Logging
+import Postgres
+import UsageStore
+
+/// Brings the database to this binary's schema, or tells how far it is.
+public struct SchemaSetup: Sendable {
+    private let databaseURL: String
+    private let logger: Logger
+    /// A database that is started together with the service, by an orchestrator, needs a while.
+    private let patience: Duration
+
+    public init(databaseURL: String, patience: Duration = .seconds(30), logger: Logger) {
+        self.databaseURL = databaseURL
+        self.patience = patience
+        self.logger = logger
+    }
+
+    /// - Returns: names of the migrations that were applied; empty when there was nothing to do.
+    @discardableResult
+    public func migrate() async throws -> [String] {
+        let applied = try await withConnection { connection in
+            try Schema.migrate(connection).map(\.fileName)
+        }
+        for name in applied {
+            logger.notice("migration applied", metadata: ["migration.file": "\(name)"])
+        }
+        return applied
+    }
+
+    public func status() async throws -> [MigrationStatus] {
+        try await withConnection { try Schema.migrator.status($0) }
+    }
+
+    private func withConnection<Value: Sendable>(
+        _ work: @escaping @Sendable (Connection) throws -> Value
+    ) async throws -> Value {
+        let options = ConnectionOptions(conninfo: databaseURL, applicationName: "headroom migrate")
+        let deadline = ContinuousClock.now + patience
+        var pause = Duration.milliseconds(100)
+        while true {
+            do {
+                return try await onThread(named: "headroom.migrate") {
+                    let connection = try Connection.connect(options)
+                    defer { connection.close() }
+                    return try work(connection)
+                }
+            } catch let error as PostgresError where error.kind == .connectFailed && .now + pause < deadline {
+                logger.warning(
+                    "the database cannot be reached yet; trying again",
+                    metadata: ["database": "\(redacted(conninfo: databaseURL))", "error": "\(error)"]
+                )
+                try await Task.sleep(for: pause)
+                pause = min(pause * 2, .seconds(2))
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import NIOCore
+import Usage
+
+extension Answer {
+    /// Names, numbers, instants and enumerations: all whose length depends on no string sum up to less than this.
+    private static let fixedBytesMaximum = 768
+
+    /// Writes the line. The fields keep one order, so that people find them at a glance and lines can be compared as
+    /// text; a field that does not apply is absent.
+    func encode(into buffer: inout ByteBuffer) {
+        // The sentences are built before the room is made, because their length decides how much that must be.
+        let sentences = Sentences(
+            label: isDetailed ? standing.label : nil,
+            accessible: isDetailed ? standing.accessible : nil,
+            notice: standing.notice,
+            banner: standing.banner
+        )
+        var capacity = Answer.fixedBytesMaximum + sentences.bytesMaximum
+        capacity += LineWriter.valueBytesMaximum(standing.plan.name)
+        capacity += LineWriter.valueBytesMaximum(standing.period.label)
+        capacity += LineWriter.valueBytesMaximum(standing.previousPlan)
+        buffer.writeLine(capacityBytes: capacity) { line in
+            putStatus(into: &line)
+            line.putLiteral(" user=")
+            line.put(user)
+            standing.putCount(into: &line)
+            standing.putDates(into: &line)
+            putOutcome(into: &line)
+            line.putField(" previous_plan=", standing.previousPlan)
+            line.putField(" label=", sentences.label)
+            line.putField(" accessible=", sentences.accessible)
+            line.putField(" notice=", sentences.notice)
+            line.putField(" banner=", sentences.banner)
+        }
+    }
+
+    private func putStatus(into line: inout LineWriter) {
+        switch status {
+        case .allowed: line.putLiteral("+ALLOWED")
+        case .blocked: line.putLiteral("+BLOCKED")
+        case .ok: line.putLiteral("+OK")
+        }
+    }
+
+    /// What this request did, beside what it found.
+    private func putOutcome(into line: inout LineWriter) {
+        if let crossed { line.putField(" crossed=", crossed.rawValue) }
+        if case .blocked(let refusal) = status { line.putField(" reason=", refusal.rawValue) }
+        if let retryAfterSeconds {
+            line.putLiteral(" retry_after=")
+            line.put(Int(clamping: retryAfterSeconds))
+        }
+    }
+}
+
+/// The texts of an answer that are not names.
+private struct Sentences {
+    var label: String?
+    var accessible: String?
+    var notice: String?
+    var banner: String?
+
+    var bytesMaximum: Int {
+        LineWriter.valueBytesMaximum(label) + LineWriter.valueBytesMaximum(accessible)
+            + LineWriter.valueBytesMaximum(notice) + LineWriter.valueBytesMaximum(banner)
+    }
+}
+
+extension Standing {
+    fileprivate func putCount(into line: inout LineWriter) {
+        let tier = tier
+        line.putField(" plan=", plan.name)
+        line.putField(" state=", state.rawValue)
+        line.putField(" tier=", tier.rawValue)
+        line.putField(" display=", Display(tier: tier, plan: plan).rawValue)
+        line.putLiteral(" used=")
+        line.put(used)
+        if held > 0 {
+            line.putLiteral(" held=")
+            line.put(held)
+        }
+        line.putLimit(" limit=", limit)
+        line.putLimit(" remaining=", remaining)
+        line.putField(" period=", period.label)
+    }
+
+    /// When the allowance comes back, and when it ends. A cancelled subscription does both, and `resets` stands first.
+    fileprivate func putDates(into line: inout LineWriter) {
+        // Nothing comes back to whom nothing is limited, to whom nothing is allowed, and in a period that is over.
+        if let resetsAt, limit != nil, lapse == nil, !isPast {
+            line.putLiteral(" resets=")
+            line.put(resetsAt)
+        }
+        if let expiresAt, plan.isTrial || state == .cancelled {
+            line.putLiteral(" expires=")
+            line.put(expiresAt)
+        }
+        if let (day, days) = trialDay {
+            line.putLiteral(" day=")
+            line.put(day)
+            line.putLiteral(" days=")
+            line.put(days)
+        }
+    }
+}
+
+extension PeriodUsage {
+    /// Writes `+PERIOD …`.
+    func encode(into buffer: inout ByteBuffer) {
+        buffer.writeLine(capacityBytes: 256 + LineWriter.valueBytesMaximum(period.label)) { line in
+            line.putLiteral("+PERIOD user=")
+            line.put(user)
+            line.putField(" period=", period.label)
+            line.putLiteral(" used=")
+            line.put(used)
+            line.putLimit(" limit=", limit)
+            line.putField(" tier=", tier.rawValue)
+        }
+    }
+}
+
+extension LineWriter {
+    /// Writes the field unless it has no value.
+    ///
+    /// - Parameter name: with the space before it and the equals sign after it.
+    fileprivate mutating func putField(_ name: StaticString, _ value: String?) {
+        guard let value else { return }
+        putLiteral(name)
+        putValue(value)
+    }
+
+    fileprivate mutating func putLimit(_ name: StaticString, _ limit: Int?) {
+        putLiteral(name)
+        if let limit {
+            put(limit)
+        } else {
+            putLiteral("unlimited")
+        }
+    }
+}

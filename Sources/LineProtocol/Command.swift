@@ -1,0 +1,31 @@
+import Usage
+
+/// One request, understood: every value in it is already checked, so whoever answers it need not look again.
+public enum Command: Sendable, Equatable {
+    /// `messages` is 1 to 1,000,000, and is all or nothing.
+    case consume(user: UserID, messages: Int)
+    /// As `consume`, but counts nothing.
+    case check(user: UserID, messages: Int)
+    /// Without a period: the current one.
+    case usage(user: UserID, period: BillingPeriod?)
+    /// `months` is 1 to 1,200; a row that is no month, such as a trial's, counts as one.
+    case history(user: UserID, months: Int)
+    /// Boxed, because it is the rarest and by far the largest: the others would all be moved about at its size.
+    indirect case setPlan(PlanChange)
+    /// Without a period: the current one.
+    case resetUsage(user: UserID, period: BillingPeriod?)
+    case ping(text: String?)
+    case echo(text: String)
+    /// Without a verb: all of them.
+    case help(verb: Verb?)
+    case info
+    case quit
+    /// The RESP version that a client library wants to speak: 2 or 3.
+    case hello(version: Int)
+    /// What client libraries say about themselves when they connect; answered `+OK`, whatever it says.
+    case client
+    /// What interactive clients ask to learn the commands; answered with an empty list.
+    case command
+    /// The choice of database 0; there is no other.
+    case select
+}

@@ -1,0 +1,92 @@
+import Usage
+
+/// Makes a command of a request's tokens. To add a verb: a case in `Verb`, its row in each of `Verb`'s tables, and
+/// its case here.
+enum CommandParser {
+    /// More would not fit `message_count` after some two thousand requests.
+    static let messagesRange = 1...1_000_000
+    /// A hundred years.
+    static let monthsRange = 1...1_200
+
+    /// - Parameter tokens: at least one.
+    static func parse(_ tokens: TokenList) throws(ReplyError) -> Command {
+        if let fault = tokens.textFault { throw fault.error }
+        guard let verb = Verb(tokens[0]) else { throw .unknownCommand }
+        let arguments = try Arguments(of: verb, tokens)
+        switch verb {
+        case .consume: return .consume(user: try arguments.user(), messages: try messages(arguments))
+        case .check: return .check(user: try arguments.user(), messages: try messages(arguments))
+        case .usage: return .usage(user: try arguments.user(), period: try arguments.period(at: 1))
+        case .history: return .history(user: try arguments.user(), months: try months(arguments))
+        case .setPlan: return .setPlan(try planChange(arguments))
+        case .resetUsage: return .resetUsage(user: try arguments.user(), period: try arguments.period(at: 1))
+        case .ping: return .ping(text: arguments.positional(0)?.text)
+        case .echo: return .echo(text: arguments.positional(0)?.text ?? "")
+        case .help: return .help(verb: try helpTopic(arguments))
+        case .info: return .info
+        case .quit: return .quit
+        case .hello: return .hello(version: try helloVersion(arguments))
+        case .client: return .client
+        case .command: return .command
+        case .select: return try select(arguments)
+        }
+    }
+
+    private static func messages(_ arguments: Arguments) throws(ReplyError) -> Int {
+        try arguments.number(at: 1, named: "n", in: messagesRange, default: 1)
+    }
+
+    private static func months(_ arguments: Arguments) throws(ReplyError) -> Int {
+        try arguments.number(at: 1, named: "months", in: monthsRange, default: 12)
+    }
+
+    private static func planChange(_ arguments: Arguments) throws(ReplyError) -> PlanChange {
+        let user = try arguments.user()
+        guard let plan = arguments.positional(1)?.text, Plan.isName(plan) else {
+            throw .badArgument("plan must be a plan's name: 1 to 32 of a-z, 0-9 and _, a letter first")
+        }
+        return PlanChange(
+            user: user,
+            plan: plan,
+            state: try arguments.state(),
+            startedAt: try arguments.instant(of: .started),
+            expiresAt: try arguments.instant(of: .expires),
+            graceUntil: try arguments.instant(of: .graceUntil),
+            anchorDay: try arguments.number(of: .anchor, in: 1...31)
+        )
+    }
+
+    private static func helpTopic(_ arguments: Arguments) throws(ReplyError) -> Verb? {
+        guard let token = arguments.positional(0) else { return nil }
+        guard let verb = Verb(token) else {
+            throw .badArgument("there is no such verb; HELP alone lists them all")
+        }
+        return verb
+    }
+
+    /// `HELLO [version [AUTH name token] [SETNAME name]]`, as client libraries send it: words, not `name=value`.
+    private static func helloVersion(_ arguments: Arguments) throws(ReplyError) -> Int {
+        guard let token = arguments.positional(0) else { return 2 }
+        guard let version = token.plainNumber, (2...3).contains(version) else {
+            throw .badArgument("HELLO takes the RESP version 2 or 3; the form is \(Verb.hello.syntax)")
+        }
+        var index = 1
+        while let option = arguments.positional(index) {
+            if option.isWord("AUTH") {
+                throw .badArgument("authentication is not configured here; send HELLO without AUTH")
+            }
+            guard option.isWord("SETNAME"), arguments.positional(index + 1) != nil else {
+                throw .badArgument("after the version HELLO takes only SETNAME; the form is \(Verb.hello.syntax)")
+            }
+            index += 2
+        }
+        return version
+    }
+
+    private static func select(_ arguments: Arguments) throws(ReplyError) -> Command {
+        guard arguments.positional(0)?.plainNumber == 0 else {
+            throw .badArgument("there is one database, number 0; send SELECT 0 or nothing")
+        }
+        return .select
+    }
+}

@@ -1,0 +1,89 @@
+/// An answer that begins with `-`: a code for programs, a text for whoever reads the log.
+///
+/// The text says what was wrong and what to do. It never repeats what the peer sent: that may hold terminal escapes,
+/// or a secret in the wrong place, and it ends up in logs.
+public struct ReplyError: Error, Sendable, Equatable {
+    public var code: Code
+    /// After how long a retry is worth it; printed before the text as `retry_ms=N`.
+    public var retryAfterMilliseconds: Int?
+    public var text: String
+
+    public init(code: Code, retryAfterMilliseconds: Int? = nil, text: String) {
+        self.code = code
+        self.retryAfterMilliseconds = retryAfterMilliseconds
+        self.text = text
+    }
+}
+
+extension ReplyError {
+    /// What a program decides by. The raw value is what is sent.
+    public enum Code: String, CaseIterable, Sendable {
+        case err = "ERR"
+        case badArg = "BADARG"
+        case tooLong = "TOOLONG"
+        case `protocol` = "PROTOCOL"
+        case noAuth = "NOAUTH"
+        case forbidden = "FORBIDDEN"
+        case notFound = "NOTFOUND"
+        case conflict = "CONFLICT"
+        case expired = "EXPIRED"
+        case unavailable = "UNAVAILABLE"
+        case unknown = "UNKNOWN"
+        case overloaded = "OVERLOADED"
+        case draining = "DRAINING"
+        case `internal` = "INTERNAL"
+
+        /// When the code is sent. The protocol's documentation is held against this.
+        public var meaning: String {
+            switch self {
+            case .err: "no such verb"
+            case .badArg:
+                "malformed user, number, key, period, option; wrong count of arguments; "
+                    + "invalid UTF-8 or a control character"
+            case .tooLong: "request over the size limit; then closes"
+            case .protocol:
+                "broken array framing; a first line that begins as HTTP, TLS or PROXY does; then closes"
+            case .noAuth: "not authenticated"
+            case .forbidden: "token lacks the scope"
+            case .notFound: "no such key, period or plan"
+            case .conflict: "key reused with another n or verb; commit of a released key"
+            case .expired: "commit of a hold whose time has passed: nothing counted"
+            case .unavailable: "the database cannot be reached; nothing counted"
+            case .unknown: "the outcome could not be learned in time; only a retry with the same key is safe"
+            case .overloaded: "the queue is full; nothing counted"
+            case .draining: "shutting down; nothing counted; closes after the last reply"
+            case .internal: "a bug; logged with a reference"
+            }
+        }
+
+        /// Whether sending the same request again can help.
+        public var retryHelps: String {
+            switch self {
+            case .err, .badArg, .tooLong, .protocol, .noAuth, .forbidden, .notFound, .conflict: "no"
+            case .expired: "with CONSUME"
+            case .unavailable, .overloaded: "yes"
+            case .unknown: "same key"
+            case .draining: "elsewhere"
+            case .internal: "–"
+            }
+        }
+    }
+}
+
+extension ReplyError {
+    static func badArgument(_ text: String) -> ReplyError { ReplyError(code: .badArg, text: text) }
+
+    static func tooLong(bytes limit: Int) -> ReplyError {
+        ReplyError(code: .tooLong, text: "a request is at most \(limit) bytes; closing, connect again and send less")
+    }
+
+    static func tooLong(tokens limit: Int) -> ReplyError {
+        ReplyError(code: .tooLong, text: "a request is at most \(limit) tokens; closing, connect again and send less")
+    }
+
+    static func brokenFraming(_ text: String) -> ReplyError {
+        ReplyError(code: .protocol, text: "\(text); closing, what follows cannot be told apart")
+    }
+
+    static let unknownCommand = ReplyError(code: .err, text: "unknown command; HELP lists the verbs")
+}

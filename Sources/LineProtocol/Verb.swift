@@ -1,0 +1,97 @@
+/// The first token of a request. All that is to be known about a verb stands here, once: what `HELP` and the
+/// documentation show, and which arguments the parser lets through to `CommandParser`.
+public enum Verb: String, CaseIterable, Sendable {
+    case consume = "CONSUME"
+    case check = "CHECK"
+    case usage = "USAGE"
+    case history = "HISTORY"
+    case setPlan = "SETPLAN"
+    case resetUsage = "RESETUSAGE"
+    case ping = "PING"
+    case echo = "ECHO"
+    case help = "HELP"
+    case info = "INFO"
+    case quit = "QUIT"
+    case hello = "HELLO"
+    case client = "CLIENT"
+    case command = "COMMAND"
+    case select = "SELECT"
+
+    /// The request's form: `<…>` must be given, `[…]` may be.
+    public var syntax: String {
+        switch self {
+        case .consume: "CONSUME <user> [n]"
+        case .check: "CHECK <user> [n]"
+        case .usage: "USAGE <user> [period]"
+        case .history: "HISTORY <user> [months]"
+        case .setPlan: "SETPLAN <user> <plan> [state=] [started=] [expires=] [grace_until=] [anchor=]"
+        case .resetUsage: "RESETUSAGE <user> [period]"
+        case .ping: "PING [text]"
+        case .echo: "ECHO <text>"
+        case .help: "HELP [verb]"
+        case .info: "INFO"
+        case .quit: "QUIT"
+        case .hello: "HELLO [2|3] [SETNAME name]"
+        case .client: "CLIENT [anything]"
+        case .command: "COMMAND [anything]"
+        case .select: "SELECT 0"
+        }
+    }
+
+    /// What the verb does, in half a sentence.
+    public var summary: String {
+        switch self {
+        case .consume: "count n messages (default 1) if they fit: ALLOWED counted and durable, BLOCKED nothing counted"
+        case .check: "what CONSUME would answer now; counts nothing, creates nothing"
+        case .usage: "where the user stands, with label and accessible"
+        case .history: "usage by period, newest first (default 12 months)"
+        case .setPlan: "set the user's plan, state and dates"
+        case .resetUsage: "set the period's count to 0"
+        case .ping: "PONG, or the text"
+        case .echo: "the text"
+        case .help: "the verbs, or one of them"
+        case .info: "version, uptime, connections, queue, database state, counters"
+        case .quit: "OK, then the connection closes"
+        case .hello: "the handshake of client libraries; 2 and 3 are the RESP versions"
+        case .client: "accepted for client libraries, does nothing"
+        case .command: "accepted for client libraries, an empty list"
+        case .select: "accepted for client libraries, does nothing"
+        }
+    }
+
+    var grammar: Grammar {
+        switch self {
+        case .consume, .check, .usage, .history, .resetUsage: Grammar(positionals: 1...2)
+        case .setPlan: Grammar(positionals: 2...2, options: [.state, .started, .expires, .graceUntil, .anchor])
+        case .ping: Grammar(positionals: 0...1, isFreeText: true)
+        case .echo: Grammar(positionals: 1...1, isFreeText: true)
+        case .help: Grammar(positionals: 0...1)
+        case .info, .quit: Grammar(positionals: 0...0)
+        case .hello, .client, .command: Grammar(positionals: 0...Int.max, isFreeText: true)
+        case .select: Grammar(positionals: 1...1)
+        }
+    }
+}
+
+/// Which arguments a verb takes.
+struct Grammar {
+    /// How many positional arguments follow the verb.
+    var positionals: ClosedRange<Int>
+    var options: [OptionName] = []
+    /// The arguments are somebody's own text, so that an equals sign in them makes no option.
+    var isFreeText = false
+}
+
+/// The name of a `name=value` token.
+enum OptionName: String, CaseIterable {
+    case state, started, expires
+    case graceUntil = "grace_until"
+    case anchor
+}
+
+extension Reply {
+    /// The answer to `HELP`, about one verb or about all.
+    public static func help(about verb: Verb?) -> Reply {
+        .lines((verb.map { [$0] } ?? Verb.allCases).map { "\($0.syntax) — \($0.summary)" })
+    }
+}

@@ -1,0 +1,281 @@
+import CLibPQ
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// One connection to PostgreSQL, for one thread.
+///
+/// Every method that waits blocks its thread, until its deadline at most: never call them on an event loop or on the
+/// cooperative pool (`onThread` runs a piece of work elsewhere). Not Sendable, because libpq connections are not.
+///
+/// One statement at a time: `send`, then `awaitResult` until it returns a result or throws. `query`, `prepare` and
+/// `execute` do both. Parameters and results are binary throughout, except in `execute`.
+public final class Connection {
+    enum State {
+        /// Can transition to: busy, unusable.
+        case idle
+        /// A statement is under way. Can transition to: idle, unusable.
+        case busy
+        /// Broken, timed out or closed; only `close` makes sense. Final.
+        case unusable
+    }
+
+    let handle: OpaquePointer
+    private let notices: NoticeCollector
+    private(set) var state = State.idle
+    private var isClosed = false
+    /// What the statement under way has returned so far: its last result, or its first error.
+    private var pending: OpaquePointer?
+    private var cancellation: Cancellation?
+
+    private init(handle: OpaquePointer) {
+        self.handle = handle
+        notices = NoticeCollector()
+        notices.attach(to: handle)
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Connects and applies the session settings.
+    ///
+    /// - Throws: `.connectFailed` within `connectTimeout`, also where the server refuses a session setting.
+    public static func connect(_ options: ConnectionOptions) throws(PostgresError) -> Connection {
+        let deadline = ContinuousClock.now + options.connectTimeout
+        var connecting = try Connecting(options)
+        let connection = Connection(handle: try connecting.run())
+        guard PQsetnonblocking(connection.handle, 1) == 0 else { throw connection.lost() }
+        try connection.apply(options.sessionSettings, deadline: deadline)
+        return connection
+    }
+
+    /// In one round trip, whatever the number of settings; and not by startup options, which poolers refuse.
+    private func apply(_ settings: [(String, String)], deadline: ContinuousClock.Instant) throws(PostgresError) {
+        guard !settings.isEmpty else { return }
+        var parameters = Parameters()
+        for (name, value) in settings {
+            parameters.append(text: name)
+            parameters.append(text: value)
+        }
+        let calls = settings.indices.map { "pg_catalog.set_config($\(2 * $0 + 1), $\(2 * $0 + 2), false)" }
+        do throws(PostgresError) {
+            _ = try query("SELECT " + calls.joined(separator: ", "), parameters, deadline: deadline)
+        } catch {
+            close()
+            let message = "the session settings were not accepted: \(error.message)"
+            throw PostgresError(.connectFailed, message, hint: error.hint, sqlState: error.sqlState)
+        }
+    }
+
+    // MARK: Statements
+
+    /// Prepares a statement under a name for the rest of the session; the server infers the parameters' types.
+    ///
+    /// - Throws: `.timedOut` at the deadline, and the connection is unusable then.
+    public func prepare(_ name: String, _ sql: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        try begin()
+        try sent(PQsendPrepare(handle, name, sql, 0, nil))
+        _ = try awaitResult(orTimeOutAt: deadline)
+    }
+
+    /// Starts a prepared statement. Returns before everything has left the process: `awaitResult` sends the rest.
+    public func send(prepared name: String, _ parameters: borrowing Parameters) throws(PostgresError) {
+        try begin()
+        try sent(
+            parameters.withBinaryFormat { count, _, values, lengths, formats in
+                PQsendQueryPrepared(handle, name, count, values, lengths, formats, 1)
+            }
+        )
+    }
+
+    /// Waits for the statement under way.
+    ///
+    /// - Returns: nil when `until` came first; call it again, or `cancel`, or give up with `close`. An instant in the
+    ///   past looks without waiting.
+    /// - Throws: `.server` once the connection is ready for the next statement again. `.connectionLost`: what became
+    ///   of the statement is unknown.
+    public func awaitResult(until: ContinuousClock.Instant) throws(PostgresError) -> QueryResult? {
+        guard state == .busy else { throw misuse("awaitResult without a statement under way") }
+        while true {
+            let unsent = PQflush(handle)
+            guard unsent >= 0 else { throw lostWhileBusy() }
+            while PQisBusy(handle) == 0 {
+                guard let result = PQgetResult(handle) else { return try finish() }
+                try keep(result)
+            }
+            // What was read already may end the statement without another byte, so wait only here.
+            let events: SocketWait.Events = unsent == 0 ? .read : [.read, .write]
+            guard SocketWait.wait(socket, for: events, until: until) else { return nil }
+            guard PQconsumeInput(handle) == 1 else { throw lostWhileBusy() }
+        }
+    }
+
+    /// Runs one statement with parameters.
+    ///
+    /// - Throws: `.timedOut` at the deadline: the server is asked to cancel, and the connection is unusable then.
+    public func query(
+        _ sql: String,
+        _ parameters: borrowing Parameters = .init(),
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> QueryResult {
+        try begin()
+        try sent(
+            parameters.withBinaryFormat { count, types, values, lengths, formats in
+                PQsendQueryParams(handle, sql, count, types, values, lengths, formats, 1)
+            }
+        )
+        return try awaitResult(orTimeOutAt: deadline)
+    }
+
+    /// Runs several statements, as psql would; results are dropped. Without BEGIN they are one transaction.
+    ///
+    /// - Throws: as `query` does; the error's `position` counts from the start of the script.
+    public func execute(_ script: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        try begin()
+        try sent(PQsendQuery(handle, script))
+        _ = try awaitResult(orTimeOutAt: deadline)
+    }
+
+    /// Asks the server to cancel the statement under way; best effort. Returns at once. The statement ends as usual in
+    /// `awaitResult`, with `.server(.queryCanceled)` or, if it was faster, with its result.
+    public func cancel() {
+        guard state == .busy, cancellation == nil else { return }
+        cancellation = Cancellation.start(handle)
+    }
+
+    // MARK: State
+
+    /// False once the connection broke, timed out or was closed: connect anew.
+    public var isUsable: Bool { state != .unusable }
+
+    /// The form of PG_VERSION_NUM: 150018 is 15.18.
+    public var serverVersion: Int { isClosed ? 0 : Int(PQserverVersion(handle)) }
+
+    /// For polling beside other descriptors; -1 when closed. Read through this class only.
+    public var socket: Int32 { isClosed ? -1 : PQsocket(handle) }
+
+    /// Whether a transaction is open, sound or failed.
+    var isInTransaction: Bool {
+        guard !isClosed else { return false }
+        let status = PQtransactionStatus(handle)
+        return status == PQTRANS_INTRANS || status == PQTRANS_INERROR
+    }
+
+    /// Ends the session. May be called again. A statement under way goes on at the server until it notices.
+    public func close() {
+        guard !isClosed else { return }
+        // PQfinish says goodbye politely; into a connection that is stuck it must not wait to do so.
+        if state != .idle, PQsocket(handle) >= 0 { shutdown(PQsocket(handle), Int32(SHUT_RDWR)) }
+        state = .unusable
+        isClosed = true
+        if let pending { PQclear(pending) }
+        pending = nil
+        PQfinish(handle)
+    }
+
+    private func begin() throws(PostgresError) {
+        switch state {
+        case .idle: notices.clear()
+        case .busy: throw misuse("another statement is under way; await its result first")
+        case .unusable: throw PostgresError(.connectionLost, "the connection is closed; connect anew")
+        }
+    }
+
+    private func sent(_ succeeded: Int32) throws(PostgresError) {
+        if succeeded == 1 {
+            state = .busy
+        } else if PQstatus(handle) == CONNECTION_BAD {
+            throw lost()
+        } else {
+            throw misuse(PostgresError.text(PQerrorMessage(handle)))
+        }
+    }
+
+    private func awaitResult(orTimeOutAt deadline: ContinuousClock.Instant) throws(PostgresError) -> QueryResult {
+        if let result = try awaitResult(until: deadline) { return result }
+        cancel()
+        close()
+        throw PostgresError(
+            .timedOut,
+            "no answer from the database within the deadline; the statement was asked to stop",
+            hint: "look in pg_stat_activity for what it waits for"
+        )
+    }
+
+    /// A script has a result for each statement: the last one counts, but the first error counts more.
+    private func keep(_ result: OpaquePointer) throws(PostgresError) {
+        switch PQresultStatus(result) {
+        case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
+            PQclear(result)
+            close()
+            throw misuse("COPY to or from the client is not supported")
+        default: break
+        }
+        if let earlier = pending {
+            guard !Connection.isError(earlier) else {
+                PQclear(result)
+                return
+            }
+            PQclear(earlier)
+        }
+        pending = result
+    }
+
+    /// The statement is over: everything it returned is here.
+    private func finish() throws(PostgresError) -> QueryResult {
+        guard let result = pending else { throw lost() }
+        pending = nil
+        state = PQstatus(handle) == CONNECTION_OK ? .idle : .unusable
+        if let cancellation {
+            self.cancellation = nil
+            // A request still on its way could hit the next statement.
+            if !cancellation.isOver(within: .seconds(1)) { close() }
+        }
+        guard Connection.isError(result) else {
+            return QueryResult(result, warnings: notices.warnings)
+        }
+        defer { PQclear(result) }
+        let (error, isFatal) = PostgresError.from(result: result)
+        if isFatal { close() }
+        throw error
+    }
+
+    private static func isError(_ result: OpaquePointer) -> Bool {
+        switch PQresultStatus(result) {
+        case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE, PGRES_NONFATAL_ERROR: true
+        default: false
+        }
+    }
+
+    /// The server may have said why before it closed the connection; that lies in libpq's buffer still.
+    private func lostWhileBusy() -> PostgresError {
+        let message = PostgresError.text(PQerrorMessage(handle))
+        while PQstatus(handle) == CONNECTION_BAD, let result = PQgetResult(handle) {
+            guard pending == nil, Connection.isError(result) else {
+                PQclear(result)
+                continue
+            }
+            pending = result
+        }
+        defer { close() }
+        if let pending, Connection.isError(pending) {
+            let error = PostgresError.from(result: pending).error
+            return PostgresError(.connectionLost, error.message, hint: error.hint, sqlState: error.sqlState)
+        }
+        return PostgresError(.connectionLost, message)
+    }
+
+    private func lost() -> PostgresError {
+        let message = PostgresError.text(PQerrorMessage(handle))
+        close()
+        return PostgresError(.connectionLost, message)
+    }
+
+    private func misuse(_ message: String) -> PostgresError {
+        PostgresError(.misuse, message)
+    }
+}

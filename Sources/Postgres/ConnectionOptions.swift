@@ -1,0 +1,35 @@
+/// Where and how to connect.
+public struct ConnectionOptions: Sendable {
+    /// A libpq connection string or URI. It may name several hosts and `target_session_attrs`. May hold a password:
+    /// log only `redacted(conninfo:)`.
+    public var conninfo: String
+    /// Bounds the whole of `Connection.connect`, over all hosts. With n hosts, one that does not answer has 1/n of it.
+    /// Only the resolver is beyond its reach (libpq calls getaddrinfo, which blocks): give addresses, or `hostaddr`,
+    /// where that matters.
+    public var connectTimeout: Duration
+    /// Shown in pg_stat_activity, unless the connection string has its own `application_name`.
+    public var applicationName: String
+    /// Settings such as `("statement_timeout", "2s")`, made with one statement once connected.
+    public var sessionSettings: [(String, String)]
+
+    public init(
+        conninfo: String,
+        connectTimeout: Duration = .seconds(2),
+        applicationName: String = "headroom",
+        sessionSettings: [(String, String)] = []
+    ) {
+        self.conninfo = conninfo
+        self.connectTimeout = connectTimeout
+        self.applicationName = applicationName
+        self.sessionSettings = sessionSettings
+    }
+}
+
+/// Host, port, database and user of a connection string, for logs: no password, no other setting.
+public func redacted(conninfo: String) -> String {
+    guard let parameters = try? ConnectionParameters(parsing: conninfo) else { return "(connection string invalid)" }
+    let shown = ["host", "hostaddr", "port", "dbname", "user"].compactMap { keyword in
+        parameters[keyword].map { "\(keyword)=\($0)" }
+    }
+    return shown.isEmpty ? "(libpq's defaults)" : shown.joined(separator: " ")
+}

@@ -1,0 +1,91 @@
+import CLibPQ
+
+/// A connection string taken apart into libpq's keywords.
+struct ConnectionParameters {
+    private(set) var values: [(keyword: String, value: String)] = []
+
+    init(parsing conninfo: String) throws(PostgresError) {
+        // libpq's message is dropped: it quotes the piece that it could not read, which may be of the password.
+        var message: UnsafeMutablePointer<CChar>?
+        guard let options = PQconninfoParse(conninfo, &message) else {
+            PQfreemem(message)
+            throw PostgresError(
+                .connectFailed,
+                "the connection string cannot be read (it is not shown, as it may hold a password)",
+                hint: "write host=… port=… dbname=… user=…, or postgresql://user@host:port/dbname with special "
+                    + "characters percent-encoded; all keywords: PostgreSQL manual, \"Connection Strings\""
+            )
+        }
+        defer { PQconninfoFree(options) }
+        var option = options
+        while let keyword = option.pointee.keyword {
+            if let value = option.pointee.val {
+                values.append((String(cString: keyword), String(cString: value)))
+            }
+            option += 1
+        }
+    }
+
+    subscript(keyword: String) -> String? {
+        get { values.first { $0.keyword == keyword }?.value }
+        set {
+            values.removeAll { $0.keyword == keyword }
+            if let newValue { values.append((keyword, newValue)) }
+        }
+    }
+
+    mutating func setDefault(_ keyword: String, _ value: String) {
+        if self[keyword] == nil { values.append((keyword, value)) }
+    }
+
+    /// What this service wants of every connection, where the operator did not say otherwise.
+    mutating func setDefaults(_ options: ConnectionOptions) {
+        self["client_encoding"] = "UTF8"  // results are read as UTF-8: not the operator's choice
+        setDefault("application_name", options.applicationName)
+        // A peer that vanished without a word (power, cable, firewall) is noticed by probes when the connection is
+        // idle, after 10 + 3 × 5 s, and by unacknowledged data when it is not, after 10 s. The kernel's own defaults
+        // are two hours and a quarter of an hour.
+        setDefault("keepalives", "1")
+        setDefault("keepalives_idle", "10")
+        setDefault("keepalives_interval", "5")
+        setDefault("keepalives_count", "3")
+        setDefault("tcp_user_timeout", "10000")
+    }
+}
+
+extension ConnectionParameters {
+    /// The hosts in the order in which libpq tries them. `host`, `hostaddr` and `port` are parallel lists.
+    struct Host: Equatable {
+        var host: String
+        var address: String
+        var port: String
+    }
+
+    var hosts: [Host] {
+        get {
+            let names = list("host")
+            let addresses = list("hostaddr")
+            let ports = list("port")
+            return (0..<max(names.count, addresses.count)).map { index in
+                Host(
+                    host: names.indices.contains(index) ? names[index] : "",
+                    address: addresses.indices.contains(index) ? addresses[index] : "",
+                    // One port stands for all hosts.
+                    port: ports.count == 1 ? ports[0] : ports.indices.contains(index) ? ports[index] : ""
+                )
+            }
+        }
+        set {
+            let hadAddresses = self["hostaddr"] != nil
+            let hadNames = self["host"] != nil
+            let hadPorts = self["port"] != nil
+            self["host"] = hadNames ? newValue.map(\.host).joined(separator: ",") : nil
+            self["hostaddr"] = hadAddresses ? newValue.map(\.address).joined(separator: ",") : nil
+            self["port"] = hadPorts ? newValue.map(\.port).joined(separator: ",") : nil
+        }
+    }
+
+    private func list(_ keyword: String) -> [String] {
+        self[keyword]?.split(separator: ",", omittingEmptySubsequences: false).map(String.init) ?? []
+    }
+}

@@ -1,0 +1,105 @@
+/// Why a database was not brought to the binary's schema. Whatever was applied before the failing migration stays; the
+/// failing one left nothing behind.
+public struct MigrationError: Error, Sendable, CustomStringConvertible {
+    public enum Code: Sendable, Hashable {
+        case serverTooOld
+        /// The database knows migrations that this binary does not.
+        case databaseNewer
+        /// An applied migration's text differs from the binary's.
+        case changedAfterApplied
+        /// Another instance held the lock for the whole of the waiting time.
+        case lockTimedOut
+        /// The server refused a migration's statement.
+        case migrationFailed
+        /// `finally` failed; the migrations themselves are applied.
+        case finallyFailed
+        /// The database failed around the migrations: connection, privileges, a read-only server.
+        case database
+    }
+
+    public let code: Code
+    public let message: String
+    public let underlying: PostgresError?
+
+    init(_ code: Code, _ message: String, underlying: PostgresError? = nil) {
+        self.code = code
+        self.message = message
+        self.underlying = underlying
+    }
+
+    /// Whether trying again later can help.
+    public var isTransient: Bool {
+        code == .lockTimedOut || (underlying?.isTransient ?? false)
+    }
+
+    public var description: String { message }
+}
+
+extension MigrationError {
+    static let minimumServerVersion = 140_000
+
+    static func serverTooOld(_ version: Int) -> MigrationError {
+        let message = "PostgreSQL \(version / 10_000) is too old: version 14 or newer is needed; upgrade the server"
+        return MigrationError(.serverTooOld, message)
+    }
+
+    static func databaseNewer(_ applied: AppliedMigration) -> MigrationError {
+        let message = """
+            the database is newer than this binary: migration \(applied.number) (\(applied.name)) is applied there \
+            and not known here; start the newer release, or restore a backup from before the upgrade
+            """
+        return MigrationError(.databaseNewer, message)
+    }
+
+    static func changed(_ migration: Migration) -> MigrationError {
+        let message = """
+            \(migration.fileName) was changed after it had been applied; restore the file as it was, and put the \
+            change into a new migration
+            """
+        return MigrationError(.changedAfterApplied, message)
+    }
+
+    static func lockTimedOut(after limit: Duration, _ error: PostgresError) -> MigrationError {
+        let message = """
+            another instance has been migrating this database for \(limit.components.seconds) s; wait until it is \
+            done and start again (pg_locks with locktype = 'advisory' shows the session that holds the lock)
+            """
+        return MigrationError(.lockTimedOut, message, underlying: error)
+    }
+
+    static func failed(_ migration: Migration, _ error: PostgresError) -> MigrationError {
+        var place = migration.fileName
+        if let position = error.position {
+            place += ":\(line(of: position, in: migration.sql))"
+        }
+        return MigrationError(.migrationFailed, "\(place) failed and was rolled back: \(error)", underlying: error)
+    }
+
+    static func endsTransaction(_ migration: Migration) -> MigrationError {
+        let message = """
+            \(migration.fileName) ends the transaction it runs in; remove its COMMIT or ROLLBACK: each migration and \
+            its record are one transaction. Part of it may be applied: look before starting again
+            """
+        return MigrationError(.migrationFailed, message)
+    }
+
+    static func database(_ action: String, _ error: PostgresError) -> MigrationError {
+        let advice: String
+        switch error.kind {
+        case .server(.readOnlySQLTransaction):
+            advice = "; this is a standby: connect to the primary, or add target_session_attrs=primary"
+        case .server(.insufficientPrivilege):
+            advice = """
+                ; migrating needs CREATE on the database, showing the status needs USAGE on the schema and SELECT on \
+                its table migrations
+                """
+        default: advice = ""
+        }
+        return MigrationError(.database, "\(action): \(error)\(advice)", underlying: error)
+    }
+
+    /// - Parameter position: as the server counts, in characters (code points) from 1.
+    private static func line(of position: Int, in sql: String) -> Int {
+        1 + sql.unicodeScalars.prefix(max(0, position - 1)).count { $0 == "\n" }
+    }
+}

@@ -1,0 +1,20 @@
+import Foundation
+
+/// Runs blocking work on a thread of its own and awaits it. For what happens seldom: starting, migrating, tests. Not
+/// cancellable: the work has to bound itself, as `Connection`'s deadlines do.
+public func onThread<Value: Sendable>(
+    named name: String = "postgres.work",
+    _ work: @escaping @Sendable () throws -> Value
+) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        startThread(named: name) {
+            continuation.resume(with: Result { try work() })
+        }
+    }
+}
+
+func startThread(named name: String, _ work: @escaping @Sendable () -> Void) {
+    let thread = Thread(block: work)
+    thread.name = name
+    thread.start()
+}

@@ -1,0 +1,116 @@
+import CLibPQ
+
+/// Why a connection or a statement failed.
+///
+/// `message` and `hint` hold no password and no parameters of the statement. `detail` may hold values of rows ("Key
+/// (user_id)=(…) already exists"): do not log it where personal data must not be.
+public struct PostgresError: Error, Sendable, Hashable {
+    public enum Kind: Sendable, Hashable {
+        /// There is no connection; nothing was executed.
+        case connectFailed
+        /// The connection broke. What became of a statement under way is not known.
+        case connectionLost
+        /// The deadline passed. What became of the statement is not known; the connection is closed.
+        case timedOut
+        /// The server refused the statement and rolled it back; the connection can be used on.
+        case server(SQLState)
+        /// The caller broke the contract of `Connection`, for instance sent while a statement was under way.
+        case misuse
+    }
+
+    public let kind: Kind
+    public let message: String
+    public let detail: String?
+    public let hint: String?
+    /// What the server said, also where it said it while closing the connection (`.connectionLost`).
+    public let sqlState: SQLState?
+    /// The character of the statement, counted from 1, at which the server saw the error.
+    public let position: Int?
+
+    public init(
+        _ kind: Kind,
+        _ message: String,
+        detail: String? = nil,
+        hint: String? = nil,
+        sqlState: SQLState? = nil,
+        position: Int? = nil
+    ) {
+        self.kind = kind
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.position = position
+        if case .server(let state) = kind {
+            self.sqlState = sqlState ?? state
+        } else {
+            self.sqlState = sqlState
+        }
+    }
+
+    /// Whether the same statement, on a new connection if this one broke, can succeed without anybody's doing.
+    public var isTransient: Bool {
+        switch kind {
+        case .connectFailed, .connectionLost, .timedOut: true
+        case .misuse: false
+        case .server(let state): PostgresError.isTransient(state)
+        }
+    }
+
+    private static func isTransient(_ state: SQLState) -> Bool {
+        switch state {
+        // A standby, or a primary that was just demoted: a new connection may find the primary.
+        case .readOnlySQLTransaction: true
+        case .lockNotAvailable, .queryCanceled, .adminShutdown, .crashShutdown, .cannotConnectNow: true
+        // Connection, transaction rollback (deadlock, serialization), resources (connections, memory, disk).
+        default: state.isClass("08") || state.isClass("40") || state.isClass("53")
+        }
+    }
+}
+
+extension PostgresError: CustomStringConvertible {
+    /// One line for a log: without `detail`.
+    public var description: String {
+        let label =
+            switch kind {
+            case .connectFailed: "cannot connect"
+            case .connectionLost: "connection lost"
+            case .timedOut: "timed out"
+            case .server(let state): "SQLSTATE \(state)"
+            case .misuse: "misuse"
+            }
+        return "\(label): \(message)" + (hint.map { " (hint: \($0))" } ?? "")
+    }
+}
+
+extension PostgresError {
+    /// The error in a result; `isFatal` says that the server closes the connection after it.
+    static func from(result: OpaquePointer) -> (error: PostgresError, isFatal: Bool) {
+        func field(_ code: Character) -> String? {
+            PQresultErrorField(result, Int32(code.asciiValue ?? 0)).map { String(cString: $0) }
+        }
+        let severity = field("V") ?? field("S")  // V is not translated, and there since 9.6
+        let isFatal = severity == "FATAL" || severity == "PANIC"
+        guard let code = field("C") else {
+            // libpq's own errors have no SQLSTATE; they are about the connection or the protocol.
+            return (PostgresError(.connectionLost, text(PQresultErrorMessage(result))), true)
+        }
+        let state = SQLState(rawValue: code)
+        let error = PostgresError(
+            isFatal ? .connectionLost : .server(state),
+            field("M") ?? "the server gave no message",
+            detail: field("D"),
+            hint: field("H"),
+            sqlState: state,
+            position: field("P").flatMap { Int($0) }
+        )
+        return (error, isFatal)
+    }
+
+    /// libpq's message without the line end that it always has.
+    static func text(_ message: UnsafePointer<CChar>?) -> String {
+        guard let message else { return "out of memory" }
+        var text = Substring(String(cString: message))
+        while text.last?.isWhitespace == true { text.removeLast() }
+        return text.isEmpty ? "the connection broke without a message" : String(text)
+    }
+}

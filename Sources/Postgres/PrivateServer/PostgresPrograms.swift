@@ -1,0 +1,93 @@
+import Foundation
+
+/// The directory with PostgreSQL's server programs, of one major version.
+struct PostgresPrograms: Sendable, Hashable {
+    let directory: String
+    let majorVersion: Int
+
+    static let environmentName = "HEADROOM_POSTGRES_BIN"
+    static let oldestMajorVersion = 14
+
+    var initdb: String { directory + "/initdb" }
+    var pgControl: String { directory + "/pg_ctl" }
+    var postgres: String { directory + "/postgres" }
+
+    /// - Parameter clusterVersion: the major version of the cluster, if there is one: no other can run it. Otherwise
+    ///   the first that is new enough is taken.
+    static func find(clusterVersion: Int?, cluster: String) async throws -> PostgresPrograms {
+        let candidates = await candidates()
+        var found: [PostgresPrograms] = []
+        for directory in candidates where isComplete(directory) {
+            guard let version = await majorVersion(directory) else { continue }
+            let programs = PostgresPrograms(directory: directory, majorVersion: version)
+            if let clusterVersion {
+                if version == clusterVersion { return programs }
+            } else if version >= oldestMajorVersion {
+                return programs
+            }
+            found.append(programs)
+        }
+        guard let clusterVersion, !found.isEmpty else { throw missing(candidates, found, clusterVersion) }
+        let versions = Set(found.map(\.majorVersion)).sorted().map(String.init).joined(separator: ", ")
+        throw PrivateServerError(
+            .versionMismatch,
+            """
+            \(cluster) was made by PostgreSQL \(clusterVersion), but found was only version \(versions); install \
+            PostgreSQL \(clusterVersion) (Debian: apt install postgresql-\(clusterVersion)), or dump it with that \
+            version (pg_dump) and restore it in a new data-dir
+            """
+        )
+    }
+
+    /// In the order of preference. The variable stands alone: who sets it means that directory and no other.
+    private static func candidates() async -> [String] {
+        let environment = ProcessInfo.processInfo.environment
+        if let directory = environment[environmentName], !directory.isEmpty { return [directory] }
+        var directories: [String] = []
+        let path = (environment["PATH"] ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
+        if let pgConfig = path.map({ $0 + "/pg_config" }).first(where: Files.isExecutable),
+            let outcome = try? await ProgramRunner(account: .current()).run(pgConfig, ["--bindir"]), outcome.succeeded
+        {
+            directories.append(outcome.output.trimmingCharacters(in: .whitespacesAndNewlines))
+        }
+        let debian = "/usr/lib/postgresql"
+        let versions = ((try? FileManager.default.contentsOfDirectory(atPath: debian)) ?? []).compactMap { Int($0) }
+        directories += versions.sorted(by: >).map { "\(debian)/\($0)/bin" }
+        directories += path
+        return directories
+    }
+
+    /// pg_config comes with the client's headers: its directory need not hold the server.
+    private static func isComplete(_ directory: String) -> Bool {
+        ["initdb", "pg_ctl", "postgres"].allSatisfy { Files.isExecutable(directory + "/" + $0) }
+    }
+
+    /// Of "postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)".
+    private static func majorVersion(_ directory: String) async -> Int? {
+        guard let outcome = try? await ProgramRunner(account: .current()).run(directory + "/postgres", ["--version"]),
+            outcome.succeeded
+        else { return nil }
+        let words = outcome.output.split(whereSeparator: \.isWhitespace)
+        guard words.count >= 3 else { return nil }
+        return Int(words[2].prefix { $0.isNumber })
+    }
+
+    private static func missing(
+        _ candidates: [String],
+        _ found: [PostgresPrograms],
+        _ clusterVersion: Int?
+    ) -> PrivateServerError {
+        let tooOld = found.map { "version \($0.majorVersion) in \($0.directory) is too old" }
+        let what = ["no PostgreSQL server (version \(oldestMajorVersion) or newer) was found"] + tooOld
+        let package = clusterVersion.map { "postgresql-\($0)" } ?? "postgresql"
+        return PrivateServerError(
+            .programsMissing,
+            """
+            \(what.joined(separator: "; ")); install it (Debian, Ubuntu: apt install \(package); Fedora: dnf install \
+            postgresql-server; Alpine: apk add postgresql), or name the directory that holds initdb, pg_ctl and \
+            postgres in \(environmentName), or give the service a database-url. Looked in: \
+            \(candidates.joined(separator: ", "))
+            """
+        )
+    }
+}

@@ -1,0 +1,47 @@
+/// The identity of a PostgreSQL type (pg_type.oid). Those of the built-in types never change.
+public struct TypeOID: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt32
+
+    @inlinable
+    public init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+
+    @inlinable public static var bool: TypeOID { TypeOID(rawValue: 16) }
+    @inlinable public static var bytea: TypeOID { TypeOID(rawValue: 17) }
+    @inlinable public static var int64: TypeOID { TypeOID(rawValue: 20) }
+    @inlinable public static var int16: TypeOID { TypeOID(rawValue: 21) }
+    @inlinable public static var int32: TypeOID { TypeOID(rawValue: 23) }
+    @inlinable public static var text: TypeOID { TypeOID(rawValue: 25) }
+    @inlinable public static var timestamptz: TypeOID { TypeOID(rawValue: 1184) }
+    @inlinable public static var uuid: TypeOID { TypeOID(rawValue: 2950) }
+    @inlinable public static var boolArray: TypeOID { TypeOID(rawValue: 1000) }
+    @inlinable public static var int32Array: TypeOID { TypeOID(rawValue: 1007) }
+    @inlinable public static var textArray: TypeOID { TypeOID(rawValue: 1009) }
+    @inlinable public static var int64Array: TypeOID { TypeOID(rawValue: 1016) }
+    @inlinable public static var timestamptzArray: TypeOID { TypeOID(rawValue: 1185) }
+    @inlinable public static var uuidArray: TypeOID { TypeOID(rawValue: 2951) }
+}
+
+/// PostgreSQL counts microseconds from 2000-01-01, everybody else from 1970-01-01.
+///
+/// Its last year is 294276, beyond what Int64 can say from 1970 on. Both ways saturate, and the ends of Int64 mean
+/// infinity and -infinity in both countings; so no instant that came from outside can trap.
+@usableFromInline
+enum Timestamp {
+    @inlinable static var epochMicroseconds: Int64 { 946_684_800_000_000 }
+
+    @inlinable
+    static func toPostgres(_ microsecondsSince1970: Int64) -> Int64 {
+        guard microsecondsSince1970 != .max else { return .max }
+        let (value, overflow) = microsecondsSince1970.subtractingReportingOverflow(epochMicroseconds)
+        return overflow ? .min : value
+    }
+
+    @inlinable
+    static func fromPostgres(_ microsecondsSince2000: Int64) -> Int64 {
+        guard microsecondsSince2000 != .min else { return .min }
+        let (value, overflow) = microsecondsSince2000.addingReportingOverflow(epochMicroseconds)
+        return overflow ? .max : value
+    }
+}

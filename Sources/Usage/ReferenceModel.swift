@@ -1,0 +1,172 @@
+/// The whole service in memory, one request at a time, with the clock passed in: what the SQL must agree with.
+///
+/// Tests run the same scenarios over this and over PostgreSQL. It is written to be read, not to be fast.
+public struct ReferenceModel: Sendable {
+    /// A row of `message_usage`.
+    struct Row: Sendable {
+        var count: Int
+        /// Nil is unlimited. An operator may have set it.
+        var limit: Int?
+        /// The plan's allowance when `limit` was last taken from it. While the plan still says so, `limit` is left
+        /// alone: that is how an operator's plain UPDATE lasts, and how a changed plan is noticed.
+        var planLimit: Int?
+        var plan: String
+        /// When its first message was counted.
+        var createdAt: Instant
+    }
+
+    /// A row of `headroom.subscriptions`.
+    struct Subscriber: Sendable {
+        var subscription: Subscription
+        var anchorDay = 1
+        /// The monthly plan that was replaced last.
+        var previousPlan: String?
+    }
+
+    public let unknownUsers: UnknownUsers
+    var plans: [String: Plan]
+    var subscribers: [UserID: Subscriber] = [:]
+    /// Kept whatever becomes of the subscription: a trial cannot be started again.
+    var trialStarts: [UserID: Instant] = [:]
+    var rows: [UserID: [BillingPeriod: Row]] = [:]
+
+    /// - Parameter plans: must hold "trial" and "free", the plans of users whom nobody told about.
+    public init(plans: [Plan] = Plan.initial, unknownUsers: UnknownUsers = .trial) {
+        self.plans = Dictionary(plans.map { ($0.name, $0) }, uniquingKeysWith: { _, last in last })
+        self.unknownUsers = unknownUsers
+        precondition(self.plans["trial"] != nil && self.plans["free"] != nil, "plans lack \"trial\" or \"free\"")
+    }
+}
+
+extension ReferenceModel {
+    /// `CONSUME`: counts all of `messages` or none.
+    public mutating func consume(_ user: UserID, messages: Int = 1, at now: Instant) -> Answer {
+        var standing = standing(of: user, at: now)
+        let answer = standing.consume(messages, of: user)
+        // Without access nothing is written, as nothing is for a user who is merely asked about.
+        guard standing.lapse == nil else { return answer }
+        let isCounted = answer.status == .allowed
+        if isCounted, unknownUsers == .trial, subscribers[user] == nil {
+            subscribers[user] = subscriber(user, at: now)
+            trialStarts[user] = standing.startedAt
+        }
+        guard isCounted || rows[user]?[standing.period] != nil else { return answer }
+        // A refused message writes the limit too, or an operator who then raises it would raise the old plan's.
+        let createdAt = rows[user]?[standing.period]?.createdAt ?? now
+        rows[user, default: [:]][standing.period] = Row(
+            count: standing.used,
+            limit: standing.limit,
+            planLimit: standing.plan.allowance,
+            plan: standing.plan.name,
+            createdAt: createdAt
+        )
+        return answer
+    }
+
+    /// `CHECK`: what `consume` would say; writes nothing.
+    public func check(_ user: UserID, messages: Int = 1, at now: Instant) -> Answer {
+        standing(of: user, at: now).check(messages, of: user)
+    }
+
+    /// `USAGE` of the current period.
+    public func usage(_ user: UserID, at now: Instant) -> Answer {
+        standing(of: user, at: now).usage(of: user)
+    }
+
+    /// `USAGE` of a named period; nil when the user has no row of it, even where it is the current one.
+    public func usage(_ user: UserID, period: BillingPeriod, at now: Instant) -> Answer? {
+        standing(of: user, in: period, at: now)?.usage(of: user)
+    }
+
+    /// `HISTORY`: at most `months` rows, the one that was begun last first.
+    public func history(_ user: UserID, months: Int = 12, at now: Instant) -> [PeriodUsage] {
+        let newestFirst = (rows[user] ?? [:]).sorted { one, other in
+            (one.value.createdAt, one.key.label) > (other.value.createdAt, other.key.label)
+        }
+        return newestFirst.prefix(months).map { period, row in
+            // The row's plan may be gone; the usual percentages do then.
+            let plan = plans[row.plan] ?? Plan(name: row.plan, label: "", cycle: .monthly, allowance: nil)
+            let tier = Tier(used: row.count, limit: row.limit, plan: plan)
+            return PeriodUsage(user: user, period: period, used: row.count, limit: row.limit, tier: tier)
+        }
+    }
+}
+
+extension ReferenceModel {
+    /// The user's standing in the current period, whether or not it has a row yet.
+    func standing(of user: UserID, at now: Instant) -> Standing {
+        let subscriber = subscriber(user, at: now)
+        let subscription = subscriber.subscription
+        let plan = subscription.plan
+        let lapse = subscription.lapse(at: now)
+        let cycle = plan.cycle == .monthly ? currentCycle(of: user, anchorDay: subscriber.anchorDay, at: now) : nil
+        let period = cycle?.period ?? BillingPeriod(planNamed: plan.name)
+        let row = rows[user]?[period]
+        let keepsLimit = row.map { $0.planLimit == plan.allowance } ?? false
+        var standing = Standing(
+            plan: plan,
+            state: subscription.state(at: now),
+            period: period,
+            used: row?.count ?? 0,
+            limit: keepsLimit ? row?.limit : plan.allowance,
+            lapse: lapse,
+            startedAt: cycle?.start ?? subscription.startedAt ?? now,
+            resetsAt: cycle?.end,
+            expiresAt: subscription.accessEndsAt,
+            // What a paywall highlights is the plan that was lost.
+            previousPlan: lapse != nil && plan.cycle == .monthly ? plan.name : subscriber.previousPlan,
+            observedAt: now
+        )
+        if subscribers[user] == nil, unknownUsers == .deny {
+            standing.limit = 0
+            standing.lapse = .noSubscription
+        }
+        return standing
+    }
+
+    /// The user's standing in a period that has a row, nil when it has none. One that is not the current period is
+    /// past, however it became so: nothing can be sent in it any more, and no lapse of today makes it blocked.
+    func standing(of user: UserID, in period: BillingPeriod, at now: Instant) -> Standing? {
+        guard let row = rows[user]?[period] else { return nil }
+        var standing = standing(of: user, at: now)
+        if standing.period == period { return standing }
+        let subscriber = subscriber(user, at: now)
+        standing.plan = plans[row.plan] ?? standing.plan
+        standing.period = period
+        standing.used = row.count
+        standing.limit = row.limit
+        standing.lapse = nil
+        if let (year, month) = period.month {
+            let cycle = BillingCycle(year: year, month: month, anchorDay: subscriber.anchorDay)
+            standing.startedAt = cycle.start
+            standing.resetsAt = min(cycle.end, now)
+        } else {
+            standing.startedAt = standing.plan.isTrial ? trialStarts[user] ?? row.createdAt : row.createdAt
+            standing.resetsAt = now
+        }
+        if case .trial(let days) = standing.plan.cycle {
+            standing.expiresAt = standing.startedAt.advanced(bySeconds: Int64(days) * 86_400)
+        }
+        return standing
+    }
+
+    /// What is known about the user, under the plan as it is now; for a user nobody told about, what is assumed.
+    func subscriber(_ user: UserID, at now: Instant) -> Subscriber {
+        if var known = subscribers[user] {
+            known.subscription.plan = plans[known.subscription.plan.name] ?? known.subscription.plan
+            return known
+        }
+        let name = unknownUsers == .trial ? "trial" : "free"
+        guard let plan = plans[name] else { preconditionFailure("init made sure of \(name)") }
+        return Subscriber(subscription: Subscription(plan: plan, startedAt: now))
+    }
+
+    /// Never goes back: after an anchor change the month that holds `now` may be one earlier than that of a row the
+    /// user already has, and to begin it again would be a free reset.
+    func currentCycle(of user: UserID, anchorDay: Int, at now: Instant) -> BillingCycle {
+        let cycle = BillingCycle(containing: now, anchorDay: anchorDay)
+        let latest = (rows[user] ?? [:]).keys.filter { $0.month != nil }.max { $0.label < $1.label }
+        guard let latest, latest.label > cycle.period.label, let (year, month) = latest.month else { return cycle }
+        return BillingCycle(year: year, month: month, anchorDay: anchorDay)
+    }
+}

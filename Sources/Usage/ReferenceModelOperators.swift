@@ -1,0 +1,93 @@
+/// Why the model refuses an operator's change.
+public enum ModelError: Error, Sendable, Equatable {
+    case unknownPlan
+    /// Such as a trial that is cancelled: see `Plan.admits(_:)`.
+    case stateDoesNotFit
+}
+
+extension ReferenceModel {
+    /// `SETPLAN`: replaces the user's subscription. Usage is left alone: what changed takes effect with the next
+    /// message.
+    public mutating func setPlan(_ change: PlanChange, at now: Instant) throws(ModelError) -> Answer {
+        guard let plan = plans[change.plan] else { throw .unknownPlan }
+        let state = change.state ?? plan.initialState
+        guard plan.admits(state) else { throw .stateDoesNotFit }
+        let old = subscribers[change.user]
+        let anchorDay = change.anchorDay ?? old?.anchorDay ?? 1
+        precondition((1...31).contains(anchorDay), "callers check the anchor day")
+        var startedAt = change.startedAt
+        if plan.isTrial {
+            startedAt = startedAt ?? trialStarts[change.user] ?? now
+            trialStarts[change.user] = startedAt
+        }
+        var subscription = Subscription(plan: plan, startedAt: startedAt ?? now, expiresAt: change.expiresAt)
+        subscription.enter(state, change: change, cycle: BillingCycle(containing: now, anchorDay: anchorDay), at: now)
+        subscribers[change.user] = Subscriber(
+            subscription: subscription,
+            anchorDay: anchorDay,
+            previousPlan: previousPlan(replacing: old, by: plan)
+        )
+        return Answer(user: change.user, status: .ok, standing: standing(of: change.user, at: now))
+    }
+
+    /// Only a monthly plan is worth coming back to, so a trial in between does not make the record forget it.
+    private func previousPlan(replacing old: Subscriber?, by plan: Plan) -> String? {
+        guard let old else { return nil }
+        let oldPlan = plans[old.subscription.plan.name] ?? old.subscription.plan
+        return oldPlan.cycle == .monthly && oldPlan.name != plan.name ? oldPlan.name : old.previousPlan
+    }
+
+    /// `RESETUSAGE`.
+    ///
+    /// - Parameter period: nil is the current one, which need not have a row.
+    /// - Returns: nil when the named period has no row.
+    public mutating func resetUsage(_ user: UserID, period: BillingPeriod? = nil, at now: Instant) -> Answer? {
+        let target = period ?? standing(of: user, at: now).period
+        rows[user]?[target]?.count = 0
+        let after = period == nil ? standing(of: user, at: now) : standing(of: user, in: target, at: now)
+        return after.map { Answer(user: user, status: .ok, standing: $0) }
+    }
+
+    /// An operator's plain UPDATE of `"limit"`; changes nothing where there is no row.
+    public mutating func setLimit(_ user: UserID, period: BillingPeriod, limit: Int?) {
+        rows[user]?[period]?.limit = limit
+    }
+
+    /// An operator's UPDATE of, or INSERT into, `headroom.plans`.
+    public mutating func setPlanDefinition(_ plan: Plan) {
+        plans[plan.name] = plan
+    }
+}
+
+extension Subscription {
+    /// Sets the inputs from which `state` is derived at `now`, a date that contradicts the state brought back to `now`.
+    fileprivate mutating func enter(
+        _ state: SubscriptionState,
+        change: PlanChange,
+        cycle: BillingCycle,
+        at now: Instant
+    ) {
+        func atMostNow(_ instant: Instant?) -> Instant { instant.map { min($0, now) } ?? now }
+        switch state {
+        case .trial, .free, .active:
+            break
+        case .cancelled:
+            unsubscribedAt = now
+            expiresAt = change.expiresAt ?? cycle.end
+        case .gracePeriod:
+            hasBillingIssue = true
+            graceUntil = change.graceUntil ?? (change.expiresAt ?? now).advanced(bySeconds: Self.fallbackGraceSeconds)
+        case .billingRetry:
+            hasBillingIssue = true
+            graceUntil = atMostNow(change.graceUntil)
+            // Paid time that is left would be access.
+            expiresAt = change.expiresAt.map(atMostNow)
+        case .expired:
+            expiresAt = atMostNow(change.expiresAt)
+            // Without it a trial would merely have run out.
+            if plan.isTrial { unsubscribedAt = expiresAt }
+        case .revoked:
+            revokedAt = now
+        }
+    }
+}

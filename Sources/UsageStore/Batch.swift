@@ -1,0 +1,122 @@
+import Usage
+
+/// The requests that one lane carries together, sorted by user: every statement locks its rows in that order, in every
+/// instance.
+///
+/// A pure value: it knows which users a statement should ask for and, given what the database said about a user, what
+/// each of that user's requests is told. Answers equal those of carrying the requests one after the other, users
+/// ascending and each user's requests in the order in which they came.
+struct Batch {
+    /// All requests of one user.
+    struct Group: Equatable {
+        var user: UserID
+        /// The user's requests, as positions in `requests`.
+        var range: Range<Int>
+        /// Messages of all `consume` requests together; what the counting statement adds at once.
+        var messages: Int
+        /// How many of the requests are `consume`.
+        var consumes: Int
+    }
+
+    /// Sorted by user, and by arrival within a user.
+    private(set) var requests: [Request]
+    private(set) var groups: [Group] = []
+    /// Already told that the outcome is unknown, because their deadline passed while the database was silent.
+    private var isAnswered: [Bool]
+
+    init(_ arrived: [Request]) {
+        // Sorting positions keeps arrival order within a user without a stable sort of the larger requests.
+        let order = arrived.indices.sorted { lhs, rhs in
+            arrived[lhs].user != arrived[rhs].user ? arrived[lhs].user < arrived[rhs].user : lhs < rhs
+        }
+        requests = order.map { arrived[$0] }
+        isAnswered = Array(repeating: false, count: requests.count)
+        var start = 0
+        while start < requests.count {
+            var group = Group(user: requests[start].user, range: start..<start, messages: 0, consumes: 0)
+            var end = start
+            while end < requests.count, requests[end].user == group.user {
+                if case .consume(let messages) = requests[end].operation {
+                    group.messages += messages
+                    group.consumes += 1
+                }
+                end += 1
+            }
+            group.range = start..<end
+            groups.append(group)
+            start = end
+        }
+    }
+
+    /// The messages of a group's `consume` requests, in their order.
+    func messages(of group: Group) -> [Int] {
+        requests[group.range].compactMap { if case .consume(let messages) = $0.operation { messages } else { nil } }
+    }
+
+    /// What each request of a group is told, given the standing before the first of them; and the standing after the
+    /// last. Skips requests that have been answered already.
+    func settle(_ group: Group, from before: Standing, into completions: inout [Completion]) -> Standing {
+        var standing = before
+        for index in group.range {
+            let request = requests[index]
+            let answer: Answer
+            switch request.operation {
+            case .consume(let messages): answer = standing.consume(messages, of: group.user)
+            case .check(let messages): answer = standing.check(messages, of: group.user)
+            case .usage: answer = standing.usage(of: group.user)
+            case .usageInPeriod, .history, .setPlan, .resetUsage:
+                preconditionFailure("such a request goes alone; LaneQueue.take sees to it")
+            }
+            guard !isAnswered[index] else { continue }
+            completions.append(Completion(returnAddress: request.returnAddress, outcome: .answer(answer)))
+        }
+        return standing
+    }
+
+    /// Whether not one of a group's `consume` requests would be allowed at that standing, so that nothing has to be
+    /// written to answer them.
+    func isRefusedThroughout(_ group: Group, at standing: Standing) -> Bool {
+        requests[group.range].allSatisfy {
+            if case .consume(let messages) = $0.operation { standing.refusal(of: messages) != nil } else { true }
+        }
+    }
+
+    /// Tells every request of some groups that it failed.
+    func fail(_ groups: some Sequence<Group>, _ error: StoreError, into completions: inout [Completion]) {
+        for group in groups {
+            for index in group.range where !isAnswered[index] {
+                completions.append(
+                    Completion(returnAddress: requests[index].returnAddress, outcome: .failure(error))
+                )
+            }
+        }
+    }
+
+    /// Tells the requests whose deadline has passed that they failed, once.
+    mutating func expire(
+        _ groups: some Sequence<Group>,
+        at now: ContinuousClock.Instant,
+        _ error: StoreError,
+        into completions: inout [Completion]
+    ) {
+        for group in groups {
+            for index in group.range where !isAnswered[index] && requests[index].deadline <= now {
+                isAnswered[index] = true
+                completions.append(
+                    Completion(returnAddress: requests[index].returnAddress, outcome: .failure(error))
+                )
+            }
+        }
+    }
+
+    /// The next deadline among requests of these groups that nobody has answered, or nil when all are answered.
+    func nextDeadline(_ groups: some Sequence<Group>) -> ContinuousClock.Instant? {
+        var next: ContinuousClock.Instant?
+        for group in groups {
+            for index in group.range where !isAnswered[index] {
+                next = min(next ?? requests[index].deadline, requests[index].deadline)
+            }
+        }
+        return next
+    }
+}

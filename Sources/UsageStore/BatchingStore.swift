@@ -1,0 +1,107 @@
+import Logging
+import Synchronization
+import Usage
+
+/// Counts messages in PostgreSQL, in groups: the lanes, and what they share.
+///
+/// Each user belongs to one lane, so that a user's requests keep their order whatever the others do.
+public final class BatchingStore: Sendable {
+    public let configuration: StoreConfiguration
+    private let lanes: [Lane]
+    private let mailboxes = MailboxRegistry()
+    private let running = Mutex(0)
+
+    public init(_ configuration: StoreConfiguration, logger: Logger) {
+        self.configuration = configuration
+        let mailboxes = mailboxes
+        lanes = (0..<configuration.lanes).map { index in
+            Lane(configuration, mailboxes: mailboxes, index: index, logger: logger)
+        }
+    }
+
+    /// What INFO tells.
+    public struct Snapshot: Sendable {
+        public var lanes: Int
+        public var lanesConnected: Int
+        public var queueDepth: Int
+        public var batches: UInt64
+        public var requests: UInt64
+        public var reconnects: Int
+    }
+
+    public var snapshot: Snapshot {
+        let gauges = lanes.map(\.snapshot)
+        return Snapshot(
+            lanes: lanes.count,
+            lanesConnected: gauges.count { $0.isConnected },
+            queueDepth: lanes.reduce(0) { $0 + $1.queueDepth },
+            batches: gauges.reduce(0) { $0 + $1.batches },
+            requests: gauges.reduce(0) { $0 + $1.requests },
+            reconnects: gauges.reduce(0) { $0 + $1.reconnects }
+        )
+    }
+
+    /// Registers where outcomes are delivered; the number goes into every `ReturnAddress`.
+    public func register(_ mailbox: any Mailbox) -> Int {
+        mailboxes.register(mailbox)
+    }
+
+    /// The lane that carries a user's requests. `low` differs in its last digits even between hand-made test users.
+    @inlinable
+    public func lane(of user: UserID) -> Int {
+        Int((user.high ^ user.low) % UInt64(configuration.lanes))
+    }
+
+    /// Hands requests to their lane; every one of them must belong to `lane`. Each gets an outcome through its mailbox,
+    /// except those that are returned at once as refused.
+    public func enqueue(_ requests: [Request], lane: Int) -> (ArraySlice<Request>, StoreError)? {
+        lanes[lane].enqueue(requests)
+    }
+
+    /// Runs until `close()` was called and everything taken in was answered.
+    public func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            for (index, lane) in lanes.enumerated() {
+                group.addTask {
+                    await withCheckedContinuation { continuation in
+                        onLaneThread(named: "headroom.lane\(index)") {
+                            lane.run()
+                            continuation.resume()
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes in nothing more.
+    public func close() {
+        for lane in lanes { lane.close() }
+    }
+}
+
+/// The mailboxes of all event loops.
+final class MailboxRegistry: Sendable {
+    private let mailboxes = Mutex<[any Mailbox]>([])
+
+    func register(_ mailbox: any Mailbox) -> Int {
+        mailboxes.withLock {
+            $0.append(mailbox)
+            return $0.count - 1
+        }
+    }
+
+    /// One delivery for each mailbox that the completions concern.
+    func deliver(_ completions: [Completion]) {
+        guard !completions.isEmpty else { return }
+        let mailboxes = mailboxes.withLock { $0 }
+        if mailboxes.count == 1 {
+            mailboxes[0].deliver(completions)
+            return
+        }
+        for (number, mailbox) in mailboxes.enumerated() {
+            let own = completions.filter { $0.returnAddress.mailbox == number }
+            if !own.isEmpty { mailbox.deliver(own) }
+        }
+    }
+}

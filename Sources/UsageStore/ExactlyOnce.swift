@@ -1,0 +1,213 @@
+import Logging
+import Postgres
+import Usage
+
+/// Sends a lane's statements so that each takes effect once, however often the connection breaks.
+///
+/// Each counting statement has a number, and moves the lane's receipt from the number before to its own in the same
+/// transaction. After a loss the same number is sent again. If the lost transaction had committed, the gate is closed
+/// and the receipt says what it had answered; if it is still running on the server, the receipt's row lock makes the
+/// second wait for it; if it has not begun, it will find the gate closed. Looking at the receipt without sending again
+/// would be wrong: the lost transaction might commit after the look.
+struct ExactlyOnce {
+    enum Trip {
+        case done(QueryResult)
+        /// Counted by a connection that was lost; from the receipt: place in the batch and message_count after it.
+        case repeated([Int: Int])
+        /// Every request has been answered because its deadline passed.
+        case gone
+        /// The database refused; nothing happened.
+        case rejected(PostgresError)
+    }
+
+    private let link: LaneLink
+    private let wake: WakePipe
+    private let logger: Logger
+
+    init(link: LaneLink, wake: WakePipe, logger: Logger) {
+        self.link = link
+        self.wake = wake
+        self.logger = logger
+    }
+
+    /// Runs a counting statement once. Until it is known what became of it, requests whose deadline passes are told
+    /// that the outcome is unknown, or, if nothing was ever sent, that the database is away.
+    func run(
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        deliver: LaneCarrier.Deliver,
+        send: (_ connection: Connection, _ lane: (high: UInt64, low: UInt64), _ number: Int64) throws(PostgresError) -> Void
+    ) -> Trip {
+        let number = link.nextNumber()
+        var losses = 0
+        while true {
+            let error: StoreError = losses == 0 ? .unavailable : .unknown
+            guard let connection = awaitLink(groups, of: &batch, error, deliver: deliver) else {
+                if losses > 0 { link.abandon() } else { link.takeBack(number) }
+                return .gone
+            }
+            do throws(PostgresError) {
+                try send(connection, link.lane, number)
+                guard let result = try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver) else {
+                    link.abandon()
+                    return .gone
+                }
+                try confirm(connection, result)
+                guard result.rowCount == 0, losses > 0, let counts = try receipt(connection, number) else {
+                    return .done(result)
+                }
+                return .repeated(counts)
+            } catch {
+                switch verdict(on: error) {
+                case .lost:
+                    losses += 1
+                    link.drop(error)
+                case .movedAway:
+                    link.drop(error)
+                case .refused where losses == 0:
+                    link.takeBack(number)
+                    return .rejected(error)
+                case .rolledBack, .refused:
+                    // The number is free for the next attempt. Refused after a loss, most likely because the lost
+                    // transaction still holds the receipt: only the next attempts can tell what becomes of it.
+                    logger.debug("statement rolled back, sent again", metadata: ["error": "\(error)"])
+                    guard expire(groups, of: &batch, losses == 0 ? .unavailable : .unknown, deliver: deliver) != nil
+                    else {
+                        if losses == 0 { link.takeBack(number) } else { link.abandon() }
+                        return .gone
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs a statement that changes nothing, again after each loss.
+    func read(
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        deliver: LaneCarrier.Deliver,
+        send: (_ connection: Connection) throws(PostgresError) -> Void
+    ) -> Trip {
+        while true {
+            guard let connection = awaitLink(groups, of: &batch, .unavailable, deliver: deliver) else { return .gone }
+            do throws(PostgresError) {
+                try send(connection)
+                guard let result = try awaitResult(connection, groups, of: &batch, .unavailable, deliver: deliver)
+                else {
+                    link.drop(PostgresError(.timedOut, "a read took longer than its deadline"))
+                    return .gone
+                }
+                return .done(result)
+            } catch {
+                switch verdict(on: error) {
+                case .lost, .movedAway: link.drop(error)
+                case .rolledBack:
+                    guard expire(groups, of: &batch, .unavailable, deliver: deliver) != nil else { return .gone }
+                case .refused: return .rejected(error)
+                }
+            }
+        }
+    }
+
+    // MARK: Waiting
+
+    /// The connection, once there is one; nil when the deadline of every request passed first.
+    private func awaitLink(
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        _ error: StoreError,
+        deliver: LaneCarrier.Deliver
+    ) -> Connection? {
+        while true {
+            link.advance()
+            if let connection = link.connection { return connection }
+            guard let deadline = expire(groups, of: &batch, error, deliver: deliver) else { return nil }
+            waitForLink(until: deadline)
+        }
+    }
+
+    /// Lets the link come back for a while, until `deadline` at most.
+    func waitForLink(until deadline: ContinuousClock.Instant) {
+        _ = wake.sleep(orUntilReadable: -1, until: min(deadline, link.retryAt ?? deadline))
+    }
+
+    /// The result of the statement under way; nil when the deadline of every request passed first.
+    private func awaitResult(
+        _ connection: Connection,
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        _ error: StoreError,
+        deliver: LaneCarrier.Deliver
+    ) throws(PostgresError) -> QueryResult? {
+        // Nearly always the answer is there before the first deadline, which is the oldest request's.
+        var deadline = batch.requests.isEmpty ? nil : batch.nextDeadline(groups.prefix(1))
+        while let until = deadline {
+            if let result = try connection.awaitResult(until: until) { return result }
+            deadline = expire(groups, of: &batch, error, deliver: deliver)
+        }
+        return nil
+    }
+
+    /// Answers the requests whose time is up; returns the next deadline, nil when all are answered.
+    private func expire(
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        _ error: StoreError,
+        deliver: LaneCarrier.Deliver
+    ) -> ContinuousClock.Instant? {
+        var completions: [Completion] = []
+        batch.expire(groups, at: .now, error, into: &completions)
+        if !completions.isEmpty { deliver(completions) }
+        return batch.nextDeadline(groups)
+    }
+
+    // MARK: Receipts
+
+    /// What the lane's newest committed batch counted, if that is this one.
+    private func receipt(_ connection: Connection, _ number: Int64) throws(PostgresError) -> [Int: Int]? {
+        var parameters = Parameters()
+        parameters.append(uuid: link.lane)
+        let result = try connection.query(EmbeddedSQL.readReceipt, parameters, deadline: .now + .seconds(1))
+        guard result.rowCount == 1, result.int64(0, 0) == number, !result.isNull(0, 1) else { return nil }
+        var counts: [Int: Int] = [:]
+        for case .some(let entry) in result.int64s(0, 1) {
+            counts[Int(entry >> 32) - 1] = Int(entry & 0xFFFF_FFFF)
+        }
+        return counts
+    }
+
+    /// A commit that succeeded with the warning that it was not replicated is not durable yet. It is once a later commit
+    /// of the same session is: that one waits for everything before it.
+    private func confirm(_ connection: Connection, _ result: QueryResult) throws(PostgresError) {
+        guard result.warnings.contains(where: { $0.sqlState == .warning }) else { return }
+        logger.warning("a commit was not replicated synchronously; confirming it before answering")
+        var parameters = Parameters()
+        parameters.append(uuid: link.lane)
+        let touched = try connection.query(EmbeddedSQL.touchReceipt, parameters, deadline: .now + .seconds(1))
+        if touched.warnings.contains(where: { $0.sqlState == .warning }) {
+            throw PostgresError(.connectionLost, "the commit could not be replicated")
+        }
+    }
+
+    // MARK: Errors
+
+    enum Verdict {
+        /// What became of the statement is not known.
+        case lost
+        /// Nothing happened, and the same statement can succeed.
+        case rolledBack
+        /// Nothing happened; this server takes no writes (any more), another may.
+        case movedAway
+        /// Nothing happened, and nothing will without a change.
+        case refused
+    }
+
+    func verdict(on error: PostgresError) -> Verdict {
+        switch error.kind {
+        case .connectionLost, .connectFailed, .timedOut, .misuse: .lost
+        case .server(.deadlockDetected), .server(.serializationFailure): .rolledBack
+        case .server(.readOnlySQLTransaction): .movedAway
+        case .server: .refused
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Logging
+import Postgres
+import Usage
+
+/// One bad row must not fail its neighbours: when a statement was refused as a whole, the users that caused it are
+/// found and the others are carried again.
+extension LaneCarrier {
+    typealias CarryAgain = (inout LaneCarrier, ArraySlice<Batch.Group>, inout Batch) -> [Batch.Group]
+
+    /// Returns what carrying the innocent groups again returned.
+    mutating func isolate(
+        _ groups: ArraySlice<Batch.Group>,
+        _ error: PostgresError,
+        of batch: inout Batch,
+        deliver: Deliver,
+        _ carryAgain: CarryAgain
+    ) -> [Batch.Group] {
+        switch error.kind {
+        case .server(.lockNotAvailable) where groups.count > 1, .server(.queryCanceled) where groups.count > 1:
+            return setLockedAside(groups, of: &batch, deliver: deliver, carryAgain)
+        case .server(let state) where groups.count > 1 && LaneCarrier.isAboutOneRow(state):
+            let middle = groups.startIndex + groups.count / 2
+            return carryAgain(&self, groups[..<middle], &batch) + carryAgain(&self, groups[middle...], &batch)
+        default:
+            fail(groups, failure(for: error), of: batch, deliver: deliver)
+            return []
+        }
+    }
+
+    /// Data exceptions, constraint violations and what functions raise concern a row; anything else, such as a missing
+    /// table or a full disk, concerns every row alike, and trying halves would only multiply it.
+    private static func isAboutOneRow(_ state: SQLState) -> Bool {
+        state.isClass("22") || state.isClass("23") || state.isClass("P0")
+    }
+
+    /// Somebody holds rows locked, an operator in psql for instance, for longer than a batch may wait. Looks which rows,
+    /// without waiting, fails their users and carries the others.
+    private mutating func setLockedAside(
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        deliver: Deliver,
+        _ carryAgain: CarryAgain
+    ) -> [Batch.Group] {
+        var parameters = Parameters()
+        let first = groups.startIndex
+        parameters.appendUUIDs(count: groups.count) {
+            let user = groups[first + $0].user
+            return (user.high, user.low)
+        }
+        var isLocked = Array(repeating: false, count: groups.count)
+        do throws(PostgresError) {
+            guard let connection = link.connection else { throw PostgresError(.connectionLost, "no connection") }
+            let locked = try connection.query(EmbeddedSQL.readLocked, parameters, deadline: .now + .seconds(1))
+            for row in 0..<locked.rowCount { isLocked[Int(locked.int32(row, 0)) - 1] = true }
+        } catch {
+            logger.debug("locked rows could not be told apart", metadata: ["error": "\(error)"])
+        }
+        let free = zip(groups, isLocked).compactMap { $1 ? nil : $0 }
+        let blocked = zip(groups, isLocked).compactMap { $1 ? $0 : nil }
+        guard !blocked.isEmpty else {
+            // Not a usage row: a plan being edited, or a lock on the whole table. It concerns all alike.
+            fail(groups, .busy, of: batch, deliver: deliver)
+            return []
+        }
+        fail(blocked[...], .busy, of: batch, deliver: deliver)
+        return free.isEmpty ? [] : carryAgain(&self, free[...], &batch)
+    }
+
+    private func fail(_ groups: ArraySlice<Batch.Group>, _ error: StoreError, of batch: Batch, deliver: Deliver) {
+        var completions: [Completion] = []
+        batch.fail(groups, error, into: &completions)
+        deliver(completions)
+    }
+
+    func failure(for error: PostgresError) -> StoreError {
+        switch error.kind {
+        case .server(.lockNotAvailable), .server(.queryCanceled):
+            return .busy
+        case .server(let state) where state.isClass("53"):
+            logger.error("database is out of resources", metadata: ["error": "\(error)"])
+            return StoreError(.unavailable, "the database is out of resources; nothing was counted, try again later")
+        default:
+            let reference = String(UInt32.random(in: 0 ... .max), radix: 16)
+            logger.error("statement refused", metadata: ["error": "\(error)", "error.reference": "\(reference)"])
+            return StoreError(
+                .internal,
+                "the database refused the request and nothing was counted; the log tells why, reference \(reference)"
+            )
+        }
+    }
+}

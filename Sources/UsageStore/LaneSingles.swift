@@ -1,0 +1,190 @@
+import Postgres
+import Usage
+
+/// Requests that go alone: an operator's changes, and readings of the past.
+extension LaneCarrier {
+    mutating func carry(_ request: Request) -> Completion {
+        Completion(returnAddress: request.returnAddress, outcome: outcome(of: request))
+    }
+
+    private func outcome(of request: Request) -> Outcome {
+        let isChange: Bool =
+            switch request.operation {
+            case .setPlan, .resetUsage: true
+            default: false
+            }
+        let number = isChange ? link.nextNumber() : nil
+        var losses = 0
+        while ContinuousClock.now < request.deadline {
+            link.advance()
+            guard let connection = link.connection else {
+                trips.waitForLink(until: request.deadline)
+                continue
+            }
+            do throws(PostgresError) {
+                if let number { try change(request, number: number, on: connection) }
+                return try read(request, on: connection)
+            } catch {
+                switch trips.verdict(on: error) {
+                case .lost:
+                    losses += 1
+                    link.drop(error)
+                case .movedAway:
+                    link.drop(error)
+                case .rolledBack:
+                    rollBack(connection)
+                case .refused:
+                    rollBack(connection)
+                    if losses > 0 { break }
+                    if let number { link.takeBack(number) }
+                    return .failure(refusal(of: request.operation, error))
+                }
+            }
+        }
+        guard isChange, losses > 0 else {
+            if let number { link.takeBack(number) }
+            return .failure(.unavailable)
+        }
+        link.abandon()
+        return .failure(.unknown)
+    }
+
+    private func rollBack(_ connection: Connection) {
+        guard connection.isUsable else { return }
+        do throws(PostgresError) {
+            try connection.execute("rollback", deadline: .now + .seconds(1))
+        } catch {
+            link.drop(error)
+        }
+    }
+
+    /// Makes the change unless it was made already under this number, by a connection that was lost.
+    private func change(_ request: Request, number: Int64, on connection: Connection) throws(PostgresError) {
+        var receipt = Parameters()
+        receipt.append(uuid: link.lane)
+        receipt.append(int64: number)
+        try connection.execute("begin", deadline: request.deadline)
+        let moved = try connection.query(EmbeddedSQL.moveReceipt, receipt, deadline: request.deadline)
+        if moved.rowCount == 1 {
+            var parameters = Parameters()
+            parameters.append(uuid: (request.user.high, request.user.low))
+            switch request.operation {
+            case .setPlan(let plan):
+                parameters.append(text: plan.plan)
+                parameters.append(text: plan.state?.rawValue)
+                parameters.append(timestamptz: plan.startedAt?.microsecondsSince1970)
+                parameters.append(timestamptz: plan.expiresAt?.microsecondsSince1970)
+                parameters.append(timestamptz: plan.graceUntil?.microsecondsSince1970)
+                parameters.append(int32: plan.anchorDay.map { Int32($0) })
+                _ = try connection.query(EmbeddedSQL.setPlan, parameters, deadline: request.deadline)
+            case .resetUsage(let period):
+                parameters.append(text: period?.label)
+                _ = try connection.query(EmbeddedSQL.resetUsage, parameters, deadline: request.deadline)
+            case .consume, .check, .usage, .usageInPeriod, .history:
+                preconditionFailure("not a change")
+            }
+        }
+        try connection.execute("commit", deadline: request.deadline)
+    }
+
+    private func read(_ request: Request, on connection: Connection) throws(PostgresError) -> Outcome {
+        switch request.operation {
+        case .history(let count):
+            return .history(try history(of: request.user, count, on: connection, deadline: request.deadline))
+        case .usageInPeriod(let period):
+            let now = try standing(of: request.user, on: connection, deadline: request.deadline)
+            if let now, now.period == period { return .answer(now.usage(of: request.user)) }
+            return try usage(of: request.user, in: period, on: connection, deadline: request.deadline)
+        case .resetUsage(let period?):
+            let now = try standing(of: request.user, on: connection, deadline: request.deadline)
+            guard let now, now.period != period else { fallthrough }
+            guard
+                case .answer(var answer) = try usage(
+                    of: request.user,
+                    in: period,
+                    on: connection,
+                    deadline: request.deadline
+                )
+            else { return .failure(LaneCarrier.noSuchPeriod) }
+            answer.isDetailed = false
+            return .answer(answer)
+        case .setPlan, .resetUsage, .consume, .check, .usage:
+            guard let now = try standing(of: request.user, on: connection, deadline: request.deadline) else {
+                throw PostgresError(.connectionLost, "a standing was not found")
+            }
+            return .answer(Answer(user: request.user, status: .ok, standing: now))
+        }
+    }
+
+    private func standing(
+        of user: UserID,
+        on connection: Connection,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> Standing? {
+        var parameters = Parameters()
+        parameters.appendUUIDs(count: 1) { _ in (user.high, user.low) }
+        // No hint: the row is looked up by what the user's terms are now.
+        parameters.appendTexts(count: 1) { _ in "" }
+        parameters.append(text: configuration.unknownUsers.rawValue)
+        let result = try connection.query(EmbeddedSQL.readBatch, parameters, deadline: deadline)
+        guard result.rowCount == 1 else { return nil }
+        let row = StandingRow(result, row: 0)
+        refreshCatalog(row.planRevision)
+        return row.standing(link.catalog)
+    }
+
+    private func usage(
+        of user: UserID,
+        in period: BillingPeriod,
+        on connection: Connection,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> Outcome {
+        var parameters = Parameters()
+        parameters.append(uuid: (user.high, user.low))
+        parameters.append(text: period.label)
+        let result = try connection.query(EmbeddedSQL.readPeriod, parameters, deadline: deadline)
+        guard result.rowCount == 1 else { return .failure(LaneCarrier.noSuchPeriod) }
+        let row = StandingRow(result, row: 0, hasOrdinal: false)
+        return .answer(row.standing(link.catalog, period: period).usage(of: user))
+    }
+
+    private func history(
+        of user: UserID,
+        _ count: Int,
+        on connection: Connection,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> [PeriodUsage] {
+        var parameters = Parameters()
+        parameters.append(uuid: (user.high, user.low))
+        parameters.append(int32: Int32(count))
+        let result = try connection.query(EmbeddedSQL.readHistory, parameters, deadline: deadline)
+        return (0..<result.rowCount).map { row in
+            PeriodUsage(
+                user: user,
+                period: BillingPeriod(storedLabel: result.text(row, 0)),
+                used: Int(result.int32(row, 1)),
+                limit: result.isNull(row, 2) ? nil : Int(result.int32(row, 2)),
+                tier: Tier(rawValue: result.text(row, 3)) ?? .silent
+            )
+        }
+    }
+
+    private static let noSuchPeriod = StoreError(
+        .notFound,
+        "this user has no usage in that period; HISTORY lists the periods"
+    )
+
+    /// What the SQL functions raise on purpose, in the protocol's terms. Nothing of the request is repeated.
+    private func refusal(of operation: StoreOperation, _ error: PostgresError) -> StoreError {
+        switch (error.sqlState, operation) {
+        case (SQLState(rawValue: "P0002"), .setPlan):
+            StoreError(.notFound, "there is no such plan; select plan from headroom.plans lists them")
+        case (SQLState(rawValue: "P0002"), _):
+            LaneCarrier.noSuchPeriod
+        case (SQLState(rawValue: "22023"), _):
+            StoreError(.badArgument, "that state does not fit the plan. " + (error.hint ?? ""))
+        default:
+            failure(for: error)
+        }
+    }
+}

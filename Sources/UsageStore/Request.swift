@@ -1,0 +1,130 @@
+import Usage
+
+/// What a connection asks of the store.
+public enum StoreOperation: Sendable, Equatable {
+    /// Count so many messages, all or nothing.
+    case consume(Int)
+    /// Say what `consume` would do.
+    case check(Int)
+    /// The standing now.
+    case usage
+    /// A row of the past, or of now, by its label.
+    case usageInPeriod(BillingPeriod)
+    /// So many periods, newest first.
+    case history(Int)
+    case setPlan(PlanChange)
+    /// Count back to 0; nil is the current period.
+    case resetUsage(BillingPeriod?)
+
+    /// Carried together with others in one statement. The rest goes alone, between two batches of its lane.
+    var isBatched: Bool {
+        switch self {
+        case .consume, .check, .usage: true
+        case .usageInPeriod, .history, .setPlan, .resetUsage: false
+        }
+    }
+}
+
+/// Where an answer goes: the mailbox of an event loop, a connection there, and that connection's place for the reply.
+public struct ReturnAddress: Sendable, Equatable {
+    public var mailbox: Int
+    public var connection: Int
+    public var slot: UInt64
+
+    public init(mailbox: Int, connection: Int, slot: UInt64) {
+        self.mailbox = mailbox
+        self.connection = connection
+        self.slot = slot
+    }
+}
+
+/// One request on its way to the database.
+public struct Request: Sendable, Equatable {
+    public var user: UserID
+    public var operation: StoreOperation
+    public var returnAddress: ReturnAddress
+    /// Past this, the request is answered whatever the database does.
+    public var deadline: ContinuousClock.Instant
+
+    public init(
+        user: UserID,
+        operation: StoreOperation,
+        returnAddress: ReturnAddress,
+        deadline: ContinuousClock.Instant
+    ) {
+        self.user = user
+        self.operation = operation
+        self.returnAddress = returnAddress
+        self.deadline = deadline
+    }
+}
+
+/// What became of a request.
+public enum Outcome: Sendable, Equatable {
+    case answer(Answer)
+    case history([PeriodUsage])
+    case failure(StoreError)
+}
+
+/// An outcome and where it goes.
+public struct Completion: Sendable, Equatable {
+    public var returnAddress: ReturnAddress
+    public var outcome: Outcome
+
+    public init(returnAddress: ReturnAddress, outcome: Outcome) {
+        self.returnAddress = returnAddress
+        self.outcome = outcome
+    }
+}
+
+/// Takes the outcomes of a batch, all that concern one event loop at once: one hop per loop and batch.
+public protocol Mailbox: AnyObject, Sendable {
+    /// Called on a lane's thread; must not block.
+    func deliver(_ completions: [Completion])
+}
+
+/// Why a request got no answer.
+public struct StoreError: Error, Sendable, Equatable {
+    public enum Code: Sendable, Equatable {
+        /// The database could not be reached in time; nothing was counted.
+        case unavailable
+        /// The database was asked and did not say in time; the request may have been counted.
+        case unknown
+        /// Too many requests wait; nothing was counted.
+        case overloaded
+        /// There is no such period or plan; nothing was changed.
+        case notFound
+        /// The database refused a value; nothing was changed.
+        case badArgument
+        /// A bug, logged with the reference.
+        case `internal`
+    }
+
+    public var code: Code
+    /// What was wrong and what to do.
+    public var message: String
+
+    public init(_ code: Code, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+
+    /// Trying again may help, without anything being changed.
+    public var isTransient: Bool {
+        switch code {
+        case .unavailable, .overloaded: true
+        case .unknown, .notFound, .badArgument, .internal: false
+        }
+    }
+
+    static let unavailable = StoreError(.unavailable, "the database cannot be reached; nothing was counted, try again")
+    static let busy = StoreError(
+        .unavailable,
+        "another session holds this user's usage locked; nothing was counted, try again"
+    )
+    static let unknown = StoreError(
+        .unknown,
+        "the database did not answer in time; the message may have been counted, look with USAGE before sending it again"
+    )
+    static let overloaded = StoreError(.overloaded, "too many requests are waiting; nothing was counted, try again")
+}

@@ -1,0 +1,46 @@
+import Postgres
+import Usage
+
+/// What an operator can set about the store. HeadroomServer's settings document each.
+public struct StoreConfiguration: Sendable {
+    /// libpq connection string or URI. May hold a password.
+    public var databaseURL: String
+    public var unknownUsers: UnknownUsers
+    /// Database connections that carry batches, each with a thread.
+    public var lanes: Int
+    /// Requests that one statement carries at most.
+    public var batchMaximum: Int
+    /// Requests that may wait in all; one more is refused as overload.
+    public var queueCapacity: Int
+    /// How long a request may take before it is answered whatever the database does.
+    public var requestTimeout: Duration
+    /// How long one attempt to connect to the database may take.
+    public var connectTimeout: Duration
+
+    public init(
+        databaseURL: String,
+        unknownUsers: UnknownUsers = .trial,
+        lanes: Int = 2,
+        batchMaximum: Int = 512,
+        queueCapacity: Int = 65_536,
+        requestTimeout: Duration = .seconds(2),
+        connectTimeout: Duration = .seconds(2)
+    ) {
+        self.databaseURL = databaseURL
+        self.unknownUsers = unknownUsers
+        self.lanes = lanes
+        self.batchMaximum = batchMaximum
+        self.queueCapacity = queueCapacity
+        self.requestTimeout = requestTimeout
+        self.connectTimeout = connectTimeout
+    }
+
+    var connectionOptions: ConnectionOptions {
+        ConnectionOptions(
+            conninfo: databaseURL,
+            connectTimeout: connectTimeout,
+            applicationName: "headroom lane",
+            sessionSettings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout)
+        )
+    }
+}

@@ -1,0 +1,60 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Wakes a lane's thread out of poll(), which it sleeps in together with its database socket: a condition variable
+/// could not watch that.
+final class WakePipe: Sendable {
+    private let readEnd: Int32
+    private let writeEnd: Int32
+
+    init() {
+        var ends: [Int32] = [-1, -1]
+        // Only fails when the process is out of descriptors while it starts: there is no service to save yet.
+        guard pipe(&ends) == 0 else { preconditionFailure("pipe() failed with errno \(errno)") }
+        for end in ends {
+            _ = fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK)
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+        }
+        readEnd = ends[0]
+        writeEnd = ends[1]
+    }
+
+    deinit {
+        close(readEnd)
+        close(writeEnd)
+    }
+
+    /// A full pipe wakes just as well, so the result does not matter.
+    func wake() {
+        var byte: UInt8 = 1
+        _ = write(writeEnd, &byte, 1)
+    }
+
+    /// Sleeps until woken, until there is something to read on `socket` (-1 for none), or until `deadline` (nil for
+    /// ever). True when the socket has something: an idle database connection that does is closing.
+    func sleep(orUntilReadable socket: Int32, until deadline: ContinuousClock.Instant?) -> Bool {
+        var entries = [
+            pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
+        ]
+        let timeout = deadline.map { WakePipe.milliseconds(until: $0) } ?? -1
+        _ = poll(&entries, nfds_t(entries.count), timeout)
+        if entries[0].revents != 0 {
+            var drained: (UInt64, UInt64) = (0, 0)
+            while withUnsafeMutableBytes(of: &drained, { read(readEnd, $0.baseAddress, $0.count) }) == 16 {}
+        }
+        return entries[1].revents != 0
+    }
+
+    /// Rounded up, or the last millisecond would be spent turning in circles.
+    private static func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
+        let remaining = ContinuousClock.now.duration(to: deadline)
+        guard remaining > .zero else { return 0 }
+        guard remaining < .seconds(60) else { return 60_000 }
+        let (seconds, attoseconds) = remaining.components
+        return Int32(seconds * 1_000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+}

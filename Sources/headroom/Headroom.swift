@@ -1,0 +1,13 @@
+import ArgumentParser
+import HeadroomServer
+
+@main
+struct Headroom: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "headroom",
+        abstract: "May this user send another message, and what should we tell them?",
+        version: HeadroomVersion.current,
+        subcommands: [Serve.self, Migrate.self, Ping.self],
+        defaultSubcommand: Serve.self
+    )
+}

@@ -1,0 +1,82 @@
+import ArgumentParser
+import HeadroomServer
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+extension Setting {
+    fileprivate var help: ArgumentHelp {
+        let fallback = defaultValue.map { ", default \($0)" } ?? ""
+        return ArgumentHelp("\(meaning) (\(range)\(fallback); \(environmentName))", valueName: "value")
+    }
+}
+
+/// Where the data is; every command takes it.
+struct DatabaseOptions: ParsableArguments {
+    @Option(help: Setting.databaseURL.help) var databaseUrl: String?
+    @Option(help: Setting.dataDirectory.help) var dataDir: String?
+    @Option(help: Setting.logLevel.help) var logLevel: String?
+
+    var values: [(Setting, String?)] {
+        [(.databaseURL, databaseUrl), (.dataDirectory, dataDir), (.logLevel, logLevel)]
+    }
+}
+
+/// What only `serve` takes.
+struct ServeOptions: ParsableArguments {
+    @Option(help: Setting.listen.help) var listen: String?
+    @Option(help: Setting.http.help) var http: String?
+    @Option(help: Setting.unknownUsers.help) var unknownUsers: String?
+    @Option(help: Setting.whenUnavailable.help) var whenUnavailable: String?
+    @Option(help: Setting.lanes.help) var lanes: String?
+    @Option(help: Setting.eventLoops.help) var eventLoops: String?
+    @Option(help: Setting.batchMaximum.help) var batchMaximum: String?
+    @Option(help: Setting.queueCapacity.help) var queueCapacity: String?
+    @Option(help: Setting.requestTimeout.help) var requestTimeoutMs: String?
+    @Option(help: Setting.connectTimeout.help) var connectTimeoutMs: String?
+    @Option(help: Setting.connectionsMaximum.help) var connectionsMaximum: String?
+    @Option(help: Setting.inFlightMaximum.help) var inFlightMaximum: String?
+    @Option(help: Setting.requestSize.help) var requestSizeBytes: String?
+    @Option(help: Setting.requestTokens.help) var requestTokens: String?
+    @Option(help: Setting.outputBytes.help) var outputBytes: String?
+    @Option(help: Setting.outputTimeout.help) var outputTimeoutMs: String?
+    @Option(help: Setting.idleTimeout.help) var idleTimeoutMs: String?
+    @Option(help: Setting.firstRequestTimeout.help) var firstRequestTimeoutMs: String?
+    @Option(help: Setting.drainTimeout.help) var drainTimeoutMs: String?
+
+    var values: [(Setting, String?)] {
+        [
+            (.listen, listen), (.http, http), (.unknownUsers, unknownUsers), (.whenUnavailable, whenUnavailable),
+            (.lanes, lanes), (.eventLoops, eventLoops), (.batchMaximum, batchMaximum),
+            (.queueCapacity, queueCapacity), (.requestTimeout, requestTimeoutMs), (.connectTimeout, connectTimeoutMs),
+            (.connectionsMaximum, connectionsMaximum), (.inFlightMaximum, inFlightMaximum),
+            (.requestSize, requestSizeBytes), (.requestTokens, requestTokens), (.outputBytes, outputBytes),
+            (.outputTimeout, outputTimeoutMs), (.idleTimeout, idleTimeoutMs),
+            (.firstRequestTimeout, firstRequestTimeoutMs), (.drainTimeout, drainTimeoutMs),
+        ]
+    }
+}
+
+extension SettingsReader {
+    init(_ values: [(Setting, String?)]) {
+        var flags: [String: String] = [:]
+        for (setting, value) in values {
+            if let value { flags[setting.name] = value }
+        }
+        self.init(flags: flags, environment: SettingsReader.environment())
+    }
+
+    private static func environment() -> [String: String] {
+        var variables: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee {
+            let pair = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if pair.count == 2 { variables[String(pair[0])] = String(pair[1]) }
+            entry += 1
+        }
+        return variables
+    }
+}

@@ -1,0 +1,170 @@
+import Testing
+import Usage
+
+@testable import LineProtocol
+
+/// Standings of one user at one instant.
+enum Example {
+    static let now = Instant("2026-11-21T09:30:00Z") ?? Instant(secondsSince1970: 0)
+    static let december = Instant("2026-12-01") ?? Instant(secondsSince1970: 0)
+    static let november = BillingPeriod(year: 2026, month: 11)
+
+    static let trial = Standing(
+        plan: .trial,
+        state: .trial,
+        period: BillingPeriod(planNamed: "trial"),
+        used: 0,
+        limit: 100,
+        startedAt: now,
+        expiresAt: now.advanced(bySeconds: 3 * 86_400),
+        observedAt: now
+    )
+
+    static func paid(used: Int, held: Int = 0, state: SubscriptionState = .active) -> Standing {
+        Standing(
+            plan: .paid,
+            state: state,
+            period: november,
+            used: used,
+            held: held,
+            limit: 800,
+            startedAt: Instant("2026-11-01") ?? now,
+            resetsAt: december,
+            observedAt: now
+        )
+    }
+}
+
+@Suite("Answer lines")
+struct AnswerTests {
+    private func line(_ answer: Answer) -> String { encoded(.answer(answer)) }
+
+    @Test("The first message of an unknown user is answered as the protocol's description shows it")
+    func chained() throws {
+        let request = try #require(decode("CONSUME \(userText)\n").first)
+        guard case .command(.consume(let user, let messages)) = request else {
+            Issue.record("\(request) is no CONSUME")
+            return
+        }
+        var standing = Example.trial
+        #expect(
+            line(standing.consume(messages, of: user))
+                == "+ALLOWED user=7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11 plan=trial state=trial tier=silent "
+                + "display=trial used=1 limit=100 remaining=99 period=trial expires=2026-11-24T09:30:00Z day=1 days=3 "
+                + "banner=\"99 of 100 trial messages remaining\"\r\n"
+        )
+    }
+
+    @Test("A monthly plan below 80 % says when it resets, and nothing else")
+    func silent() {
+        var standing = Example.paid(used: 41)
+        #expect(
+            line(standing.consume(1, of: user))
+                == "+ALLOWED user=\(userText) plan=paid state=active tier=silent display=hidden used=42 limit=800 "
+                + "remaining=758 period=2026-11 resets=2026-12-01T00:00:00Z\r\n"
+        )
+    }
+
+    @Test("The message that crosses into a tier says so, and what is held is said when there is some")
+    func crossed() {
+        var standing = Example.paid(used: 638, held: 1)
+        #expect(
+            line(standing.consume(1, of: user))
+                == "+ALLOWED user=\(userText) plan=paid state=active tier=gentle display=compact used=639 held=1 "
+                + "limit=800 remaining=160 period=2026-11 resets=2026-12-01T00:00:00Z crossed=gentle "
+                + "banner=\"You have 160 conversations left this month\"\r\n"
+        )
+    }
+
+    @Test("A refusal has the fields of the standing before it, a reason, and when waiting helps")
+    func blocked() {
+        var standing = Example.paid(used: 800)
+        #expect(
+            line(standing.consume(1, of: user))
+                == "+BLOCKED user=\(userText) plan=paid state=active tier=blocked display=blocked used=800 limit=800 "
+                + "remaining=0 period=2026-11 resets=2026-12-01T00:00:00Z reason=limit_reached retry_after=829800 "
+                + "banner=\"We've had a lot of great conversations this month! Your next session refreshes on "
+                + "December 1.\"\r\n"
+        )
+    }
+
+    @Test("A cancelled subscription says when it resets and when it ends")
+    func cancelled() {
+        var standing = Example.paid(used: 5, state: .cancelled)
+        standing.expiresAt = Instant("2026-12-15T12:00:00Z")
+        standing.previousPlan = "pro"
+        #expect(
+            line(standing.usage(of: user))
+                == "+OK user=\(userText) plan=paid state=cancelled tier=silent display=hidden used=5 limit=800 "
+                + "remaining=795 period=2026-11 resets=2026-12-01T00:00:00Z expires=2026-12-15T12:00:00Z "
+                + "previous_plan=pro label=Premium accessible=\"5 of 800 messages used this month\" "
+                + "notice=\"Your subscription is active until December 15. You can resubscribe anytime.\"\r\n"
+        )
+    }
+
+    @Test("Only a trial and a cancelled subscription say when they end", arguments: SubscriptionState.allCases)
+    func expires(state: SubscriptionState) throws {
+        var standing = Example.paid(used: 5, state: state)
+        standing.expiresAt = Example.december
+        let paid = try #require(FieldLine(line(standing.usage(of: user))))
+        #expect((paid["expires"] != nil) == (state == .cancelled))
+        #expect(paid["day"] == nil)
+    }
+
+    @Test("An unlimited plan says so, and never resets")
+    func unlimited() throws {
+        var standing = Example.paid(used: 5)
+        standing.plan = .pro
+        standing.limit = nil
+        let fields = try #require(FieldLine(line(standing.consume(1, of: user))))
+        #expect(fields["limit"] == "unlimited")
+        #expect(fields["remaining"] == "unlimited")
+        #expect(fields["resets"] == nil)
+    }
+
+    @Test("Nothing comes back to who has no access, nor in a period that is over")
+    func noReset() throws {
+        var lapsed = Example.paid(used: 5, state: .expired)
+        lapsed.lapse = .expired
+        let refused = try #require(FieldLine(line(lapsed.consume(1, of: user))))
+        #expect(refused.status == "BLOCKED")
+        #expect(refused["resets"] == nil)
+        #expect(refused["reason"] == "expired")
+        #expect(refused["remaining"] == "0")
+        var past = Example.paid(used: 5)
+        past.observedAt = Example.december
+        let history = try #require(FieldLine(line(past.usage(of: user))))
+        #expect(history["resets"] == nil)
+        #expect(history["accessible"] == "5 of 800 messages used in 2026-11")
+    }
+
+    @Test("All fields at their longest have room")
+    func longest() throws {
+        let word = String(repeating: "\"", count: 3_000)
+        let plan = Plan(name: word, label: word, cycle: .trial(days: Int.max), allowance: Int.max)
+        let standing = Standing(
+            plan: plan,
+            state: .gracePeriod,
+            period: BillingPeriod(planNamed: word),
+            used: Int.min,
+            held: 1,
+            limit: Int.max,
+            lapse: .trialLimitReached,
+            startedAt: Instant(microsecondsSince1970: 0),
+            expiresAt: Instant(microsecondsSince1970: Int64.max),
+            previousPlan: word,
+            observedAt: Instant(microsecondsSince1970: Int64.max / 2)
+        )
+        let answer = Answer(
+            user: user,
+            status: .blocked(.trialLimitReached),
+            standing: standing,
+            crossed: .prominent,
+            retryAfterSeconds: Int64.min,
+            isDetailed: true
+        )
+        let fields = try #require(FieldLine(line(answer)))
+        #expect(fields["previous_plan"] == word)
+        #expect(fields["retry_after"] == String(Int64.min))
+    }
+}

@@ -1,0 +1,52 @@
+import Usage
+
+@testable import LineProtocol
+
+extension BadInput {
+    private static let setPlan = "SETPLAN \(userText) paid"
+
+    static let fields: [BadInput] =
+        ["secret", "CONSUMEX \(userText)", "C", "$4", "'; DROP TABLE message_usage", "%s%n", "a=b", "CONSUME=1"]
+        .map { .line($0, .err) }
+        + [
+            BadInput("empty verb", "*1\r\n$0\r\n\r\n", .failure(.err)),
+            BadInput("verb and space", arrayRequest(["PING "]), .failure(.err)),
+            BadInput("verb of 64 letters", String(repeating: "A", count: 64) + "\n", .failure(.err)),
+            BadInput("user and space", arrayRequest(["CONSUME", userText + " "]), .failure(.badArg)),
+            BadInput("empty user", arrayRequest(["CONSUME", ""]), .failure(.badArg)),
+            BadInput("empty period", arrayRequest(["USAGE", userText, ""]), .failure(.badArg)),
+        ]
+        + [
+            "CONSUME", "CHECK", "USAGE", "HISTORY", "SETPLAN", "SETPLAN \(userText)", "RESETUSAGE", "ECHO", "SELECT",
+            "CONSUME \(userText) 1 1", "CHECK \(userText) 1 1", "USAGE \(userText) 2026-11 1", "PING a b",
+            "HISTORY \(userText) 1 1", "SETPLAN \(userText) paid paid", "RESETUSAGE \(userText) 2026-11 1",
+            "ECHO a b", "HELP PING PING", "INFO a", "QUIT now", "SELECT 0 0",
+        ].map { .line($0) }
+        + [
+            "secret", "'; DROP TABLE message_usage; --", "{\(userText)}", "urn:uuid:\(userText)",
+            String(userText.dropLast()), userText + "0", String(userText.filter { $0 != "-" }),
+            userText.replacing("-", with: "_"), String(repeating: "g", count: 36), "%s", "$1",
+        ].map { .line("CONSUME \($0)") }
+        + [
+            "CONSUME \(userText) key=\(String(repeating: "k", count: 128))",
+            "CONSUME \(userText) key=\(String(repeating: "k", count: 129))",
+            "CONSUME \(userText) secret=1", "CONSUME \(userText) =1", "CONSUME \(userText) =", "INFO a=b", "HELP a=b",
+            "CONSUME user=\(userText)", "CONSUME key=1 \(userText)",
+        ].map { .line($0) }
+        + ["2026-13", "2026-00", "2026-1", "26-11", "2026-11-01", "infinity!", "-", "Trial", "２０２６-11"]
+        .flatMap { [.line("USAGE \(userText) \($0)"), .line("RESETUSAGE \(userText) \($0)")] }
+        + ["Paid", "1paid", "pa-id", "_paid", String(repeating: "p", count: 33), "2026-11", "'; DROP"]
+        .map { .line("SETPLAN \(userText) \($0)") }
+        + [
+            "state=", "state=secret", "state=Active", "state=gracePeriod", "started=infinity", "started=",
+            "started=2026-02-29", "expires=2026-13-01", "expires=2026-11-24T09:30:00", "grace_until=tomorrow",
+            "grace_until=24.11.2026", "expires=9999-99-99", "anchor=0", "anchor=32", "anchor=-1", "anchor=01",
+            "anchor=", "anchor=31.0", "anchor=1 anchor=1", "anchor=1 ANCHOR=2", "state=active anchor=1 state=active",
+            "state=active paid", "key=1", "state", "=", "state==active",
+        ].map { .line("\(setPlan) \($0)") }
+        + [
+            "HELP secret", "SELECT 1", "SELECT -1", "SELECT zero", "SELECT 00", "HELLO 1", "HELLO 4", "HELLO two",
+            "HELLO 03", "HELLO 3 AUTH name secret", "HELLO 3 SETNAME n AUTH name secret", "HELLO 3 auth",
+            "HELLO 3 SETNAME", "HELLO 3 secret", "HELLO SETNAME n",
+        ].map { .line($0) }
+}

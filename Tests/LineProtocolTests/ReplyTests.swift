@@ -1,0 +1,103 @@
+import NIOCore
+import Testing
+import Usage
+
+@testable import LineProtocol
+
+@Suite("Replies")
+struct ReplyTests {
+    private static let replies: [(reply: Reply, text: String)] = [
+        (.ok, "+OK\r\n"),
+        (.pong, "+PONG\r\n"),
+        (.text("two words — é"), "+two words — é\r\n"),
+        (.text(""), "+\r\n"),
+        (.lines(["version 1", "uptime_s=2"]), "*2\r\n+version 1\r\n+uptime_s=2\r\n"),
+        (.lines([]), "*0\r\n"),
+        (.empty, "*0\r\n"),
+        (.history([]), "*0\r\n"),
+        (.error(ReplyError(code: .badArg, text: "n must be a number")), "-BADARG n must be a number\r\n"),
+        (
+            .error(ReplyError(code: .unavailable, retryAfterMilliseconds: 250, text: "try again")),
+            "-UNAVAILABLE retry_ms=250 try again\r\n"
+        ),
+    ]
+
+    @Test("Each reply is what the protocol says, ended by CRLF", arguments: replies)
+    func encoding(reply: Reply, text: String) {
+        #expect(encoded(reply) == text)
+    }
+
+    @Test("A history has a line per period, in the order given")
+    func history() {
+        let paid = PeriodUsage(user: user, period: Example.november, used: 640, limit: 800, tier: .gentle)
+        let pro = PeriodUsage(
+            user: user,
+            period: BillingPeriod(year: 2026, month: 10),
+            used: 9,
+            limit: nil,
+            tier: .silent
+        )
+        #expect(
+            encoded(.history([paid, pro]))
+                == "*2\r\n+PERIOD user=\(userText) period=2026-11 used=640 limit=800 tier=gentle\r\n"
+                + "+PERIOD user=\(userText) period=2026-10 used=9 limit=unlimited tier=silent\r\n"
+        )
+    }
+
+    @Test("HELLO is answered with the fields that Redis sends: a flat array, or a map in RESP3")
+    func hello() {
+        let fields = { (version: Int) in
+            "$6\r\nserver\r\n$8\r\nheadroom\r\n$7\r\nversion\r\n$5\r\n1.2.3\r\n$5\r\nproto\r\n:\(version)\r\n"
+                + "$2\r\nid\r\n:42\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n"
+                + "$7\r\nmodules\r\n*0\r\n"
+        }
+        #expect(encoded(.hello(version: 2, serverVersion: "1.2.3", connectionID: 42)) == "*14\r\n" + fields(2))
+        #expect(encoded(.hello(version: 3, serverVersion: "1.2.3", connectionID: 42)) == "%7\r\n" + fields(3))
+    }
+
+    @Test("No text can break out of its line")
+    func oneLine() {
+        for reply in [
+            Reply.text("a\r\nb\u{1B}c\0\u{7F}"), .lines(["a\r\nb\u{1B}c\0\u{7F}"]),
+            .error(ReplyError(code: .internal, text: "a\r\nb\u{1B}c\0\u{7F}")),
+        ] {
+            #expect(encoded(reply).hasSuffix("a  b c  \r\n"))
+        }
+    }
+
+    @Test("Replies are appended to what the buffer has")
+    func appended() {
+        var buffer = ByteBuffer(string: "before ")
+        for (reply, _) in ReplyTests.replies { reply.encode(into: &buffer) }
+        #expect(String(buffer: buffer) == "before " + ReplyTests.replies.map(\.text).joined())
+    }
+
+    @Test("HELP lists every verb with its syntax, or one")
+    func help() {
+        guard case .lines(let lines) = Reply.help(about: nil) else {
+            Issue.record("HELP is no list")
+            return
+        }
+        #expect(lines.count == Verb.allCases.count)
+        for (line, verb) in zip(lines, Verb.allCases) {
+            #expect(line.hasPrefix(verb.syntax))
+            #expect(line.hasSuffix(verb.summary))
+            #expect(verb.syntax.split(separator: " ").first == verb.rawValue[...])
+            #expect(Reply.help(about: verb) == .lines([line]))
+        }
+    }
+
+    @Test("Every option that a verb takes stands in its syntax, and no other")
+    func syntax() {
+        for verb in Verb.allCases where !verb.grammar.isFreeText {
+            let options = verb.grammar.options.map { "[\($0.rawValue)=]" }
+            #expect(verb.syntax.split(separator: " ").filter { $0.hasSuffix("=]") } == options.map { $0[...] })
+        }
+    }
+
+    @Test("Every code says when it is sent and whether a retry helps", arguments: ReplyError.Code.allCases)
+    func codes(code: ReplyError.Code) {
+        #expect(!code.meaning.isEmpty && !code.retryHelps.isEmpty)
+        #expect(encoded(.error(ReplyError(code: code, text: "text"))) == "-\(code.rawValue) text\r\n")
+    }
+}

@@ -1,0 +1,105 @@
+import Testing
+import Usage
+
+@testable import LineProtocol
+
+@Suite("Request forms")
+struct RequestFormTests {
+    private static let month = BillingPeriod(year: 2026, month: 11)
+
+    private static let forms: [(line: String, command: Command)] = [
+        ("CONSUME \(userText)", .consume(user: user, messages: 1)),
+        ("consume \(userText.uppercased()) 25", .consume(user: user, messages: 25)),
+        ("CONSUME \(userText) 1000000", .consume(user: user, messages: 1_000_000)),
+        ("CHECK \(userText)", .check(user: user, messages: 1)),
+        ("ChEcK \(userText) 7", .check(user: user, messages: 7)),
+        ("USAGE \(userText)", .usage(user: user, period: nil)),
+        ("USAGE \(userText) 2026-11", .usage(user: user, period: month)),
+        ("USAGE \(userText) trial", .usage(user: user, period: BillingPeriod(planNamed: "trial"))),
+        ("HISTORY \(userText)", .history(user: user, months: 12)),
+        ("HISTORY \(userText) 1", .history(user: user, months: 1)),
+        ("HISTORY \(userText) 1200", .history(user: user, months: 1_200)),
+        ("SETPLAN \(userText) paid", .setPlan(PlanChange(user: user, plan: "paid"))),
+        ("SETPLAN \(userText) paid anchor=31", .setPlan(PlanChange(user: user, plan: "paid", anchorDay: 31))),
+        ("RESETUSAGE \(userText)", .resetUsage(user: user, period: nil)),
+        ("RESETUSAGE \(userText) 2026-11", .resetUsage(user: user, period: month)),
+        ("PING", .ping(text: nil)),
+        ("PING a=b", .ping(text: "a=b")),
+        ("ECHO hallöchen", .echo(text: "hallöchen")),
+        ("HELP", .help(verb: nil)),
+        ("HELP setplan", .help(verb: .setPlan)),
+        ("INFO", .info),
+        ("QUIT", .quit),
+        ("HELLO", .hello(version: 2)),
+        ("HELLO 2", .hello(version: 2)),
+        ("HELLO 3 SETNAME backend", .hello(version: 3)),
+        ("CLIENT", .client),
+        ("CLIENT SETINFO LIB-NAME redis-py=1", .client),
+        ("COMMAND", .command),
+        ("COMMAND DOCS PING", .command),
+        ("SELECT 0", .select),
+    ]
+
+    @Test("Every request form is understood, as a line and as an array", arguments: forms)
+    func form(line: String, command: Command) {
+        let array = arrayRequest(line.split(separator: " ").map(String.init))
+        #expect(decode(line + "\n") == [.command(command)])
+        #expect(decode(line + "\r\n") == [.command(command)])
+        #expect(decode(array) == [.command(command)])
+        #expect(decodeByteByByte(array) == [.command(command)])
+    }
+
+    @Test("Every verb has a request form in the table above")
+    func everyVerbIsCovered() {
+        let verbs = Set(RequestFormTests.forms.map { $0.line.prefix { $0 != " " }.uppercased() })
+        #expect(verbs == Set(Verb.allCases.map(\.rawValue)))
+    }
+
+    @Test("SETPLAN takes its options in any order and any case")
+    func planChange() {
+        let change = PlanChange(
+            user: user,
+            plan: "paid",
+            state: .gracePeriod,
+            startedAt: Instant("2026-11-01"),
+            expiresAt: Instant("2026-12-01T09:30:00Z"),
+            graceUntil: Instant("2026-12-17"),
+            anchorDay: 1
+        )
+        let options = [
+            "STATE=grace_period", "started=2026-11-01", "Expires=2026-12-01T10:30:00+01:00", "grace_until=2026-12-17",
+            "anchor=1",
+        ]
+        for shift in 0..<options.count {
+            let rotated = options[shift...] + options[..<shift]
+            #expect(
+                decode("SETPLAN \(userText) paid \(rotated.joined(separator: " "))\n") == [.command(.setPlan(change))]
+            )
+        }
+    }
+
+    @Test("Runs of spaces and tabs separate tokens, also at both ends")
+    func separators() {
+        #expect(decode(" \t CONSUME\t \(userText)  3 \t\r\n") == [.command(.consume(user: user, messages: 3))])
+    }
+
+    @Test("An array's text may hold spaces, quotes and a line separator, or be empty")
+    func arrayText() {
+        for text in ["two words", "\"quoted\" \\", "a\u{2028}b", "\u{FEFF}", "é🙂", ""] {
+            #expect(decode(arrayRequest(["ECHO", text])) == [.command(.echo(text: text))])
+            #expect(decode(arrayRequest(["PING", text])) == [.command(.ping(text: text))])
+        }
+    }
+
+    @Test("Pipelined requests come out in order, whatever their framing")
+    func pipelined() {
+        let bytes = Array("PING 1\n\r\nPING 2\r\n".utf8) + arrayRequest(["PING", "3"]) + Array("*0\r\nPING 4\n".utf8)
+        #expect(decode(bytes) == (1...4).map { .command(.ping(text: String($0))) })
+    }
+
+    @Test("A line without its end is not a request")
+    func unfinished() {
+        #expect(decode("CONSUME \(userText) 10").isEmpty)
+        #expect(decode("CONSUME \(userText) 10\r").isEmpty)
+    }
+}

@@ -1,0 +1,162 @@
+import Testing
+import Usage
+
+private let november = at("2026-11-10T12:00:00Z")
+private let december = at("2026-12-10T12:00:00Z")
+
+@Suite("The model, reading and resetting")
+struct ReferenceModelHistoryTests {
+    @Test("tells a past period's own numbers, and that it is over")
+    func pastPeriod() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", anchorDay: 5, at: november)
+        _ = model.consume(ada, messages: 650, at: november)
+        model.setLimit(ada, period: billingPeriod("2026-11"), limit: 700)
+        _ = model.consume(ada, messages: 1, at: december)
+        let answer = try #require(model.usage(ada, period: billingPeriod("2026-11"), at: december))
+        #expect(answer.status == .ok)
+        #expect(answer.isDetailed)
+        #expect(answer.standing.used == 650)
+        #expect(answer.standing.limit == 700)
+        #expect(answer.standing.startedAt == at("2026-11-05"))
+        #expect(answer.standing.resetsAt == at("2026-12-05"))
+        #expect(answer.standing.isPast)
+        #expect(answer.standing.banner == nil)
+    }
+
+    @Test("tells the current period by its name as without it, and nothing of one without a row")
+    func namedPeriod() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: november)
+        #expect(model.usage(ada, period: billingPeriod("2026-11"), at: november) == nil)
+        _ = model.consume(ada, messages: 1, at: november)
+        #expect(model.usage(ada, period: billingPeriod("2026-11"), at: november) == model.usage(ada, at: november))
+        #expect(model.usage(ada, period: billingPeriod("2026-10"), at: november) == nil)
+        #expect(model.usage(ada, period: billingPeriod("trial"), at: november) == nil)
+        #expect(model.usage(ben, period: billingPeriod("2026-11"), at: november) == nil)
+    }
+
+    @Test("tells a trial that was left for a paid plan as what it was")
+    func pastTrial() throws {
+        var model = ReferenceModel()
+        _ = model.consume(ada, messages: 41, at: november)
+        let paidAt = november.advanced(bySeconds: oneDay)
+        _ = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: paidAt)
+        let standing = try #require(model.usage(ada, period: billingPeriod("trial"), at: paidAt)).standing
+        #expect(standing.plan == .trial)
+        #expect(standing.used == 41)
+        #expect(standing.limit == 100)
+        #expect(standing.startedAt == november)
+        #expect(standing.expiresAt == november.advanced(bySeconds: 3 * oneDay))
+        #expect(standing.accessible == "41 of 100 trial messages used")
+        #expect(standing.isPast)
+        #expect(standing.banner == nil)
+    }
+
+    @Test("tells this month's row as past for who has left the monthly plan, and not as blocked")
+    func leftPlan() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: november)
+        _ = model.consume(ada, messages: 10, at: november)
+        _ = try model.setPlan(PlanChange(user: ada, plan: "free", state: .expired), at: november)
+        let standing = try #require(model.usage(ada, period: billingPeriod("2026-11"), at: november)).standing
+        #expect(standing.plan == .paid)
+        #expect(standing.isPast)
+        #expect(standing.tier == .silent)
+    }
+
+    @Test("lists the periods newest first, each with its own limit and tier")
+    func history() throws {
+        var model = ReferenceModel()
+        _ = model.consume(ada, messages: 95, at: at("2026-09-29"))
+        _ = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: at("2026-09-30"))
+        _ = model.consume(ada, messages: 1, at: at("2026-09-30"))
+        _ = model.consume(ada, messages: 640, at: at("2026-10-10"))
+        _ = model.consume(ada, messages: 800, at: november)
+        _ = model.consume(ada, messages: 3, at: december)
+        model.setLimit(ada, period: billingPeriod("2026-12"), limit: 0)
+        let history = model.history(ada, months: 12, at: december)
+        #expect(history.map(\.period.label) == ["2026-12", "2026-11", "2026-10", "2026-09", "trial"])
+        #expect(history.map(\.used) == [3, 800, 640, 1, 95])
+        #expect(history.map(\.limit) == [0, 800, 800, 800, 100])
+        #expect(history.map(\.tier) == [.blocked, .blocked, .gentle, .silent, .prominent])
+        #expect(history.allSatisfy { $0.user == ada })
+        #expect(model.history(ada, months: 2, at: december) == Array(history.prefix(2)))
+    }
+
+    @Test("keeps a period in its place when it is used again")
+    func historyOfRepeatedPlan() throws {
+        var model = ReferenceModel()
+        model.setPlanDefinition(Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3))
+        for (plan, day) in [("free", "2026-11-01"), ("paid", "2026-11-02"), ("free", "2026-11-03")] {
+            _ = try model.setPlan(PlanChange(user: ada, plan: plan), at: at(day))
+            _ = model.consume(ada, messages: 1, at: at(day))
+        }
+        let history = model.history(ada, months: 12, at: november)
+        #expect(history.map(\.period.label) == ["2026-11", "free"])
+        #expect(history.map(\.used) == [1, 2])
+    }
+
+    @Test("keeps the history of a user without access readable, with the tiers that were")
+    func historyOfLapsed() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: november)
+        _ = model.consume(ada, messages: 10, at: november)
+        _ = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .expired), at: november)
+        #expect(model.history(ada, months: 12, at: november).map(\.tier) == [.silent])
+    }
+
+    @Test("takes a tier in history from the percentages of the row's plan")
+    func historyPercentages() throws {
+        var model = ReferenceModel()
+        model.setPlanDefinition(
+            Plan(
+                name: "early",
+                label: "Early",
+                cycle: .monthly,
+                allowance: 100,
+                gentlePercent: 50,
+                prominentPercent: 60
+            )
+        )
+        _ = try model.setPlan(PlanChange(user: ada, plan: "early"), at: november)
+        _ = model.consume(ada, messages: 50, at: november)
+        #expect(model.history(ada, months: 12, at: november).map(\.tier) == [.gentle])
+    }
+
+    @Test("resets the current period, with a row or without one")
+    func resetCurrent() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: november)
+        let untouched = model.resetUsage(ada, period: nil, at: november)
+        #expect(untouched?.standing.used == 0)
+        #expect(model.history(ada, months: 12, at: november).isEmpty)
+        _ = model.consume(ada, messages: 800, at: november)
+        model.setLimit(ada, period: billingPeriod("2026-11"), limit: 700)
+        let reset = model.resetUsage(ada, period: nil, at: november)
+        let answer = try #require(reset)
+        #expect(answer.status == .ok)
+        #expect(answer.isDetailed == false)
+        #expect(answer.standing.used == 0)
+        #expect(answer.standing.limit == 700)
+        #expect(model.consume(ada, messages: 1, at: november).status == .allowed)
+    }
+
+    @Test("resets a named period only, and only where it has a row")
+    func resetNamed() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: november)
+        let missing = model.resetUsage(ada, period: billingPeriod("2026-11"), at: november)
+        #expect(missing == nil)
+        _ = model.consume(ada, messages: 10, at: november)
+        _ = model.consume(ada, messages: 20, at: december)
+        let reset = model.resetUsage(ada, period: billingPeriod("2026-11"), at: december)
+        let answer = try #require(reset)
+        #expect(answer.standing.period == billingPeriod("2026-11"))
+        #expect(answer.standing.used == 0)
+        #expect(model.history(ada, months: 12, at: december).map(\.used) == [20, 0])
+    }
+
+    @Test("tells every tier again after a reset")
+    func crossedAfterReset() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: november)
+        #expect(model.consume(ada, messages: 640, at: november).crossed == .gentle)
+        #expect(model.consume(ada, messages: 1, at: november).crossed == nil)
+        _ = model.resetUsage(ada, period: nil, at: november)
+        #expect(model.consume(ada, messages: 640, at: november).crossed == .gentle)
+    }
+}

@@ -1,0 +1,198 @@
+import Testing
+import Usage
+
+private let now = at("2026-11-10T12:00:00Z")
+private let sixteenDaysLater = at("2026-11-26T12:00:00Z")
+
+@Suite("The model, changing plans")
+struct ReferenceModelPlanTests {
+    @Test("refuses a plan that nobody defined, and changes nothing")
+    func unknownPlan() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: now)
+        #expect(throws: ModelError.unknownPlan) {
+            _ = try model.setPlan(PlanChange(user: ada, plan: "gold"), at: now)
+        }
+        #expect(model.usage(ada, at: now).standing.plan == .paid)
+    }
+
+    @Test("admits each state only where the plan can be in it", arguments: SubscriptionState.allCases)
+    func states(state: SubscriptionState) throws {
+        let admitted: [String: [SubscriptionState]] = [
+            "trial": [.trial, .expired, .revoked],
+            "free": [.free, .expired, .revoked],
+            "paid": [.active, .cancelled, .gracePeriod, .billingRetry, .expired, .revoked],
+            "pro": [.active, .cancelled, .gracePeriod, .billingRetry, .expired, .revoked],
+        ]
+        for (plan, states) in admitted {
+            var model = ReferenceModel()
+            let change = PlanChange(user: ada, plan: plan, state: state)
+            if states.contains(state) {
+                let answer = try model.setPlan(change, at: now)
+                #expect(answer.standing.state == state, "\(plan)")
+            } else {
+                #expect(throws: ModelError.stateDoesNotFit, "\(plan)") { _ = try model.setPlan(change, at: now) }
+                #expect(model.usage(ada, at: now) == ReferenceModel().usage(ada, at: now))
+            }
+        }
+    }
+
+    @Test(
+        "begins each kind of plan in its own state",
+        arguments: [
+            ("trial", .trial), ("free", .free), ("paid", .active), ("pro", .active),
+        ] as [(String, SubscriptionState)]
+    )
+    func defaultState(plan: String, state: SubscriptionState) throws {
+        var model = ReferenceModel()
+        let answer = try model.setPlan(PlanChange(user: ada, plan: plan), at: now)
+        #expect(answer.status == .ok)
+        #expect(answer.standing.state == state)
+        #expect(answer.standing.lapse == nil)
+    }
+
+    @Test(
+        "derives what happens after a change, to the instant",
+        arguments: [
+            // plan, state, expires, grace, last access ends, why
+            ("paid", .active, "2026-11-20", nil, "2026-11-20", .expired),
+            ("paid", .cancelled, "2026-11-20", nil, "2026-11-20", .expired),
+            ("paid", .cancelled, nil, nil, "2026-12-01", .expired),
+            ("paid", .gracePeriod, "2026-11-09", "2026-11-12", "2026-11-12", .billingRetry),
+            ("paid", .gracePeriod, nil, "2026-11-12", "2026-11-12", .billingRetry),
+            ("paid", .gracePeriod, "2026-11-09", nil, "2026-11-25", .billingRetry),
+            ("paid", .gracePeriod, nil, nil, "2026-11-26T12:00:00Z", .billingRetry),
+            ("trial", .trial, nil, nil, "2026-11-13T12:00:00Z", .trialEnded),
+            ("free", .free, "2026-11-20", nil, "2026-11-20", .expired),
+        ] as [(String, SubscriptionState, String?, String?, String, Refusal)]
+    )
+    func accessEnds(
+        plan: String,
+        state: SubscriptionState,
+        expires: String?,
+        grace: String?,
+        end: String,
+        why: Refusal
+    ) throws {
+        var model = ReferenceModel()
+        let change = PlanChange(
+            user: ada,
+            plan: plan,
+            state: state,
+            expiresAt: expires.map(at),
+            graceUntil: grace.map(at)
+        )
+        let changed = try model.setPlan(change, at: now)
+        #expect(changed.standing.state == state)
+        let before = model.usage(ada, at: at(end).justBefore).standing
+        #expect(before.lapse == nil)
+        #expect(before.state == state)
+        #expect(model.usage(ada, at: at(end)).standing.lapse == why)
+    }
+
+    @Test(
+        "takes access away at once where the state has none, whatever dates come with it",
+        arguments: [
+            ("paid", .expired), ("paid", .billingRetry), ("paid", .revoked), ("trial", .expired), ("trial", .revoked),
+            ("free", .expired), ("free", .revoked),
+        ] as [(String, SubscriptionState)]
+    )
+    func noAccess(plan: String, state: SubscriptionState) throws {
+        let dates = [nil, at("2026-11-02"), at("2027-06-01")]
+        for expires in dates {
+            for grace in dates {
+                var model = ReferenceModel()
+                _ = model.consume(ada, messages: 7, at: now)
+                let change = PlanChange(user: ada, plan: plan, state: state, expiresAt: expires, graceUntil: grace)
+                let standing = try model.setPlan(change, at: now).standing
+                #expect(standing.state == state)
+                #expect(standing.lapse?.rawValue == state.rawValue)
+                #expect(model.usage(ada, at: at("2027-07-01")).standing.state == state)
+                let answer = model.consume(ada, messages: 1, at: now)
+                #expect(answer.status == standing.lapse.map { .blocked($0) })
+                #expect(answer.standing.used == (plan == "trial" ? 7 : 0))
+            }
+        }
+    }
+
+    @Test(
+        "replaces all that was known: a renewal ends a cancellation, a billing issue and a revocation",
+        arguments: [
+            SubscriptionState.cancelled, .gracePeriod, .billingRetry, .expired, .revoked,
+        ]
+    )
+    func renewal(state: SubscriptionState) throws {
+        var model = ReferenceModel()
+        _ = try model.setPlan(PlanChange(user: ada, plan: "paid", state: state), at: now)
+        let renewed = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: now)
+        #expect(renewed.standing.state == .active)
+        #expect(renewed.standing.expiresAt == nil)
+        #expect(model.check(ada, messages: 1, at: at("2030-01-01")).status == .allowed)
+    }
+
+    @Test("ends a cancelled subscription with the cycle that the anchor day gives it")
+    func cancelledEndsWithCycle() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", anchorDay: 20, at: now)
+        let answer = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .cancelled), at: now)
+        #expect(answer.standing.expiresAt == at("2026-11-20"))
+        #expect(model.consume(ada, messages: 1, at: at("2026-11-20").justBefore).status == .allowed)
+        #expect(model.consume(ada, messages: 1, at: at("2026-11-20")).status == .blocked(.expired))
+    }
+
+    @Test("keeps the day of an expiry that is told late, and none that is still to come")
+    func expiredAt() throws {
+        var model = ReferenceModel()
+        var change = PlanChange(user: ada, plan: "paid", state: .expired, expiresAt: at("2026-11-02"))
+        #expect(try expiry(of: change, in: &model) == at("2026-11-02"))
+        change.expiresAt = at("2027-01-01")
+        #expect(try expiry(of: change, in: &model) == now)
+        change.expiresAt = nil
+        #expect(try expiry(of: change, in: &model) == now)
+    }
+
+    private func expiry(of change: PlanChange, in model: inout ReferenceModel) throws -> Instant? {
+        try model.setPlan(change, at: now).standing.expiresAt
+    }
+
+    @Test("tells a lapsed user the same period and numbers as before")
+    func lapsedStanding() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: now)
+        _ = model.consume(ada, messages: 5, at: now)
+        let standing = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .revoked), at: now).standing
+        #expect(standing.period == billingPeriod("2026-11"))
+        #expect(standing.used == 5)
+        #expect(standing.limit == 800)
+        #expect(standing.remaining == 0)
+        #expect(standing.startedAt == at("2026-11-01"))
+        #expect(standing.resetsAt == at("2026-12-01"))
+        #expect(model.consume(ada, messages: 1, at: now).retryAfterSeconds == nil)
+    }
+
+    @Test("remembers the monthly plan that was replaced last")
+    func previousPlan() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: now)
+        #expect(model.usage(ada, at: now).standing.previousPlan == nil)
+        let steps = [
+            ("paid", nil), ("pro", "paid"), ("free", "pro"), ("trial", "pro"), ("pro", "pro"), ("paid", "pro"),
+        ]
+        for (plan, previous) in steps {
+            let answer = try model.setPlan(PlanChange(user: ada, plan: plan), at: now)
+            #expect(answer.standing.previousPlan == previous, "\(plan)")
+        }
+    }
+
+    @Test(
+        "names the plan that was lost while there is no access to it",
+        arguments: [
+            SubscriptionState.expired, .revoked, .billingRetry,
+        ]
+    )
+    func lostPlan(state: SubscriptionState) throws {
+        var model = try ReferenceModel.subscribed(to: "pro", at: now)
+        let lost = try model.setPlan(PlanChange(user: ada, plan: "paid", state: state), at: now)
+        #expect(lost.standing.previousPlan == "paid")
+        let back = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: now)
+        #expect(back.standing.previousPlan == "pro")
+        let trial = try model.setPlan(PlanChange(user: ben, plan: "trial", state: .expired), at: now)
+        #expect(trial.standing.previousPlan == nil)
+    }
+}

@@ -1,0 +1,159 @@
+import Testing
+import Usage
+
+private let now = at("2026-11-10T09:30:00Z")
+private let end = at("2026-11-13T09:30:00Z")
+
+@Suite("The model, trials and unknown users")
+struct ReferenceModelTrialTests {
+    @Test("begins an unknown user's trial with the first counted message")
+    func trialBegins() {
+        var model = ReferenceModel()
+        let asked = model.check(ada, messages: 1, at: at("2026-11-01"))
+        #expect(asked.status == .allowed)
+        #expect(asked.standing.state == .trial)
+        #expect(asked.standing.startedAt == at("2026-11-01"))
+        #expect(asked.standing.expiresAt == at("2026-11-04"))
+        #expect(model.usage(ada, at: at("2026-11-02")).standing.expiresAt == at("2026-11-05"))
+        #expect(model.consume(ada, messages: 101, at: at("2026-11-03")).status == .blocked(.trialLimitReached))
+
+        let first = model.consume(ada, messages: 1, at: now)
+        #expect(first.status == .allowed)
+        #expect(first.standing.plan == .trial)
+        #expect(first.standing.period == billingPeriod("trial"))
+        #expect(first.standing.expiresAt == end)
+        #expect(first.standing.resetsAt == nil)
+        #expect(first.standing.used == 1)
+        #expect(first.standing.limit == 100)
+
+        let later = model.consume(ada, messages: 1, at: end.justBefore)
+        #expect(later.status == .allowed)
+        #expect(later.standing.startedAt == now)
+        #expect(later.standing.used == 2)
+    }
+
+    @Test("ends a trial after its days, and still says what was used")
+    func trialEnds() {
+        var model = ReferenceModel()
+        _ = model.consume(ada, messages: 40, at: now)
+        let answer = model.consume(ada, messages: 1, at: end)
+        #expect(answer.status == .blocked(.trialEnded))
+        #expect(answer.standing.state == .trial)
+        #expect(answer.standing.used == 40)
+        #expect(answer.standing.expiresAt == end)
+        #expect(answer.retryAfterSeconds == nil)
+        #expect(model.usage(ada, at: at("2030-01-01")).standing.lapse == .trialEnded)
+    }
+
+    @Test("ends a trial when it is used up, for good")
+    func trialUsedUp() throws {
+        var model = ReferenceModel()
+        #expect(model.consume(ada, messages: 100, at: now).crossed == .blocked)
+        #expect(model.consume(ada, messages: 1, at: now).status == .blocked(.trialLimitReached))
+        _ = try model.setPlan(PlanChange(user: ada, plan: "trial", startedAt: now), at: now)
+        #expect(model.consume(ada, messages: 1, at: now).status == .blocked(.trialLimitReached))
+    }
+
+    @Test("starts no trial again, not by telling of it and not after a paid plan")
+    func noSecondTrial() throws {
+        var model = ReferenceModel()
+        _ = model.consume(ada, messages: 1, at: now)
+        let again = try model.setPlan(PlanChange(user: ada, plan: "trial"), at: end)
+        #expect(again.standing.lapse == .trialEnded)
+        _ = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: end)
+        let back = try model.setPlan(PlanChange(user: ada, plan: "trial"), at: at("2027-01-01"))
+        #expect(back.standing.startedAt == now)
+        #expect(back.standing.lapse == .trialEnded)
+    }
+
+    @Test("takes an operator's word for a trial's start and end")
+    func toldTrial() throws {
+        var model = ReferenceModel()
+        let plain = try model.setPlan(PlanChange(user: ada, plan: "trial"), at: now)
+        #expect(plain.standing.startedAt == now)
+        let started = try model.setPlan(PlanChange(user: ada, plan: "trial", startedAt: at("2026-11-09")), at: now)
+        #expect(started.standing.expiresAt == at("2026-11-12"))
+        let kept = try model.setPlan(PlanChange(user: ada, plan: "trial"), at: now)
+        #expect(kept.standing.startedAt == at("2026-11-09"))
+        let ends = PlanChange(user: ada, plan: "trial", expiresAt: at("2026-11-30"))
+        let extended = try model.setPlan(ends, at: now)
+        #expect(extended.standing.expiresAt == at("2026-11-30"))
+        #expect(model.check(ada, messages: 1, at: at("2026-11-30").justBefore).status == .allowed)
+        #expect(model.check(ada, messages: 1, at: at("2026-11-30")).status == .blocked(.trialEnded))
+    }
+
+    @Test("makes a trial longer when its plan is edited")
+    func editedTrial() {
+        var model = ReferenceModel()
+        _ = model.consume(ada, messages: 1, at: now)
+        model.setPlanDefinition(Plan(name: "trial", label: "Trial", cycle: .trial(days: 7), allowance: 10))
+        let answer = model.consume(ada, messages: 1, at: end)
+        #expect(answer.status == .allowed)
+        #expect(answer.standing.limit == 10)
+        #expect(answer.standing.trialDay.map { [$0.day, $0.days] } == [4, 7])
+    }
+
+    @Test("begins the first paid month at 0 and leaves the trial's row alone")
+    func trialToPaid() throws {
+        var model = ReferenceModel()
+        _ = model.consume(ada, messages: 60, at: now)
+        let change = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: now)
+        #expect(change.status == .ok)
+        #expect(change.isDetailed == false)
+        #expect(change.standing.used == 0)
+        #expect(change.standing.limit == 800)
+        #expect(change.standing.previousPlan == nil)
+        _ = model.consume(ada, messages: 1, at: now.justAfter)
+        let history = model.history(ada, months: 12, at: now)
+        #expect(history.map(\.period.label) == ["2026-11", "trial"])
+        #expect(history.map(\.used) == [1, 60])
+    }
+
+    @Test("gives an unknown user the free plan where that is the setting, and remembers only what was counted")
+    func free() {
+        let plans = [.paid, .trial, Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3)]
+        var model = ReferenceModel(plans: plans, unknownUsers: .free)
+        let answer = model.consume(ada, messages: 3, at: now)
+        #expect(answer.status == .allowed)
+        #expect(answer.standing.state == .free)
+        #expect(answer.standing.period == billingPeriod("free"))
+        #expect(answer.crossed == .blocked)
+        #expect(model.consume(ada, messages: 1, at: at("2030-01-01")).status == .blocked(.limitReached))
+        #expect(model.check(ben, messages: 4, at: now).status == .blocked(.limitReached))
+        #expect(model.history(ben, months: 12, at: now).isEmpty)
+    }
+
+    @Test("takes no trial away from who used the free plan first")
+    func freeThenTrial() throws {
+        let plans = [.paid, .trial, Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3)]
+        var model = ReferenceModel(plans: plans, unknownUsers: .free)
+        _ = model.consume(ada, messages: 1, at: now)
+        let trial = try model.setPlan(PlanChange(user: ada, plan: "trial"), at: end)
+        #expect(trial.standing.startedAt == end)
+        #expect(trial.standing.lapse == nil)
+    }
+
+    @Test("tells an unknown user of the default free plan that there is no subscription")
+    func freeWithoutAllowance() {
+        var model = ReferenceModel(unknownUsers: .free)
+        let answer = model.consume(ada, messages: 1, at: now)
+        #expect(answer.status == .blocked(.noSubscription))
+        #expect(answer.standing.lapse == nil)
+        #expect(answer.standing.limit == 0)
+    }
+
+    @Test("denies an unknown user everything where that is the setting, until a plan is set")
+    func deny() throws {
+        let plans = [.paid, .trial, Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3)]
+        var model = ReferenceModel(plans: plans, unknownUsers: .deny)
+        let answer = model.consume(ada, messages: 1, at: now)
+        #expect(answer.status == .blocked(.noSubscription))
+        #expect(answer.standing.plan.name == "free")
+        #expect(answer.standing.state == .free)
+        #expect(answer.standing.limit == 0)
+        #expect(answer.standing.lapse == .noSubscription)
+        #expect(model.history(ada, months: 12, at: now).isEmpty)
+        _ = try model.setPlan(PlanChange(user: ada, plan: "free"), at: now)
+        #expect(model.consume(ada, messages: 1, at: now).standing.remaining == 2)
+    }
+}

@@ -1,0 +1,108 @@
+import Testing
+import Usage
+
+@Suite("A tier")
+struct TierTests {
+    @Test(
+        "follows the table of a plan of 800 messages",
+        arguments: [
+            (0, .silent), (1, .silent), (639, .silent), (640, .gentle), (759, .gentle), (760, .prominent),
+            (799, .prominent), (800, .blocked), (801, .blocked),
+        ] as [(Int, Tier)]
+    )
+    func paid(used: Int, tier: Tier) {
+        #expect(Tier(used: used, limit: 800, plan: .paid) == tier)
+    }
+
+    @Test(
+        "follows the table of a trial of 100 messages",
+        arguments: [
+            (0, .silent), (79, .silent), (80, .gentle), (94, .gentle), (95, .prominent), (99, .prominent),
+            (100, .blocked),
+        ] as [(Int, Tier)]
+    )
+    func trial(used: Int, tier: Tier) {
+        #expect(Tier(used: used, limit: 100, plan: .trial) == tier)
+    }
+
+    @Test(
+        "is exact where a percentage is not a whole number of messages",
+        arguments: [
+            // 80 % of 7 is 5.6, 95 % is 6.65; 80 % of 3 is 2.4; 95 % of 3 is 2.85.
+            (7, 5, .silent), (7, 6, .gentle), (7, 7, .blocked), (3, 2, .silent), (3, 3, .blocked), (1, 0, .silent),
+            (1, 1, .blocked), (101, 80, .silent), (101, 81, .gentle), (101, 95, .gentle), (101, 96, .prominent),
+        ] as [(Int, Int, Tier)]
+    )
+    func exact(limit: Int, used: Int, tier: Tier) {
+        #expect(Tier(used: used, limit: limit, plan: .paid) == tier)
+    }
+
+    @Test(
+        "begins where the plan's own percentages say",
+        arguments: [
+            (49, .silent), (50, .gentle), (89, .gentle), (90, .prominent), (199, .prominent), (200, .blocked),
+        ] as [(Int, Tier)]
+    )
+    func customPercentages(used: Int, tier: Tier) {
+        let plan = Plan(
+            name: "early",
+            label: "Early",
+            cycle: .monthly,
+            allowance: 200,
+            gentlePercent: 25,
+            prominentPercent: 45
+        )
+        #expect(Tier(used: used, limit: 200, plan: plan) == tier)
+    }
+
+    @Test("is blocked where nothing is allowed, without a division")
+    func limitZero() {
+        #expect(Tier(used: 0, limit: 0, plan: .paid) == .blocked)
+        #expect(Tier(used: 0, limit: 0, plan: .free) == .blocked)
+    }
+
+    @Test("is always silent without a limit")
+    func unlimited() {
+        #expect(Tier(used: 0, limit: nil, plan: .pro) == .silent)
+        #expect(Tier(used: Standing.countMaximum, limit: nil, plan: .pro) == .silent)
+    }
+
+    @Test("is blocked after a downgrade below what was used, and nothing is lost")
+    func downgrade() {
+        let standing = Standing.monthly(used: 500, limit: 300)
+        #expect(standing.tier == .blocked)
+        #expect(standing.remaining == 0)
+        #expect(standing.used == 500)
+        #expect(Standing.monthly(used: 500, limit: 800).remaining == 300)
+    }
+
+    @Test("counts what is held, and is blocked without access whatever is left")
+    func heldAndLapsed() {
+        var standing = Standing.monthly(used: 600)
+        #expect(standing.tier == .silent)
+        standing.held = 40
+        #expect(standing.tier == .gentle)
+        #expect(standing.remaining == 160)
+        standing.lapse = .revoked
+        #expect(standing.tier == .blocked)
+        #expect(standing.remaining == 0)
+    }
+
+    @Test("stands no tier below a lower one")
+    func order() {
+        #expect(Array(Tier.allCases.reversed()).sorted() == [.silent, .gentle, .prominent, .blocked])
+    }
+
+    @Test(
+        "is shown according to the plan",
+        arguments: [
+            (.silent, .hidden, .trial), (.gentle, .compact, .trial), (.prominent, .compact, .trial),
+            (.blocked, .blocked, .blocked),
+        ] as [(Tier, Display, Display)]
+    )
+    func display(tier: Tier, monthly: Display, trial: Display) {
+        #expect(Display(tier: tier, plan: .paid) == monthly)
+        #expect(Display(tier: tier, plan: .free) == monthly)
+        #expect(Display(tier: tier, plan: .trial) == trial)
+    }
+}

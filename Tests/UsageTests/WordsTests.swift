@@ -1,0 +1,128 @@
+import Testing
+
+@testable import Usage
+
+@Suite("The words")
+struct WordsTests {
+    @Test(
+        "tell what is left, when, and nothing below 80 %",
+        arguments: [
+            (Standing.monthly(used: 639), nil),
+            (.monthly(used: 640), "You have 160 conversations left this month"),
+            (.monthly(used: 759), "You have 41 conversations left this month"),
+            (.monthly(used: 760), "Almost there — 40 messages left until December 1"),
+            (.monthly(used: 799), "Almost there — 1 messages left until December 1"),
+            (
+                .monthly(used: 800),
+                "We've had a lot of great conversations this month! Your next session refreshes on December 1."
+            ),
+            (.trial(used: 0), "100 of 100 trial messages remaining"),
+            (.trial(used: 59), "41 of 100 trial messages remaining"),
+            (.trial(used: 99), "1 of 100 trial messages remaining"),
+            (.trial(used: 100), "You've used your trial sessions — ready to continue?"),
+            (.trial(used: 3, lapse: .trialEnded), "You've used your trial sessions — ready to continue?"),
+            (.monthly(used: 1_000, limit: nil, plan: .pro), nil),
+            (.lifetime(used: 8, limit: 10), "You have 2 conversations left this month"),
+            // Nothing comes back on a day, so there is no day to name.
+            (.lifetime(used: 19, limit: 20), "You have 1 conversations left this month"),
+        ] as [(Standing, String?)]
+    )
+    func banner(standing: Standing, banner: String?) {
+        #expect(standing.banner == banner)
+    }
+
+    @Test(
+        "invite back whoever has no access, whatever was used",
+        arguments: [
+            Standing.monthly(used: 0, state: .expired, lapse: .expired),
+            .monthly(used: 800, state: .revoked, lapse: .revoked),
+            .monthly(used: 5, state: .billingRetry, lapse: .billingRetry),
+            .lifetime(used: 0, limit: 0),
+            .lifetime(used: 0, limit: 10, lapse: .noSubscription),
+            .trial(used: 100, lapse: .revoked, state: .revoked),
+            .trial(used: 100, lapse: .expired, state: .expired),
+        ]
+    )
+    func noAccess(standing: Standing) {
+        #expect(standing.tier == .blocked)
+        #expect(standing.banner == "Ready to come back? Your conversations are still here.")
+    }
+
+    @Test(
+        "say what is the matter with the subscription",
+        arguments: [
+            (.cancelled, "Your subscription is active until November 20. You can resubscribe anytime."),
+            (.gracePeriod, "There's a hiccup with your payment. Let's get that sorted."),
+            (.billingRetry, "There's a hiccup with your payment. Let's get that sorted."),
+            (.active, nil), (.expired, nil), (.revoked, nil), (.trial, nil), (.free, nil),
+        ] as [(SubscriptionState, String?)]
+    )
+    func notice(state: SubscriptionState, notice: String?) {
+        let standing = Standing.monthly(used: 1, state: state, expiresAt: at("2026-11-20T08:00:00Z"))
+        #expect(standing.notice == notice)
+    }
+
+    @Test("leave a sentence out rather than leave a hole in it")
+    func cancelledWithoutDate() {
+        #expect(Standing.monthly(used: 1, state: .cancelled).notice == nil)
+    }
+
+    @Test("have nothing to say about a period that is over")
+    func past() {
+        var standing = Standing.monthly(used: 800, state: .gracePeriod, observedAt: at("2026-12-01").justBefore)
+        #expect(standing.banner != nil)
+        #expect(standing.notice != nil)
+        standing.observedAt = at("2026-12-01")
+        #expect(standing.isPast)
+        #expect(standing.banner == nil)
+        #expect(standing.notice == nil)
+    }
+
+    @Test(
+        "read the usage out",
+        arguments: [
+            (Standing.monthly(used: 160), "160 of 800 messages used this month"),
+            (.monthly(used: 160, limit: nil, plan: .pro), "160 messages used this month"),
+            (.trial(used: 41), "41 of 100 trial messages used"),
+            (.lifetime(used: 1, limit: 3), "1 of 3 messages used"),
+            (.monthly(used: 160, observedAt: at("2026-12-01")), "160 of 800 messages used in 2026-11"),
+            (.monthly(used: 160, limit: nil, plan: .pro, observedAt: at("2026-12-01")), "160 messages used in 2026-11"),
+        ]
+    )
+    func accessible(standing: Standing, sentence: String) {
+        #expect(standing.accessible == sentence)
+    }
+
+    @Test(
+        "name the plan, and the day of a trial",
+        arguments: [
+            (Standing.monthly(used: 0), "Premium"),
+            (.monthly(used: 0, limit: nil, plan: .pro), "Pro"),
+            (.lifetime(used: 0, limit: 0), "Free"),
+            (.trial(used: 0, observedAt: at("2026-11-10T09:30:00Z")), "Trial — Day 1 of 3"),
+            (.trial(used: 0, observedAt: at("2026-11-11T09:30:00Z").justBefore), "Trial — Day 1 of 3"),
+            (.trial(used: 0, observedAt: at("2026-11-11T09:30:00Z")), "Trial — Day 2 of 3"),
+            (.trial(used: 0, observedAt: at("2026-11-12T09:30:00Z")), "Trial — Day 3 of 3"),
+            (.trial(used: 0, observedAt: at("2026-11-30T09:30:00Z")), "Trial — Day 3 of 3"),
+            (.trial(used: 0, observedAt: at("2026-11-09T09:30:00Z")), "Trial — Day 1 of 3"),
+        ]
+    )
+    func label(standing: Standing, label: String) {
+        #expect(standing.label == label)
+    }
+
+    @Test("say that nothing is lost when usage cannot be read")
+    func unreadable() {
+        #expect(
+            Words.unreadable.template
+                == "I couldn't check your usage right now — don't worry, you can keep chatting."
+        )
+    }
+
+    @Test("fill every blank of every template", arguments: Words.allCases)
+    func blanks(words: Words) {
+        let text = words.filled(from: .trial(used: 1), date: at("2026-12-01"))
+        #expect(!text.contains { "{}".contains($0) })
+        #expect(text.isEmpty == false)
+    }
+}

@@ -1,0 +1,3 @@
+-- name: touch_receipt
+-- A commit after others, to learn that they are replicated. $1 uuid: the lane.
+update headroom.lane_receipts as receipt set moved_at = headroom.now() where receipt.lane = $1;
