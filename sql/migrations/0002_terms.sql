@@ -2,33 +2,37 @@
 
 -- Periods -------------------------------------------------------------------------------------------------------------
 
--- The instant at which the monthly period that begins in the given month begins.
+-- None of these is STRICT: that would keep the planner from inlining them.
+
+-- The instant at which the monthly period that begins in a month begins; p_month is that month's first day. An anchor
+-- day that the month lacks is clamped to its last.
 create function headroom.cycle_start(p_month date, p_anchor_day integer) returns timestamptz
-    language sql immutable strict parallel safe
-    return (
-        pg_catalog.date_trunc('month', p_month::timestamp)
-        + pg_catalog.make_interval(days => least(
-            p_anchor_day,
-            extract(day from pg_catalog.date_trunc('month', p_month::timestamp) + interval '1 month - 1 day')::integer
-        ) - 1)
-    ) at time zone 'UTC';
+    language sql immutable parallel safe
+    return (p_month + case
+        when p_anchor_day <= 28 then p_anchor_day - 1
+        else least(p_anchor_day, extract(day from p_month + interval '1 month - 1 day')::integer) - 1
+    end)::timestamp at time zone 'UTC';
+
+create function headroom.first_of_month(p_day date) returns date
+    language sql immutable parallel safe
+    return p_day - (extract(day from p_day)::integer - 1);
 
 -- The month (its first day) in which the period that holds p_at began: this one, or the one before until the anchor day.
 create function headroom.cycle_month(p_at timestamptz, p_anchor_day integer) returns date
-    language sql stable strict parallel safe
+    language sql immutable parallel safe
     return case
-        when p_at >= headroom.cycle_start((p_at at time zone 'UTC')::date, p_anchor_day)
-            then pg_catalog.date_trunc('month', p_at at time zone 'UTC')::date
-        else (pg_catalog.date_trunc('month', p_at at time zone 'UTC') - interval '1 month')::date
+        when p_anchor_day = 1
+            or p_at >= headroom.cycle_start(headroom.first_of_month((p_at at time zone 'UTC')::date), p_anchor_day)
+            then headroom.first_of_month((p_at at time zone 'UTC')::date)
+        else (headroom.first_of_month((p_at at time zone 'UTC')::date) - interval '1 month')::date
     end;
 
 create function headroom.month_label(p_month date) returns text
-    language sql immutable strict parallel safe
-    return lpad(extract(year from p_month)::integer::text, 4, '0') || '-'
-        || lpad(extract(month from p_month)::integer::text, 2, '0');
+    language sql stable parallel safe
+    return pg_catalog.to_char(p_month, 'YYYY-MM');
 
 create function headroom.is_month(p_label text) returns boolean
-    language sql immutable strict parallel safe
+    language sql immutable parallel safe
     return p_label ~ '^[0-9]{4}-(0[1-9]|1[0-2])$';
 
 -- Terms ---------------------------------------------------------------------------------------------------------------
