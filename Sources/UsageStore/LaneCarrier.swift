@@ -12,6 +12,9 @@ import Usage
 struct LaneCarrier {
     typealias Deliver = ([Completion]) -> Void
 
+    /// Users that one careful statement carries at most.
+    private static let carefulMaximum = 128
+
     let link: LaneLink
     let trips: ExactlyOnce
     let configuration: StoreConfiguration
@@ -46,9 +49,13 @@ struct LaneCarrier {
         if !toRead.isEmpty {
             toConsume += read(toRead[...], of: &batch, deliver: deliver)
         }
-        if !toConsume.isEmpty {
-            toConsume.sort { $0.user < $1.user }
-            consume(toConsume[...], of: &batch, deliver: deliver)
+        // Each of these users costs the database ten times what a counted one does; in smaller loads nobody waits for
+        // hundreds of others.
+        toConsume.sort { $0.user < $1.user }
+        var rest = toConsume[...]
+        while !rest.isEmpty {
+            consume(rest.prefix(LaneCarrier.carefulMaximum), of: &batch, deliver: deliver)
+            rest = rest.dropFirst(LaneCarrier.carefulMaximum)
         }
     }
 
