@@ -79,10 +79,28 @@ let package = Package(
         .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-sql"]),
         .testTarget(name: "UsageTests", dependencies: ["Usage"]),
         .testTarget(name: "LineProtocolTests", dependencies: ["LineProtocol", "Usage"]),
-        .testTarget(name: "PostgresTests", dependencies: ["Postgres"]),
+        .target(
+            name: "PostgresTestSupport",
+            dependencies: [
+                "Postgres",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/PostgresTestSupport"
+        ),
+        .testTarget(name: "EmbedSQLTests", dependencies: ["embed-sql"]),
+        .testTarget(
+            name: "PostgresTests",
+            dependencies: [
+                "Postgres", "PostgresTestSupport",
+                .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
         .testTarget(
             name: "UsageStoreTests",
-            dependencies: ["UsageStore", "Postgres", "Usage"]
+            dependencies: [
+                "Postgres", "PostgresTestSupport", "Usage", "UsageStore",
+                .product(name: "Logging", package: "swift-log"),
+            ]
         ),
         .testTarget(
             name: "HeadroomServerTests",

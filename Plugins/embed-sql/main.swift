@@ -1,6 +1,6 @@
 import Foundation
 
-// embed-sql SQL-DIRECTORY OUTPUT.swift
+// embed-sql SQL-DIRECTORY OUTPUT.swift LAST-RUN
 //
 // Writes `enum EmbeddedSQL` with the migrations in order and every query under its file's name. Run by the EmbedSQL
 // plugin; depends on nothing, because everything it depended on would be built before the first target that has SQL.
@@ -130,14 +130,19 @@ func embed(_ directory: String, into output: String) throws {
     let migrations = try readMigrations(in: directory + "/migrations")
     let queries = try readQueries(in: directory + "/queries")
     let text = source(migrations: migrations, queries: queries)
-    try text.write(toFile: output, atomically: true, encoding: .utf8)
+    // An output that is left alone is not compiled again.
+    if (try? String(contentsOfFile: output, encoding: .utf8)) != text {
+        try text.write(toFile: output, atomically: true, encoding: .utf8)
+    }
 }
 
-guard CommandLine.arguments.count == 3 else {
-    print("usage: embed-sql SQL-DIRECTORY OUTPUT.swift")
+guard CommandLine.arguments.count == 4 else {
+    print("usage: embed-sql SQL-DIRECTORY OUTPUT.swift LAST-RUN")
     exit(64)
 }
 do {
+    // The plugin says why.
+    try "\(Date())\n".write(toFile: CommandLine.arguments[3], atomically: false, encoding: .utf8)
     try embed(CommandLine.arguments[1], into: CommandLine.arguments[2])
 } catch let error as EmbeddingError {
     print("\(error.path):1: error: \(error.message)")

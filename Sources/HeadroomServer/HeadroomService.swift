@@ -58,7 +58,9 @@ public struct HeadroomService: Sendable {
         let listen = try await server.bind()
         whenReady(Ready(listen: listen, psqlCommand: psqlCommand))
         var services: [any Service] = [StoreService(store: store), server]
-        if let privateServer { services.insert(PrivateServerService(server: privateServer), at: 0) }
+        if let privateServer {
+            services.insert(PrivateServerService(server: privateServer, store: store, logger: logger), at: 0)
+        }
         var group = ServiceGroupConfiguration(
             services: services,
             gracefulShutdownSignals: [.sigterm, .sigint],
@@ -82,16 +84,33 @@ private struct StoreService: Service {
     }
 }
 
-/// Stops last, when nothing is left to write.
+/// Keeps the private PostgreSQL running, since nobody else does, and stops it last, when nothing is left to write.
 private struct PrivateServerService: Service {
     let server: PrivateServer
+    let store: BatchingStore
+    let logger: Logger
 
     func run() async throws {
-        do {
-            try await gracefulShutdown()
-        } catch {
-            // Cancelled, because another service failed: PostgreSQL is stopped all the same.
+        await cancelWhenGracefulShutdown {
+            while true {
+                do {
+                    try await Task.sleep(for: .seconds(1))
+                } catch {
+                    return
+                }
+                await restartIfNeeded()
+            }
         }
         await server.stop()
+    }
+
+    /// Starting a server that runs changes nothing.
+    private func restartIfNeeded() async {
+        guard store.snapshot.lanesConnected < store.snapshot.lanes else { return }
+        do {
+            _ = try await server.start()
+        } catch {
+            logger.error("the private PostgreSQL could not be started again", metadata: ["error": "\(error)"])
+        }
     }
 }

@@ -1,10 +1,5 @@
 import CLibPQ
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import Foundation
 
 /// Brings up a libpq connection without ever waiting inside libpq.
 ///
@@ -65,7 +60,9 @@ struct Connecting {
     private func start() throws(PostgresError) -> OpaquePointer {
         let keywords = parameters.values.map { strdup($0.keyword) }
         let values = parameters.values.map { strdup($0.value) }
-        defer { (keywords + values).forEach { free($0) } }
+        defer {
+            for copy in keywords + values { free(copy) }
+        }
         let handle = (keywords.map { UnsafePointer($0) } + [nil]).withUnsafeBufferPointer { keywords in
             (values.map { UnsafePointer($0) } + [nil]).withUnsafeBufferPointer { values in
                 PQconnectStartParams(keywords.baseAddress, values.baseAddress, 0)

@@ -1,10 +1,5 @@
 import CLibPQ
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import Foundation
 
 /// One connection to PostgreSQL, for one thread.
 ///
@@ -53,44 +48,7 @@ public final class Connection {
         return connection
     }
 
-    /// In one round trip, whatever the number of settings; and not by startup options, which poolers refuse.
-    private func apply(_ settings: [(String, String)], deadline: ContinuousClock.Instant) throws(PostgresError) {
-        guard !settings.isEmpty else { return }
-        var parameters = Parameters()
-        for (name, value) in settings {
-            parameters.append(text: name)
-            parameters.append(text: value)
-        }
-        let calls = settings.indices.map { "pg_catalog.set_config($\(2 * $0 + 1), $\(2 * $0 + 2), false)" }
-        do throws(PostgresError) {
-            _ = try query("SELECT " + calls.joined(separator: ", "), parameters, deadline: deadline)
-        } catch {
-            close()
-            let message = "the session settings were not accepted: \(error.message)"
-            throw PostgresError(.connectFailed, message, hint: error.hint, sqlState: error.sqlState)
-        }
-    }
-
-    // MARK: Statements
-
-    /// Prepares a statement under a name for the rest of the session; the server infers the parameters' types.
-    ///
-    /// - Throws: `.timedOut` at the deadline, and the connection is unusable then.
-    public func prepare(_ name: String, _ sql: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
-        try begin()
-        try sent(PQsendPrepare(handle, name, sql, 0, nil))
-        _ = try awaitResult(orTimeOutAt: deadline)
-    }
-
-    /// Starts a prepared statement. Returns before everything has left the process: `awaitResult` sends the rest.
-    public func send(prepared name: String, _ parameters: borrowing Parameters) throws(PostgresError) {
-        try begin()
-        try sent(
-            parameters.withBinaryFormat { count, _, values, lengths, formats in
-                PQsendQueryPrepared(handle, name, count, values, lengths, formats, 1)
-            }
-        )
-    }
+    // MARK: The statement under way
 
     /// Waits for the statement under way.
     ///
@@ -112,32 +70,6 @@ public final class Connection {
             guard SocketWait.wait(socket, for: events, until: until) else { return nil }
             guard PQconsumeInput(handle) == 1 else { throw lostWhileBusy() }
         }
-    }
-
-    /// Runs one statement with parameters.
-    ///
-    /// - Throws: `.timedOut` at the deadline: the server is asked to cancel, and the connection is unusable then.
-    public func query(
-        _ sql: String,
-        _ parameters: borrowing Parameters = .init(),
-        deadline: ContinuousClock.Instant
-    ) throws(PostgresError) -> QueryResult {
-        try begin()
-        try sent(
-            parameters.withBinaryFormat { count, types, values, lengths, formats in
-                PQsendQueryParams(handle, sql, count, types, values, lengths, formats, 1)
-            }
-        )
-        return try awaitResult(orTimeOutAt: deadline)
-    }
-
-    /// Runs several statements, as psql would; results are dropped. Without BEGIN they are one transaction.
-    ///
-    /// - Throws: as `query` does; the error's `position` counts from the start of the script.
-    public func execute(_ script: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
-        try begin()
-        try sent(PQsendQuery(handle, script))
-        _ = try awaitResult(orTimeOutAt: deadline)
     }
 
     /// Asks the server to cancel the statement under way; best effort. Returns at once. The statement ends as usual in
@@ -177,7 +109,7 @@ public final class Connection {
         PQfinish(handle)
     }
 
-    private func begin() throws(PostgresError) {
+    func begin() throws(PostgresError) {
         switch state {
         case .idle: notices.clear()
         case .busy: throw misuse("another statement is under way; await its result first")
@@ -185,7 +117,7 @@ public final class Connection {
         }
     }
 
-    private func sent(_ succeeded: Int32) throws(PostgresError) {
+    func sent(_ succeeded: Int32) throws(PostgresError) {
         if succeeded == 1 {
             state = .busy
         } else if PQstatus(handle) == CONNECTION_BAD {
@@ -193,17 +125,6 @@ public final class Connection {
         } else {
             throw misuse(PostgresError.text(PQerrorMessage(handle)))
         }
-    }
-
-    private func awaitResult(orTimeOutAt deadline: ContinuousClock.Instant) throws(PostgresError) -> QueryResult {
-        if let result = try awaitResult(until: deadline) { return result }
-        cancel()
-        close()
-        throw PostgresError(
-            .timedOut,
-            "no answer from the database within the deadline; the statement was asked to stop",
-            hint: "look in pg_stat_activity for what it waits for"
-        )
     }
 
     /// A script has a result for each statement: the last one counts, but the first error counts more.
@@ -275,7 +196,7 @@ public final class Connection {
         return PostgresError(.connectionLost, message)
     }
 
-    private func misuse(_ message: String) -> PostgresError {
+    func misuse(_ message: String) -> PostgresError {
         PostgresError(.misuse, message)
     }
 }

@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+import Foundation
 
 /// The one place where this module waits for a socket. libpq's own waiting has no deadline.
 enum SocketWait {

@@ -4,6 +4,8 @@ import Foundation
 struct ClusterInitialization {
     let directory: DataDirectory
     let programs: PostgresPrograms
+    /// Whether the files have to be on disk before the cluster counts as made. Not for tests.
+    let isDurable: Bool
 
     /// Only with the start lock held.
     func run() async throws {
@@ -34,6 +36,7 @@ struct ClusterInitialization {
             freelocale(locale)
             arguments.append("--lc-ctype=C.UTF-8")
         }
+        if !isDurable { arguments.append("--no-sync") }
         return arguments
     }
 

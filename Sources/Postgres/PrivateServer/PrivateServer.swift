@@ -98,7 +98,8 @@ public actor PrivateServer {
                 )
             }
             logger.info("making a private PostgreSQL", metadata: metadata(directory))
-            try await ClusterInitialization(directory: directory, programs: programs).run()
+            let isDurable = !additionalSettings.contains { $0 == ("fsync", "off") }
+            try await ClusterInitialization(directory: directory, programs: programs, isDurable: isDurable).run()
         }
         try directory.prepareForStart()
         let deadline = ContinuousClock.now + PrivateServer.startLimit

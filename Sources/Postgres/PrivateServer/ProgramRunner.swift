@@ -1,11 +1,5 @@
 import Subprocess
 
-#if canImport(System)
-import System
-#else
-import SystemPackage
-#endif
-
 /// Runs PostgreSQL's programs as the account that owns the cluster.
 struct ProgramRunner {
     struct Outcome {
@@ -21,11 +15,11 @@ struct ProgramRunner {
 
     func run(_ program: String, _ arguments: [String]) async throws -> Outcome {
         let result = try await Subprocess.run(
-            .path(FilePath(program)),
+            .path(.init(program)),
             arguments: Arguments(arguments),
             environment: ProgramRunner.environment,
             // The account may not be allowed to enter the directory we were started in.
-            workingDirectory: FilePath("/"),
+            workingDirectory: "/",
             platformOptions: account.platformOptions,
             output: .string(limit: ProgramRunner.outputLimit),
             error: .combinedWithOutput

@@ -1,0 +1,77 @@
+import CLibPQ
+
+extension Connection {
+    /// Prepares a statement under a name for the rest of the session; the server infers the parameters' types.
+    ///
+    /// - Throws: `.timedOut` at the deadline, and the connection is unusable then.
+    public func prepare(_ name: String, _ sql: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        try begin()
+        try sent(PQsendPrepare(handle, name, sql, 0, nil))
+        _ = try awaitResult(orTimeOutAt: deadline)
+    }
+
+    /// Starts a prepared statement. Returns before everything has left the process: `awaitResult` sends the rest.
+    public func send(prepared name: String, _ parameters: borrowing Parameters) throws(PostgresError) {
+        try begin()
+        try sent(
+            parameters.withBinaryFormat { count, _, values, lengths, formats in
+                PQsendQueryPrepared(handle, name, count, values, lengths, formats, 1)
+            }
+        )
+    }
+
+    /// Runs one statement with parameters.
+    ///
+    /// - Throws: `.timedOut` at the deadline: the server is asked to cancel, and the connection is unusable then.
+    public func query(
+        _ sql: String,
+        _ parameters: borrowing Parameters = .init(),
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> QueryResult {
+        try begin()
+        try sent(
+            parameters.withBinaryFormat { count, types, values, lengths, formats in
+                PQsendQueryParams(handle, sql, count, types, values, lengths, formats, 1)
+            }
+        )
+        return try awaitResult(orTimeOutAt: deadline)
+    }
+
+    /// Runs several statements, as psql would; results are dropped. Without BEGIN they are one transaction.
+    ///
+    /// - Throws: as `query` does; the error's `position` counts from the start of the script.
+    public func execute(_ script: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        try begin()
+        try sent(PQsendQuery(handle, script))
+        _ = try awaitResult(orTimeOutAt: deadline)
+    }
+
+    private func awaitResult(orTimeOutAt deadline: ContinuousClock.Instant) throws(PostgresError) -> QueryResult {
+        if let result = try awaitResult(until: deadline) { return result }
+        cancel()
+        close()
+        throw PostgresError(
+            .timedOut,
+            "no answer from the database within the deadline; the statement was asked to stop",
+            hint: "look in pg_stat_activity for what it waits for"
+        )
+    }
+
+    /// In one round trip, whatever the number of settings; and not by startup options, which poolers refuse.
+    func apply(_ settings: [(String, String)], deadline: ContinuousClock.Instant) throws(PostgresError) {
+        guard !settings.isEmpty else { return }
+        var parameters = Parameters()
+        for (name, value) in settings {
+            parameters.append(text: name)
+            parameters.append(text: value)
+        }
+        let calls = settings.indices.map { "pg_catalog.set_config($\(2 * $0 + 1), $\(2 * $0 + 2), false)" }
+        do throws(PostgresError) {
+            _ = try query("SELECT " + calls.joined(separator: ", "), parameters, deadline: deadline)
+        } catch {
+            close()
+            let message = "the session settings were not accepted: \(error.message)"
+            throw PostgresError(.connectFailed, message, hint: error.hint, sqlState: error.sqlState)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import Testing
+
+/// Runs the program that the plugin runs.
+@Suite struct EmbedSQLTests {
+    private struct Outcome {
+        let status: Int32
+        let message: String
+        let source: String
+    }
+
+    private func embed(_ files: [String: String]) throws -> Outcome {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "embed-sql-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for (name, text) in files {
+            let file = folder.appending(path: name)
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(),
+                withIntermediateDirectories: true
+            )
+            try Data(text.utf8).write(to: file)
+        }
+        let output = folder.appending(path: "EmbeddedSQL.swift")
+        let pipe = Pipe()
+        let program = Process()
+        // Built beside the test bundle.
+        program.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
+            .appending(path: "embed-sql")
+        program.arguments = [folder.path, output.path, folder.appending(path: "last-run").path]
+        program.standardOutput = pipe
+        try program.run()
+        let message = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        program.waitUntilExit()
+        return Outcome(
+            status: program.terminationStatus,
+            message: String(decoding: message, as: UTF8.self),
+            source: (try? String(contentsOf: output, encoding: .utf8)) ?? ""
+        )
+    }
+
+    @Test func migrationsComeInOrderAndQueriesUnderTheirNames() throws {
+        let outcome = try embed([
+            "migrations/0002_more.sql": "SELECT 2;\n",
+            "migrations/0001_usage.sql": "SELECT '\"\"\"#', '\\(x)', '##';\n",
+            "queries/consume_batch.sql": "SELECT 3",
+            "queries/default.sql": "SELECT 4;\n\n",
+            "queries/README.md": "not SQL",
+        ])
+        #expect(outcome.status == 0)
+        #expect(
+            outcome.source == """
+                // Written by embed-sql from the files in sql/. Change those.
+
+                enum EmbeddedSQL {
+                static let migrations: [(number: Int, name: String, sql: String)] = [
+                (number: 1, name: "usage", sql: ###\"""
+                SELECT '\"""#', '\\(x)', '##';
+
+                \"""###),
+                (number: 2, name: "more", sql: #\"""
+                SELECT 2;
+
+                \"""#),
+                ]
+                static let `consumeBatch` = #\"""
+                SELECT 3
+                \"""#
+                static let `default` = #\"""
+                SELECT 4;
+
+
+                \"""#
+                }
+
+                """
+        )
+    }
+
+    @Test func nothingToEmbedIsAnEmptyList() throws {
+        let outcome = try embed(["migrations/README.md": ""])
+        #expect(outcome.status == 0 && outcome.source.contains("] = [\n]\n}"))
+    }
+
+    @Test(arguments: [
+        (["migrations/1_usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
+        (["migrations/0001-usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
+        (["migrations/0001_Usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
+        (["migrations/0001_a.sql": "", "migrations/0001_b.sql": ""], "has the number of 0001_a.sql"),
+        (["migrations/0001_a.sql": "", "migrations/0003_c.sql": ""], "migration 2 is missing"),
+        (["migrations/0000_a.sql": ""], "migration 1 is missing"),
+        (["migrations/0001_a.sql": "SELECT 1;\r\n"], "use LF line ends"),
+        (["queries/Consume.sql": ""], "a query is named in_lower_case.sql"),
+        (["queries/a__b.sql": ""], "a query is named in_lower_case.sql"),
+        (["queries/migrations.sql": ""], "exists already"),
+    ])
+    func mistakesNameTheFileAndTheCure(files: [String: String], message: String) throws {
+        let outcome = try embed(files)
+        #expect(outcome.status == 1 && outcome.source.isEmpty)
+        #expect(outcome.message.contains(".sql:1: error: ") && outcome.message.contains(message))
+    }
+}

@@ -1,0 +1,246 @@
+import Postgres
+import PostgresTestSupport
+import Testing
+
+@Suite struct ConnectionTests {
+    private var soon: ContinuousClock.Instant { .now + .seconds(30) }
+
+    /// Runs the scenario on a thread, with a connection to the shared server.
+    private func connected(_ scenario: @escaping @Sendable (Connection) throws -> Void) async throws {
+        let conninfo = try await TestServer.shared()
+        try await onThread {
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            try scenario(connection)
+        }
+    }
+
+    private func expectError(
+        _ kind: PostgresError.Kind,
+        sourceLocation: SourceLocation = #_sourceLocation,
+        _ body: () throws -> Void
+    ) -> PostgresError? {
+        let error = #expect(throws: PostgresError.self, sourceLocation: sourceLocation) { try body() }
+        #expect(error?.kind == kind, sourceLocation: sourceLocation)
+        return error
+    }
+
+    private func expectAlive(_ connection: Connection) throws {
+        let result = try connection.query("SELECT 1", deadline: soon)
+        #expect(result.int32(0, 0) == 1)
+    }
+
+    @Test func tellsTheServersVersion() async throws {
+        try await connected { connection in
+            #expect(connection.serverVersion >= 140_000)
+            #expect(connection.socket >= 0 && connection.isUsable)
+        }
+    }
+
+    @Test func appliesSessionSettingsAndTheApplicationName() async throws {
+        let settings = [("statement_timeout", "1234ms"), ("lock_timeout", "56ms")]
+        let options = ConnectionOptions(
+            conninfo: try await TestServer.shared(),
+            connectTimeout: .seconds(30),
+            applicationName: "lane 1",
+            sessionSettings: settings
+        )
+        try await onThread {
+            let connection = try Connection.connect(options)
+            let sql = """
+                SELECT current_setting('statement_timeout'), current_setting('lock_timeout'),
+                    current_setting('application_name'), current_setting('client_encoding')
+                """
+            let result = try connection.query(sql, deadline: soon)
+            #expect((0..<4).map { result.text(0, $0) } == ["1234ms", "56ms", "lane 1", "UTF8"])
+        }
+    }
+
+    @Test func aRefusedSessionSettingIsAConnectFailure() async throws {
+        let options = ConnectionOptions(
+            conninfo: try await TestServer.shared(),
+            connectTimeout: .seconds(30),
+            sessionSettings: [("no_such_setting", "1")]
+        )
+        try await onThread {
+            let error = expectError(.connectFailed) { _ = try Connection.connect(options) }
+            #expect(error?.message.contains("no_such_setting") == true)
+        }
+    }
+
+    @Test func aServerErrorHasItsStateAndLeavesTheConnectionUsable() async throws {
+        try await connected { connection in
+            let error = expectError(.server(.divisionByZero)) {
+                _ = try connection.query("SELECT 1 / 0", deadline: soon)
+            }
+            #expect(error?.sqlState?.isClass("22") == true && error?.isTransient == false)
+            #expect(error?.message == "division by zero")
+            let undefined = expectError(.server(.undefinedTable)) {
+                try connection.execute("SELECT 1; SELECT 2 FROM no_such_table", deadline: soon)
+            }
+            #expect(undefined?.position == 25)
+            let raised = expectError(.server(.raiseException)) {
+                let raise = "DO $$BEGIN RAISE 'no' USING DETAIL = 'because', HINT = 'try later'; END$$"
+                try connection.execute(raise, deadline: soon)
+            }
+            #expect(raised?.detail == "because" && raised?.hint == "try later")
+            try expectAlive(connection)
+        }
+    }
+
+    @Test func lockAndTimeoutErrorsAreTransient() async throws {
+        try await connected { connection in
+            let error = expectError(.server(.queryCanceled)) {
+                try connection.execute("SET statement_timeout = 1; SELECT pg_sleep(30)", deadline: soon)
+            }
+            #expect(error?.isTransient == true)
+        }
+    }
+
+    @Test func aPassedDeadlineEndsTheConnectionAndTheStatement() async throws {
+        let conninfo = try await TestServer.shared()
+        let process = try await onThread {
+            let connection = try Connection.connect(conninfo)
+            let process = try connection.query("SELECT pg_backend_pid()", deadline: soon).int32(0, 0)
+            let start = ContinuousClock.now
+            let error = expectError(.timedOut) {
+                _ = try connection.query("SELECT pg_sleep(60)", deadline: .now + .milliseconds(50))
+            }
+            #expect(ContinuousClock.now - start < .seconds(5))
+            #expect(error?.isTransient == true && !connection.isUsable && connection.socket == -1)
+            _ = expectError(.connectionLost) { _ = try connection.query("SELECT 1", deadline: soon) }
+            return process
+        }
+        let observer = TestObserver(conninfo)
+        try await waitUntil("the statement was cancelled") {
+            try await observer.count("pg_stat_activity WHERE pid = \(process)") == 0
+        }
+    }
+
+    @Test func awaitResultReturnsNilUntilTheResultIsThere() async throws {
+        try await connected { connection in
+            try connection.prepare("wait", "SELECT pg_sleep($1)", deadline: soon)
+            try connection.prepare("one", "SELECT 1", deadline: soon)
+            try connection.execute("SELECT pg_advisory_xact_lock_shared(1)", deadline: soon)
+            try connection.send(prepared: "one", Parameters())
+            var looks = 0
+            var result: QueryResult?
+            while result == nil {
+                result = try connection.awaitResult(until: .now)
+                looks += 1
+            }
+            #expect(looks >= 1 && result?.int32(0, 0) == 1)
+            _ = expectError(.misuse) { _ = try connection.awaitResult(until: .now) }
+        }
+    }
+
+    @Test func aCancelledStatementFailsAndTheNextOneIsNotHit() async throws {
+        try await connected { connection in
+            try connection.prepare("sleep", "SELECT pg_sleep(60)", deadline: soon)
+            for _ in 0..<5 {
+                try connection.send(prepared: "sleep", Parameters())
+                let early = try connection.awaitResult(until: .now + .milliseconds(10))
+                #expect(early == nil)
+                connection.cancel()
+                _ = expectError(.server(.queryCanceled)) { _ = try connection.awaitResult(until: soon) }
+                try expectAlive(connection)
+            }
+        }
+    }
+
+    @Test func aTerminatedSessionIsALostConnectionWithTheServersReason() async throws {
+        let conninfo = try await TestServer.shared()
+        let observer = TestObserver(conninfo)
+        let process = try await onThread {
+            let connection = try Connection.connect(conninfo)
+            let process = try connection.query("SELECT pg_backend_pid()", deadline: soon).int32(0, 0)
+            try connection.prepare("sleep", "SELECT pg_sleep(60)", deadline: soon)
+            try connection.send(prepared: "sleep", Parameters())
+            let early = try connection.awaitResult(until: .now)
+            #expect(early == nil)
+            try onOtherThreadOf(conninfo, "SELECT pg_terminate_backend(\(process))")
+            let error = expectError(.connectionLost) { _ = try connection.awaitResult(until: soon) }
+            #expect(error?.sqlState == .adminShutdown && error?.isTransient == true && !connection.isUsable)
+            return process
+        }
+        #expect(try await observer.count("pg_stat_activity WHERE pid = \(process)") == 0)
+    }
+
+    @Test func warningsComeWithTheResultOfTheirStatementOnly() async throws {
+        try await connected { connection in
+            try connection.execute(
+                """
+                CREATE FUNCTION pg_temp.warn(notices int) RETURNS int LANGUAGE plpgsql AS $$
+                BEGIN
+                    FOR i IN 1..notices LOOP RAISE NOTICE 'notice %', i; END LOOP;
+                    RAISE WARNING 'not replicated';
+                    RETURN 1;
+                END$$
+                """,
+                deadline: soon
+            )
+            let few = try connection.query("SELECT pg_temp.warn(1)", deadline: soon)
+            #expect(few.warnings.map(\.severity) == ["NOTICE", "WARNING"])
+            #expect(few.warnings.last?.sqlState == .warning && few.warnings.last?.message == "not replicated")
+            let next = try connection.query("SELECT 1", deadline: soon)
+            #expect(next.warnings.isEmpty)
+            let many = try connection.query("SELECT pg_temp.warn(10000)", deadline: soon)
+            #expect(many.warnings.count <= 64 && many.warnings.contains { $0.sqlState == .warning })
+        }
+    }
+
+    @Test func bothDirectionsMayBeFullAtOnce() async throws {
+        try await connected { connection in
+            var parameters = Parameters()
+            parameters.append(text: String(repeating: "x", count: 8_000_000))
+            let result = try connection.query("SELECT $1 || $1", parameters, deadline: soon)
+            #expect(result.bytes(0, 0).count == 16_000_000)
+        }
+    }
+
+    @Test func wrongUseIsReportedAndHarmsNothing() async throws {
+        try await connected { connection in
+            try connection.prepare("one", "SELECT 1", deadline: soon)
+            try connection.send(prepared: "one", Parameters())
+            _ = expectError(.misuse) { try connection.send(prepared: "one", Parameters()) }
+            let result = try connection.awaitResult(until: soon)
+            #expect(result?.int32(0, 0) == 1)
+            connection.cancel()  // nothing is under way: no effect
+            let affected = try connection.query("CREATE TEMP TABLE t AS SELECT generate_series(1, 7)", deadline: soon)
+            #expect(affected.affectedRows == 7)
+            connection.close()
+            connection.close()
+        }
+    }
+
+    @Test func copyIsRefused() async throws {
+        try await connected { connection in
+            _ = expectError(.misuse) { try connection.execute("COPY (SELECT 1) TO STDOUT", deadline: soon) }
+            #expect(!connection.isUsable)
+        }
+    }
+}
+
+/// From a thread that holds a connection already: a second one, for one statement.
+func onOtherThreadOf(_ conninfo: String, _ sql: String) throws {
+    let connection = try Connection.connect(conninfo)
+    defer { connection.close() }
+    _ = try connection.query(sql, deadline: .now + .seconds(30))
+}
+
+/// Looks at the server from outside the connection under test.
+struct TestObserver: Sendable {
+    let conninfo: String
+
+    init(_ conninfo: String) {
+        self.conninfo = conninfo
+    }
+
+    func count(_ table: String) async throws -> Int64 {
+        try await onThread {
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            return try connection.query("SELECT count(*) FROM \(table)", deadline: .now + .seconds(30)).int64(0, 0)
+        }
+    }
+}

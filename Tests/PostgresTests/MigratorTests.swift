@@ -1,0 +1,224 @@
+import Postgres
+import PostgresTestSupport
+import Testing
+
+@Suite struct MigratorTests {
+    private static let first = Migration(
+        number: 1,
+        name: "users",
+        sql: "CREATE TABLE public.users (id int PRIMARY KEY);\nINSERT INTO public.users VALUES (1);\n"
+    )
+    private static let second = Migration(
+        number: 2,
+        name: "names",
+        sql: "ALTER TABLE public.users ADD COLUMN name text;\n"
+    )
+    private static let both = Migrator(migrations: [second, first])
+
+    private func migrate(
+        _ conninfo: String,
+        _ migrator: Migrator = both,
+        role: String? = nil
+    ) async throws -> [Migration] {
+        try await onThread {
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            if let role { try connection.execute("SET ROLE \(role)", deadline: .now + .seconds(30)) }
+            return try migrator.migrate(connection)
+        }
+    }
+
+    private func failToMigrate(_ conninfo: String, _ migrator: Migrator) async throws -> MigrationError {
+        let error = await #expect(throws: MigrationError.self) { _ = try await migrate(conninfo, migrator) }
+        return try #require(error)
+    }
+
+    private func status(
+        _ conninfo: String,
+        _ migrator: Migrator = both,
+        role: String? = nil
+    ) async throws -> [MigrationStatus] {
+        try await onThread {
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            if let role { try connection.execute("SET ROLE \(role)", deadline: .now + .seconds(30)) }
+            return try migrator.status(connection)
+        }
+    }
+
+    private func execute(_ conninfo: String, _ sql: String) async throws {
+        try await onThread {
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            try connection.execute(sql, deadline: .now + .seconds(30))
+        }
+    }
+
+    @Test func whatIsMissingIsAppliedOnceAndInOrder() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        #expect(try await migrate(conninfo, Migrator(migrations: [Self.first])) == [Self.first])
+        #expect(try await migrate(conninfo) == [Self.second])
+        #expect(try await migrate(conninfo) == [])
+        #expect(try await TestObserver(conninfo).count("public.users WHERE name IS NULL") == 1)
+        #expect(try await TestObserver(conninfo).count("headroom.migrations") == 2)
+    }
+
+    @Test func instancesThatStartTogetherShareTheWork() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        let applied = try await withThrowingTaskGroup(of: [Migration].self) { group in
+            for _ in 0..<4 { group.addTask { try await migrate(conninfo) } }
+            return try await group.reduce([]) { $0 + $1 }
+        }
+        #expect(applied == [Self.first, Self.second])
+        #expect(try await TestObserver(conninfo).count("public.users") == 1)
+    }
+
+    @Test func aFailingMigrationLeavesNothingAndIsNamed() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        let bad = Migration(number: 2, name: "bad", sql: "CREATE TABLE public.t ();\nSELECT 1;\nSELECT nope;\n")
+        let error = try await failToMigrate(conninfo, Migrator(migrations: [Self.first, bad]))
+        #expect(error.code == .migrationFailed && !error.isTransient)
+        #expect(error.message.contains("0002_bad.sql:3") && error.message.contains("42703"))
+        #expect(error.message.contains("column \"nope\" does not exist"))
+        #expect(try await TestObserver(conninfo).count("pg_class WHERE relname = 't'") == 0)
+        #expect(try await TestObserver(conninfo).count("headroom.migrations") == 1)
+        #expect(try await migrate(conninfo) == [Self.second])
+    }
+
+    @Test func aMigrationThatCommitsIsRefused() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        let bad = Migration(number: 1, name: "bad", sql: "CREATE TABLE public.t ();\nCOMMIT;\n")
+        let error = try await failToMigrate(conninfo, Migrator(migrations: [bad]))
+        #expect(error.code == .migrationFailed && error.message.contains("COMMIT"))
+    }
+
+    @Test func aChangedMigrationIsRefusedAndShown() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        _ = try await migrate(conninfo)
+        let changed = Migrator(migrations: [
+            Migration(number: 1, name: "users", sql: Self.first.sql + "-- another thought\n"), Self.second,
+        ])
+        let error = try await failToMigrate(conninfo, changed)
+        #expect(error.code == .changedAfterApplied)
+        #expect(error.message.contains("0001_users.sql was changed after it had been applied"))
+        let states = try await status(conninfo, changed).map(\.state)
+        guard case .changed = states[0], case .applied = states[1] else {
+            Issue.record("unexpected: \(states)")
+            return
+        }
+    }
+
+    @Test func aNewerDatabaseIsRefusedAndShown() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        _ = try await migrate(conninfo)
+        let older = Migrator(migrations: [Self.first])
+        let error = try await failToMigrate(conninfo, older)
+        #expect(error.code == .databaseNewer && error.message.contains("start the newer release"))
+        let states = try await status(conninfo, older)
+        #expect(states.map(\.number) == [1, 2] && states.map(\.name) == ["users", "names"])
+        guard case .unknown = states[1].state else {
+            Issue.record("unexpected: \(states)")
+            return
+        }
+    }
+
+    @Test func theChecksumIsWhatSha256sumSays() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        _ = try await migrate(conninfo, Migrator(migrations: [Migration(number: 1, name: "a", sql: "SELECT 1;\n")]))
+        let sum = "b4e0497804e46e0a0b0b8c31975b062152d551bac49c3c2e80932567b4085dcd"
+        #expect(try await TestObserver(conninfo).count("headroom.migrations WHERE checksum = '\(sum)'") == 1)
+    }
+
+    @Test func statusChangesNothingAndNeedsNoMoreThanReading() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        let role = "reader_" + (conninfo.split(separator: "_").last.map(String.init) ?? "")
+        try await execute(conninfo, "CREATE ROLE \(role)")
+        #expect(try await status(conninfo, role: role).map(\.state) == [.pending, .pending])
+        #expect(try await TestObserver(conninfo).count("pg_namespace WHERE nspname = 'headroom'") == 0)
+        _ = try await migrate(conninfo, Migrator(migrations: [Self.first]))
+        let refused = await #expect(throws: MigrationError.self) { try await status(conninfo, role: role) }
+        #expect(refused?.message.contains("USAGE on the schema") == true)
+        let grants = "GRANT USAGE ON SCHEMA headroom TO \(role); GRANT SELECT ON headroom.migrations TO \(role)"
+        try await execute(conninfo, grants)
+        let states = try await status(conninfo, role: role)
+        #expect(states[0].appliedAt != nil && states[1].state == .pending)
+    }
+
+    @Test func anotherInstancesLockIsWaitedForButNotForEver() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        let error = try await onThread {
+            let holder = try Connection.connect(conninfo)
+            defer { holder.close() }
+            let deadline = ContinuousClock.now + .seconds(30)
+            _ = try holder.query("SELECT pg_advisory_lock(7522525836636811117)", deadline: deadline)
+            let impatient = Migrator(migrations: [], lockTimeout: .milliseconds(100))
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            let error = #expect(throws: MigrationError.self) { _ = try impatient.migrate(connection) }
+            // The refused connection is as good as before.
+            let alive = try connection.query("SELECT 1", deadline: deadline)
+            #expect(alive.rowCount == 1)
+            return try #require(error)
+        }
+        #expect(error.code == .lockTimedOut && error.isTransient)
+        #expect(error.message.contains("another instance has been migrating"))
+    }
+
+    @Test func finallyRunsInATransactionBehindTheLock() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        try await onThread {
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            let deadline = ContinuousClock.now + .seconds(30)
+            let refused = #expect(throws: MigrationError.self) {
+                _ = try Self.both.migrate(connection) { (connection) throws(PostgresError) in
+                    try connection.execute("INSERT INTO public.users VALUES (2); SELECT 1 / 0", deadline: deadline)
+                }
+            }
+            #expect(refused?.code == .finallyFailed)
+            let applied = try Self.both.migrate(connection) { (connection) throws(PostgresError) in
+                let locks = try connection.query(
+                    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
+                    deadline: deadline
+                )
+                #expect(locks.int64(0, 0) == 1)
+                try connection.execute("INSERT INTO public.users VALUES (3)", deadline: deadline)
+            }
+            #expect(applied.isEmpty)
+            let ids = try connection.query("SELECT array_agg(id ORDER BY id) FROM public.users", deadline: deadline)
+            #expect(ids.int32s(0, 0) == [1, 3])
+            let locks = try connection.query(
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
+                deadline: deadline
+            )
+            #expect(locks.int64(0, 0) == 0)
+        }
+    }
+
+    @Test func theSessionsOwnTimeoutsDoNotCutAMigration() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        try await onThread {
+            let options = ConnectionOptions(
+                conninfo: conninfo,
+                connectTimeout: .seconds(30),
+                sessionSettings: [("statement_timeout", "100ms")]
+            )
+            let connection = try Connection.connect(options)
+            defer { connection.close() }
+            let slow = Migration(number: 1, name: "slow", sql: "SELECT pg_sleep(0.3)")
+            let applied = try Migrator(migrations: [slow]).migrate(connection)
+            #expect(applied == [slow])
+            let timeout = try connection.query("SHOW statement_timeout", deadline: .now + .seconds(30))
+            #expect(timeout.text(0, 0) == "100ms")
+        }
+    }
+
+    @Test func aReadOnlyServerIsExplained() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        let error = try await failToMigrate(
+            conninfo.replacing("dbname=", with: "options='-c default_transaction_read_only=on' dbname="),
+            Self.both
+        )
+        #expect(error.code == .database && error.message.contains("target_session_attrs=primary"))
+    }
+}

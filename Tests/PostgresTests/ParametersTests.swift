@@ -1,0 +1,155 @@
+import Postgres
+import PostgresTestSupport
+import Testing
+
+/// What goes in as a parameter comes out as a result, and the server reads it as the value that was meant.
+@Suite struct ParametersTests {
+    private func roundTrip(
+        _ sql: String,
+        _ append: @escaping @Sendable (inout Parameters) -> Void
+    ) async throws -> QueryResult {
+        let conninfo = try await TestServer.shared()
+        return try await onThread {
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            var parameters = Parameters()
+            append(&parameters)
+            return try connection.query(sql, parameters, deadline: .now + .seconds(30))
+        }
+    }
+
+    @Test func singleValuesComeBackAsTheyWere() async throws {
+        let sql = "SELECT $1, $2, $3, $4, $5, $6, $1::text, $2::text, $6::text, 7::int2"
+        let result = try await roundTrip(sql) { parameters in
+            parameters.append(uuid: (high: 0x7f1c_0a52_3a51_4a7e, low: 0x9d55_0b6a_3f1f_7c11))
+            parameters.append(int32: .min)
+            parameters.append(int64: .max)
+            parameters.append(bool: true)
+            parameters.append(text: "é, \"quoted\" \\ and 🚢")
+            parameters.append(bytes: [0, 1, 255])
+        }
+        #expect(result.rowCount == 1 && result.columnCount == 10 && result.affectedRows == 1)
+        #expect(result.uuid(0, 0) == (0x7f1c_0a52_3a51_4a7e, 0x9d55_0b6a_3f1f_7c11))
+        #expect(result.int32(0, 1) == .min)
+        #expect(result.int64(0, 2) == .max)
+        #expect(result.bool(0, 3))
+        #expect(result.text(0, 4) == "é, \"quoted\" \\ and 🚢")
+        #expect(Array(result.bytes(0, 5)) == [0, 1, 255])
+        #expect(result.text(0, 6) == "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11")
+        #expect(result.text(0, 7) == "-2147483648")
+        #expect(result.text(0, 8) == "\\x0001ff")
+        #expect(result.int16(0, 9) == 7)
+    }
+
+    @Test func nullsHaveATypeAndArriveAsNull() async throws {
+        let result = try await roundTrip("SELECT $1, $2, $3, $4, $5, $6, $7, pg_typeof($7)::text") { parameters in
+            parameters.append(int32: nil)
+            parameters.append(int64: nil)
+            parameters.append(bool: nil)
+            parameters.append(text: nil)
+            parameters.append(timestamptz: nil)
+            parameters.append(bytes: nil)
+            parameters.appendNull(.uuidArray)
+        }
+        for column in 0..<7 { #expect(result.isNull(0, column)) }
+        #expect(result.text(0, 7) == "uuid[]")
+    }
+
+    @Test func theEmptyTextIsNotNull() async throws {
+        let result = try await roundTrip("SELECT $1, $2") { parameters in
+            parameters.append(text: "")
+            parameters.append(bytes: [])
+        }
+        #expect(!result.isNull(0, 0) && result.text(0, 0) == "")
+        #expect(!result.isNull(0, 1) && result.bytes(0, 1).isEmpty)
+    }
+
+    static let instants: [(microseconds: Int64, text: String)] = [
+        (0, "1970-01-01 00:00:00+00"),
+        (-1, "1969-12-31 23:59:59.999999+00"),
+        (946_684_800_000_000, "2000-01-01 00:00:00+00"),
+        (1_795_253_400_123_456, "2026-11-21 09:30:00.123456+00"),
+        (-30_000_000_000_000_000, "1019-05-04 18:40:00+00"),
+        (.max, "infinity"),
+        (.min, "-infinity"),
+    ]
+
+    @Test(arguments: instants)
+    func instantsKeepTheirMicroseconds(microseconds: Int64, text: String) async throws {
+        let result = try await roundTrip("SELECT $1, $1::text, $2::text::timestamptz") { parameters in
+            parameters.append(timestamptz: microseconds)
+            parameters.append(text: text)
+        }
+        #expect(result.timestamp(0, 0) == microseconds)
+        #expect(result.text(0, 1) == text)
+        #expect(result.timestamp(0, 2) == microseconds)
+    }
+
+    @Test func instantsBeyondEitherCountingSaturateInsteadOfTrapping() async throws {
+        let result = try await roundTrip("SELECT $1::text, '294276-12-31'::timestamptz") { parameters in
+            parameters.append(timestamptz: .min + 1)
+        }
+        #expect(result.text(0, 0) == "-infinity")
+        #expect(result.timestamp(0, 1) == .max)
+    }
+
+    @Test func arraysAreWrittenInPlace() async throws {
+        let sql = "SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $2, $3, $4"
+        let result = try await roundTrip(sql) { parameters in
+            parameters.appendUUIDs(count: 2) { (high: 0, low: UInt64($0)) }
+            parameters.appendInt64s(count: 3) { Int64($0) * 5_000_000_000 }
+            parameters.appendInt32s(count: 2) { Int32($0) - 1 }
+            parameters.appendTexts(count: 4) { ["a", nil, "", "ü,\""][$0] }
+            parameters.appendTimestamps(count: 3) { [0, nil, .max][$0] }
+            parameters.appendBools(count: 2) { $0 == 1 }
+        }
+        #expect(
+            result.text(0, 0) == "{00000000-0000-0000-0000-000000000000,00000000-0000-0000-0000-000000000001}"
+        )
+        #expect(result.text(0, 1) == "{0,5000000000,10000000000}")
+        #expect(result.text(0, 2) == "{-1,0}")
+        #expect(result.text(0, 3) == "{a,NULL,\"\",\"ü,\\\"\"}")
+        #expect(result.text(0, 4) == "{\"1970-01-01 00:00:00+00\",NULL,infinity}")
+        #expect(result.text(0, 5) == "{f,t}")
+        #expect(result.int64s(0, 6) == [0, 5_000_000_000, 10_000_000_000])
+        #expect(result.int32s(0, 7) == [-1, 0])
+        #expect(result.texts(0, 8) == ["a", nil, "", "ü,\""])
+    }
+
+    @Test func emptyArraysAreEmptyAndNotNull() async throws {
+        let result = try await roundTrip("SELECT $1, $2, cardinality($1), cardinality($3)") { parameters in
+            parameters.appendInt64s(count: 0) { _ in 0 }
+            parameters.appendTexts(count: 0) { _ in nil }
+            parameters.appendUUIDs(count: 0) { _ in (0, 0) }
+        }
+        #expect(!result.isNull(0, 0) && result.int64s(0, 0).isEmpty)
+        #expect(!result.isNull(0, 1) && result.texts(0, 1).isEmpty)
+        #expect(result.int32(0, 2) == 0 && result.int32(0, 3) == 0)
+    }
+
+    @Test func nullsInResultArraysAreNil() async throws {
+        let sql = "SELECT '{1,NULL,3}'::int4[], '{NULL}'::int8[], '[5:6]={7,8}'::int4[]"
+        let result = try await roundTrip(sql) { _ in }
+        #expect(result.int32s(0, 0) == [1, nil, 3])
+        #expect(result.int64s(0, 1) == [nil])
+        #expect(result.int32s(0, 2) == [7, 8])
+    }
+
+    @Test func theBufferGrowsAndIsUsedAgain() async throws {
+        let conninfo = try await TestServer.shared()
+        try await onThread {
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            let deadline = ContinuousClock.now + .seconds(30)
+            try connection.prepare("sums", "SELECT sum(n)::int8 FROM unnest($1::int8[]) AS n", deadline: deadline)
+            var parameters = Parameters()
+            for count in [1, 100_000, 3] {
+                parameters.removeAll()
+                parameters.appendInt64s(count: count) { Int64($0) }
+                try connection.send(prepared: "sums", parameters)
+                let result = try connection.awaitResult(until: deadline)
+                #expect(result?.int64(0, 0) == Int64(count) * Int64(count - 1) / 2)
+            }
+        }
+    }
+}

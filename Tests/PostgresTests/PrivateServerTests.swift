@@ -1,0 +1,242 @@
+import Foundation
+import Logging
+import Postgres
+import PostgresTestSupport
+import Testing
+
+/// Each test has a data directory, and so a PostgreSQL, of its own. One after the other: each takes some seconds of
+/// the machine.
+@Suite(.serialized) struct PrivateServerTests {
+    /// - Parameter isDurable: what an operator gets; the disk makes it several times slower.
+    private func server(_ directory: String, isDurable: Bool = false) -> PrivateServer {
+        PrivateServer(
+            dataDirectory: directory,
+            logger: Logger(label: "test.postgres") { _ in SwiftLogNoOpLogHandler() },
+            additionalSettings: isDurable ? [] : [("fsync", "off")]
+        )
+    }
+
+    private func query(_ conninfo: String, _ sql: String) async throws -> String {
+        try await onThread {
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            return try connection.query("SELECT (\(sql))::text", deadline: .now + .seconds(30)).text(0, 0)
+        }
+    }
+
+    private func postmaster(_ directory: String) throws -> pid_t {
+        let text = try String(contentsOfFile: directory + "/postgres/postmaster.pid", encoding: .utf8)
+        return try #require(text.split(separator: "\n").first.flatMap { pid_t($0) })
+    }
+
+    /// Neither running nor a zombie that nobody has reaped.
+    private func isGone(_ process: pid_t) -> Bool {
+        guard let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return true }
+        return status.split(separator: ")").last?.hasPrefix(" Z") ?? true
+    }
+
+    /// Everything PostgreSQL that works in this directory.
+    private func processes(_ directory: String) throws -> [pid_t] {
+        let cluster = try #require(realpath(directory + "/postgres", nil).map { String(cString: $0) })
+        return try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }.filter { process in
+            guard let working = realpath("/proc/\(process)/cwd", nil) else { return false }
+            defer { free(working) }
+            return String(cString: working) == cluster
+        }
+    }
+
+    @Test func aServerIsMadeStartedStoppedAndStartedAgain() async throws {
+        let directory = try TemporaryDirectory()
+        let first = server(directory.path + "/data dir", isDurable: true)
+        let running = try await first.start()
+        #expect(!running.wasAdopted && running.psqlCommand.hasPrefix("psql '"))
+        let settings = """
+            SELECT concat_ws(' ', current_user, current_database(), current_setting('listen_addresses') = '',
+                current_setting('data_checksums'), current_setting('server_encoding'), current_setting('fsync'),
+                current_setting('synchronous_commit'), current_setting('TimeZone'), current_setting('max_wal_size'),
+                current_setting('unix_socket_permissions'))
+            """
+        #expect(try await query(running.conninfo, settings) == "headroom headroom t on UTF8 on on UTC 4GB 0700")
+        let database = try await onThread {
+            let connection = try Connection.connect(running.conninfo)
+            defer { connection.close() }
+            try connection.execute("CREATE TABLE public.kept AS SELECT 42 AS n", deadline: .now + .seconds(30))
+            return connection.serverVersion
+        }
+        #expect(database >= 140_000)
+        let process = try postmaster(directory.path + "/data dir")
+        let attributes = try FileManager.default.attributesOfItem(atPath: directory.path + "/data dir/socket")
+        #expect(attributes[.posixPermissions] as? Int == 0o700)
+        await first.stop()
+        await first.stop()
+        #expect(isGone(process))
+        let second = server(directory.path + "/data dir", isDurable: true)
+        #expect(try await query(second.start().conninfo, "SELECT n FROM public.kept") == "42")
+        await second.stop()
+    }
+
+    @Test func theLastUserStopsTheServer() async throws {
+        let directory = try TemporaryDirectory()
+        let first = server(directory.path)
+        let second = server(directory.path)
+        async let firstRunning = first.start()
+        async let secondRunning = second.start()
+        let running = try await [firstRunning, secondRunning]
+        #expect(running[0].conninfo == running[1].conninfo)
+        #expect(running.filter(\.wasAdopted).count == 1)
+        let process = try postmaster(directory.path)
+        await first.stop()
+        #expect(try await query(running[1].conninfo, "SELECT 1") == "1")
+        await second.stop()
+        #expect(isGone(process))
+    }
+
+    @Test func aRunningServerIsAdoptedAndACrashedOneRecovered() async throws {
+        let directory = try TemporaryDirectory()
+        let first = server(directory.path)
+        let conninfo = try await first.start().conninfo
+        #expect(try await first.start().wasAdopted)
+        // A session in the middle of a statement outlives the postmaster; so does a stopped one, even a SIGQUIT.
+        let connection = try await onThread {
+            let options = ConnectionOptions(conninfo: conninfo, connectTimeout: .seconds(30))
+            let connection = try Connection.connect(options)
+            let sql = "CREATE TABLE public.kept AS SELECT 42 AS n"
+            try connection.execute(sql, deadline: .now + .seconds(30))
+            let process = try connection.query("SELECT pg_backend_pid()", deadline: .now + .seconds(30)).int32(0, 0)
+            try connection.prepare("sleep", "SELECT pg_sleep(60)", deadline: .now + .seconds(30))
+            try connection.send(prepared: "sleep", Parameters())
+            _ = try connection.awaitResult(until: .now)
+            kill(process, SIGSTOP)
+            return ConnectionBox(connection)
+        }
+        let process = try postmaster(directory.path)
+        kill(process, SIGKILL)
+        try await waitUntil("the postmaster is dead") { isGone(process) }
+        let again = try await first.start()
+        #expect(!again.wasAdopted)
+        #expect(try postmaster(directory.path) != process)
+        #expect(try await query(conninfo, "SELECT n FROM public.kept") == "42")
+        connection.close()
+        await first.stop()
+        #expect(try processes(directory.path).allSatisfy(isGone))
+    }
+
+    @Test func aStaleProcessNumberOfSomebodyElseIsNoObstacle() async throws {
+        let directory = try TemporaryDirectory()
+        let first = server(directory.path)
+        _ = try await first.start()
+        let file = directory.path + "/postgres/postmaster.pid"
+        let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").dropFirst()
+        await first.stop()
+        // A process that lives, is not PostgreSQL, and could be signalled by the account.
+        let stranger = Process()
+        stranger.executableURL = URL(filePath: "/usr/bin/setpriv")
+        let isRoot = getuid() == 0
+        stranger.arguments = (isRoot ? ["--reuid=postgres", "--clear-groups"] : []) + ["sleep", "60"]
+        stranger.standardOutput = FileHandle.nullDevice
+        stranger.standardError = FileHandle.nullDevice
+        try stranger.run()
+        defer { kill(stranger.processIdentifier, SIGKILL) }  // it may have inherited a mask that blocks SIGTERM
+        let text = ([Substring("\(stranger.processIdentifier)")] + lines).joined(separator: "\n")
+        try Data(text.utf8).write(to: URL(filePath: file), options: [])
+        let running = try await first.start()
+        #expect(!running.wasAdopted && stranger.isRunning)
+        await first.stop()
+    }
+
+    @Test func halfAClusterOfAnInterruptedStartIsThrownAway() async throws {
+        let directory = try TemporaryDirectory()
+        let unfinished = directory.path + "/postgres.initializing"
+        try FileManager.default.createDirectory(atPath: unfinished, withIntermediateDirectories: true)
+        try Data("15\n".utf8).write(to: URL(filePath: unfinished + "/PG_VERSION"))
+        let first = server(directory.path)
+        #expect(try await query(first.start().conninfo, "SELECT 1") == "1")
+        #expect(!FileManager.default.fileExists(atPath: unfinished))
+        await first.stop()
+    }
+
+    @Test func aLongPathHasItsSocketElsewhere() async throws {
+        let directory = try TemporaryDirectory()
+        let long = directory.path + "/" + String(repeating: "long", count: 25) + "/it's, far"
+        let first = server(long)
+        let running = try await first.start()
+        #expect(running.conninfo.hasPrefix("host=/tmp/headroom-"))
+        #expect(try await query(running.conninfo, "SELECT 1") == "1")
+        await first.stop()
+        let socket = try #require(running.conninfo.split(separator: " ").first).dropFirst(5)
+        try FileManager.default.removeItem(atPath: String(socket))
+    }
+
+    @Test func anotherMajorVersionsClusterIsRefused() async throws {
+        let directory = try TemporaryDirectory()
+        let cluster = directory.path + "/postgres"
+        try FileManager.default.createDirectory(atPath: cluster, withIntermediateDirectories: true)
+        try Data("9\n".utf8).write(to: URL(filePath: cluster + "/PG_VERSION"))
+        if getuid() == 0 { chown(cluster, try #require(getpwnam("postgres")).pointee.pw_uid, 0) }
+        let error = await #expect(throws: PrivateServerError.self) { _ = try await server(directory.path).start() }
+        #expect(error?.code == .versionMismatch && error?.message.contains("install PostgreSQL 9") == true)
+    }
+
+    @Test func whatIsNoClusterIsLeftAlone() async throws {
+        let directory = try TemporaryDirectory()
+        let precious = directory.path + "/postgres/precious"
+        try FileManager.default.createDirectory(atPath: precious, withIntermediateDirectories: true)
+        let error = await #expect(throws: PrivateServerError.self) { _ = try await server(directory.path).start() }
+        #expect(error?.code == .directoryUnusable)
+        #expect(FileManager.default.fileExists(atPath: precious))
+    }
+
+    @Test func aServerThatCannotStartSaysWhy() async throws {
+        let directory = try TemporaryDirectory()
+        let first = server(directory.path)
+        let conninfo = try await first.start().conninfo
+        _ = try await onThread {
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            let sql = "ALTER SYSTEM SET shared_preload_libraries = 'no_such_library'"
+            try connection.execute(sql, deadline: .now + .seconds(30))
+        }
+        await first.stop()
+        let error = await #expect(throws: PrivateServerError.self) { _ = try await first.start() }
+        #expect(error?.code == .startFailed && error?.message.contains("no_such_library") == true)
+        #expect(try processes(directory.path).allSatisfy(isGone))
+    }
+
+    @Test(.enabled(if: getuid() == 0, "only root lends PostgreSQL another account"))
+    func aDirectoryThatTheAccountCannotReachHasItsClusterElsewhere() async throws {
+        let directory = try TemporaryDirectory()
+        let closed = directory.path + "/closed"
+        try FileManager.default.createDirectory(
+            atPath: closed,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        let first = server(closed + "/data")
+        let running = try await first.start()
+        let link = try FileManager.default.destinationOfSymbolicLink(atPath: closed + "/data/postgres")
+        #expect(link.hasPrefix("/var/lib/headroom/") && running.logFile.hasPrefix("/var/lib/headroom/"))
+        #expect(try await query(running.conninfo, "SELECT 1") == "1")
+        let second = server(closed + "/data")
+        #expect(try await second.start().wasAdopted)
+        let process = try postmaster(closed + "/data")
+        await first.stop()
+        #expect(!isGone(process))
+        await second.stop()
+        #expect(isGone(process))
+        try FileManager.default.removeItem(atPath: (link as NSString).deletingLastPathComponent)
+    }
+}
+
+/// Keeps a connection of another thread alive.
+private final class ConnectionBox: @unchecked Sendable {
+    // Invariant: after the thread that made the connection has ended, only `close` is called, by one task.
+    private let connection: Connection
+
+    init(_ connection: Connection) {
+        self.connection = connection
+    }
+
+    func close() {
+        connection.close()
+    }
+}
