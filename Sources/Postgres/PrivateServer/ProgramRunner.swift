@@ -14,13 +14,18 @@ struct ProgramRunner {
     let account: ServiceAccount
 
     func run(_ program: String, _ arguments: [String]) async throws -> Outcome {
+        let command = account.command(program, arguments)
+        var options = PlatformOptions()
+        // A Ctrl-C in the terminal goes to its whole process group: PostgreSQL must not shut down while we still drain.
+        // pg_ctl puts the server into yet another session.
+        options.createSession = true
         let result = try await Subprocess.run(
-            .path(.init(program)),
-            arguments: Arguments(arguments),
+            .path(.init(command.program)),
+            arguments: Arguments(command.arguments),
             environment: ProgramRunner.environment,
             // The account may not be allowed to enter the directory we were started in.
             workingDirectory: "/",
-            platformOptions: account.platformOptions,
+            platformOptions: options,
             output: .string(limit: ProgramRunner.outputLimit),
             error: .combinedWithOutput
         )

@@ -1,5 +1,4 @@
 import Foundation
-import Subprocess
 
 /// The account that PostgreSQL runs as. PostgreSQL refuses to run as root, so root's service lends it another one.
 struct ServiceAccount: Sendable, Hashable {
@@ -62,16 +61,13 @@ struct ServiceAccount: Sendable, Hashable {
         getpwuid(user).map { String(cString: $0.pointee.pw_name) }
     }
 
-    var platformOptions: PlatformOptions {
-        var options = PlatformOptions()
-        if isLent {
-            options.userID = user
-            options.groupID = group
-            options.supplementaryGroups = []  // root's groups stay behind
-        }
-        // A Ctrl-C in the terminal goes to its whole process group: PostgreSQL must not shut down while we still
-        // drain. pg_ctl puts the server into yet another session.
-        options.createSession = true
-        return options
+    /// The program and arguments that run `program` as this account.
+    ///
+    /// By setpriv, a program of its own, and not by Subprocess's `userID`: that calls setgroups() between fork and
+    /// exec, and glibc's setgroups() waits for threads that a fork does not copy. Now and then it waited for ever.
+    func command(_ program: String, _ arguments: [String]) -> (program: String, arguments: [String]) {
+        guard isLent else { return (program, arguments) }
+        // Root's groups stay behind.
+        return ("/usr/bin/setpriv", ["--reuid=\(user)", "--regid=\(group)", "--clear-groups", program] + arguments)
     }
 }
