@@ -1,0 +1,98 @@
+import Foundation
+import HeadroomServer
+import LineProtocol
+import Testing
+import Usage
+
+@testable import HeadroomServer
+
+@Suite("The reference is held against the code")
+struct DocumentationTests {
+    private let root = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    private func page(_ path: String) throws -> String {
+        try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    /// The cells of a Markdown table's rows whose first cell is `first`, without backquotes and escapes.
+    private func row(_ first: String, in page: String) -> [String]? {
+        page.split(separator: "\n").lazy
+            .filter { $0.hasPrefix("| ") }
+            .map { line in
+                line.replacing("\\|", with: "\u{0}").split(separator: "|").map {
+                    $0.replacing("\u{0}", with: "|").trimmingCharacters(in: CharacterSet(charactersIn: " `"))
+                }
+            }
+            .first { $0.first == first }
+    }
+
+    @Test("every verb stands with its syntax and summary")
+    func verbs() throws {
+        let reference = try page("docs/reference.md")
+        for verb in Verb.allCases {
+            #expect(row(verb.syntax, in: reference)?.last == verb.summary, "\(verb.rawValue)")
+        }
+    }
+
+    @Test("every error code stands with its meaning")
+    func codes() throws {
+        let reference = try page("docs/reference.md")
+        for code in ReplyError.Code.allCases {
+            #expect(row("-" + code.rawValue, in: reference)?.dropFirst() == [code.meaning, code.retryHelps])
+        }
+    }
+
+    @Test("every setting stands with its default, range and meaning")
+    func settings() throws {
+        let reference = try page("docs/reference.md")
+        for setting in Setting.all {
+            let expected = [setting.defaultValue ?? "none", setting.range, setting.meaning]
+            #expect(row(setting.name, in: reference)?.dropFirst() == expected[...], "\(setting.name)")
+        }
+    }
+
+    @Test("every line of INFO is named")
+    func info() throws {
+        let reference = try page("docs/reference.md")
+        for name in ServerInfo.names { #expect(reference.contains("`\(name)`"), "\(name)") }
+    }
+
+    @Test("every reason, state, tier and display is named")
+    func words() throws {
+        let reference = try page("docs/reference.md")
+        let values =
+            Refusal.allCases.map(\.rawValue) + SubscriptionState.allCases.map(\.rawValue)
+            + Tier.allCases.map(\.rawValue) + Display.allCases.map(\.rawValue)
+        for value in values { #expect(reference.contains("`\(value)`"), "\(value)") }
+    }
+
+    @Test("every public SQL function and view is named, with its first parameters")
+    func sql() throws {
+        let reference = try page("docs/reference.md")
+        let directory = root.appending(path: "sql/migrations")
+        let files = try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
+        var count = 0
+        for file in files where file.pathExtension == "sql" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for match in text.matches(of: /create (?:function|view) public\.(\w+)(?:\(\s*(\w+ \w+))?/) {
+                count += 1
+                let call = match.1 + (match.2.map { "(" + $0 } ?? "")
+                #expect(reference.contains("`\(call)"), "\(call)")
+            }
+        }
+        #expect(count >= 5)
+    }
+
+    @Test("no page says that a setting exists that does not")
+    func noStraySettings() throws {
+        let known = Set(Setting.all.map(\.environmentName)).union([
+            "HEADROOM_SOME_NAME", "HEADROOM_POSTGRES_BIN", "HEADROOM_POSTGRES_USER",
+        ])
+        for path in ["README.md", "docs/reference.md", "docs/architecture.md"] {
+            for match in try page(path).matches(of: /HEADROOM_[A-Z_]+/) {
+                #expect(known.contains(String(match.0)), "\(match.0) in \(path)")
+            }
+        }
+    }
+}
