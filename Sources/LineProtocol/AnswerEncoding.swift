@@ -38,6 +38,7 @@ extension Answer {
         switch status {
         case .allowed: line.putLiteral("+ALLOWED")
         case .blocked: line.putLiteral("+BLOCKED")
+        case .held: line.putLiteral("+HELD")
         case .ok: line.putLiteral("+OK")
         }
     }
@@ -50,6 +51,11 @@ extension Answer {
             line.putLiteral(" retry_after=")
             line.put(Int(clamping: retryAfterSeconds))
         }
+        if let released {
+            line.putLiteral(" released=")
+            line.put(released)
+        }
+        if isReplay { line.putLiteral(" replayed=1") }
     }
 }
 

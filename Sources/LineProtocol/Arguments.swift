@@ -118,6 +118,15 @@ extension Arguments {
         return instant
     }
 
+    func key() throws(ReplyError) -> MessageKey? {
+        guard let token = value(of: .key) else { return nil }
+        guard let key = MessageKey(token.text) else {
+            let range = MessageKey.lengthBytes
+            throw .badArgument("key= must have \(range.lowerBound) to \(range.upperBound) bytes")
+        }
+        return key
+    }
+
     func state() throws(ReplyError) -> SubscriptionState? {
         guard let token = value(of: .state) else { return nil }
         guard let state = SubscriptionState(rawValue: token.text) else {

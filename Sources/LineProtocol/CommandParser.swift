@@ -5,6 +5,9 @@ import Usage
 enum CommandParser {
     /// More would not fit `message_count` after some two thousand requests.
     static let messagesRange = 1...1_000_000
+    /// A day: longer than any model takes to answer.
+    static let ttlRangeSeconds = 1...86_400
+    static let defaultTTLSeconds = 120
     /// A hundred years.
     static let monthsRange = 1...1_200
 
@@ -14,7 +17,21 @@ enum CommandParser {
         guard let verb = Verb(tokens[0]) else { throw .unknownCommand }
         let arguments = try Arguments(of: verb, tokens)
         switch verb {
-        case .consume: return .consume(user: try arguments.user(), messages: try messages(arguments))
+        case .consume:
+            return .consume(
+                user: try arguments.user(),
+                messages: try messages(arguments),
+                key: try arguments.key()
+            )
+        case .reserve:
+            return .reserve(
+                user: try arguments.user(),
+                messages: try messages(arguments),
+                key: try key(arguments),
+                ttlSeconds: try arguments.number(of: .ttl, in: ttlRangeSeconds) ?? defaultTTLSeconds
+            )
+        case .commit: return .commit(user: try arguments.user(), key: try key(arguments))
+        case .release: return .release(user: try arguments.user(), key: try key(arguments))
         case .check: return .check(user: try arguments.user(), messages: try messages(arguments))
         case .usage: return .usage(user: try arguments.user(), period: try arguments.period(at: 1))
         case .history: return .history(user: try arguments.user(), months: try months(arguments))
@@ -34,6 +51,14 @@ enum CommandParser {
 
     private static func messages(_ arguments: Arguments) throws(ReplyError) -> Int {
         try arguments.number(at: 1, named: "n", in: messagesRange, default: 1)
+    }
+
+    /// Of a verb that is nothing without its key.
+    private static func key(_ arguments: Arguments) throws(ReplyError) -> MessageKey {
+        guard let key = try arguments.key() else {
+            throw .badArgument("key= is missing; it names the message, so that it can be committed or released")
+        }
+        return key
     }
 
     private static func months(_ arguments: Arguments) throws(ReplyError) -> Int {

@@ -3,6 +3,9 @@
 public enum Verb: String, CaseIterable, Sendable {
     case consume = "CONSUME"
     case check = "CHECK"
+    case reserve = "RESERVE"
+    case commit = "COMMIT"
+    case release = "RELEASE"
     case usage = "USAGE"
     case history = "HISTORY"
     case setPlan = "SETPLAN"
@@ -20,7 +23,10 @@ public enum Verb: String, CaseIterable, Sendable {
     /// The request's form: `<…>` must be given, `[…]` may be.
     public var syntax: String {
         switch self {
-        case .consume: "CONSUME <user> [n]"
+        case .consume: "CONSUME <user> [n] [key=]"
+        case .reserve: "RESERVE <user> [n] key= [ttl=]"
+        case .commit: "COMMIT <user> key="
+        case .release: "RELEASE <user> key="
         case .check: "CHECK <user> [n]"
         case .usage: "USAGE <user> [period]"
         case .history: "HISTORY <user> [months]"
@@ -42,6 +48,9 @@ public enum Verb: String, CaseIterable, Sendable {
     public var summary: String {
         switch self {
         case .consume: "count n messages (default 1) if they fit: ALLOWED counted and durable, BLOCKED nothing counted"
+        case .reserve: "hold n messages (default 1) for ttl seconds (default 120); they count as used meanwhile"
+        case .commit: "count what the key holds"
+        case .release: "give back what the key holds or has counted, once"
         case .check: "what CONSUME would answer now; counts nothing, creates nothing"
         case .usage: "where the user stands, with label and accessible"
         case .history: "usage by period, newest first (default 12 months)"
@@ -61,7 +70,10 @@ public enum Verb: String, CaseIterable, Sendable {
 
     var grammar: Grammar {
         switch self {
-        case .consume, .check, .usage, .history, .resetUsage: Grammar(positionals: 1...2)
+        case .check, .usage, .history, .resetUsage: Grammar(positionals: 1...2)
+        case .consume: Grammar(positionals: 1...2, options: [.key])
+        case .reserve: Grammar(positionals: 1...2, options: [.key, .ttl])
+        case .commit, .release: Grammar(positionals: 1...1, options: [.key])
         case .setPlan: Grammar(positionals: 2...2, options: [.state, .started, .expires, .graceUntil, .anchor])
         case .ping: Grammar(positionals: 0...1, isFreeText: true)
         case .echo: Grammar(positionals: 1...1, isFreeText: true)
@@ -86,7 +98,7 @@ struct Grammar {
 enum OptionName: String, CaseIterable {
     case state, started, expires
     case graceUntil = "grace_until"
-    case anchor
+    case anchor, key, ttl
 }
 
 extension Reply {

@@ -5,6 +5,8 @@ public struct Answer: Sendable, Equatable {
         case allowed
         /// Nothing counted.
         case blocked(Refusal)
+        /// Reserved: counts as used until it is committed, released, or its time has passed.
+        case held
         /// A reading, or an operator's change.
         case ok
     }
@@ -15,6 +17,10 @@ public struct Answer: Sendable, Equatable {
     /// The tier into which this very message moved the user: said once, on the one answer that moved it.
     public var crossed: Tier?
     public var retryAfterSeconds: Int64?
+    /// Messages that a `RELEASE` gave back.
+    public var released: Int?
+    /// The key was used before: this is the first outcome again, and nothing was counted now.
+    public var isReplay: Bool
     /// `USAGE` adds `label` and `accessible`.
     public var isDetailed: Bool
 
@@ -24,6 +30,8 @@ public struct Answer: Sendable, Equatable {
         standing: Standing,
         crossed: Tier? = nil,
         retryAfterSeconds: Int64? = nil,
+        released: Int? = nil,
+        isReplay: Bool = false,
         isDetailed: Bool = false
     ) {
         self.user = user
@@ -31,6 +39,8 @@ public struct Answer: Sendable, Equatable {
         self.standing = standing
         self.crossed = crossed
         self.retryAfterSeconds = retryAfterSeconds
+        self.released = released
+        self.isReplay = isReplay
         self.isDetailed = isDetailed
     }
 }
@@ -60,7 +70,8 @@ extension Standing {
         Answer(user: user, status: .ok, standing: self, isDetailed: true)
     }
 
-    private func blocked(_ refusal: Refusal, messages: Int, user: UserID) -> Answer {
+    /// What a request is told that was refused at this standing.
+    public func blocked(_ refusal: Refusal, messages: Int, user: UserID) -> Answer {
         Answer(
             user: user,
             status: .blocked(refusal),

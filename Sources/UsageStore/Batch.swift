@@ -16,6 +16,18 @@ struct Batch {
         var messages: Int
         /// How many of the requests are `consume`.
         var consumes: Int
+        /// The request with a key, where there is one.
+        var keyed: Keyed?
+        /// Holds, or several keys: only the careful way can tell these requests what becomes of them.
+        var needsCare = false
+    }
+
+    /// A `consume` with a key.
+    struct Keyed: Equatable {
+        var key: MessageKey
+        var messages: Int
+        /// Messages of the user's requests up to and including this one.
+        var messagesSoFar: Int
     }
 
     /// Sorted by user, and by arrival within a user.
@@ -36,21 +48,13 @@ struct Batch {
             var group = Group(user: requests[start].user, range: start..<start, messages: 0, consumes: 0)
             var end = start
             while end < requests.count, requests[end].user == group.user {
-                if case .consume(let messages) = requests[end].operation {
-                    group.messages += messages
-                    group.consumes += 1
-                }
+                group.add(requests[end].operation)
                 end += 1
             }
             group.range = start..<end
             groups.append(group)
             start = end
         }
-    }
-
-    /// The messages of a group's `consume` requests, in their order.
-    func messages(of group: Group) -> [Int] {
-        requests[group.range].compactMap { if case .consume(let messages) = $0.operation { messages } else { nil } }
     }
 
     /// What each request of a group is told, given the standing before the first of them; and the standing after the
@@ -61,9 +65,11 @@ struct Batch {
             let request = requests[index]
             let answer: Answer
             switch request.operation {
-            case .consume(let messages): answer = standing.consume(messages, of: group.user)
+            case .consume(let messages, _): answer = standing.consume(messages, of: group.user)
             case .check(let messages): answer = standing.check(messages, of: group.user)
             case .usage: answer = standing.usage(of: group.user)
+            case .reserve, .commit, .release:
+                preconditionFailure("a group with holds goes the careful way; Group.needsCare says so")
             case .usageInPeriod, .history, .setPlan, .resetUsage:
                 preconditionFailure("such a request goes alone; LaneQueue.take sees to it")
             }
@@ -73,11 +79,19 @@ struct Batch {
         return standing
     }
 
+    /// What the request at `index` is told, given what the careful way performed for it.
+    func settle(_ index: Int, _ performed: Performed, into completions: inout [Completion]) {
+        guard !isAnswered[index] else { return }
+        let request = requests[index]
+        let outcome = performed.outcome(of: request.operation, user: request.user)
+        completions.append(Completion(returnAddress: request.returnAddress, outcome: outcome))
+    }
+
     /// Whether not one of a group's `consume` requests would be allowed at that standing, so that nothing has to be
     /// written to answer them.
     func isRefusedThroughout(_ group: Group, at standing: Standing) -> Bool {
         requests[group.range].allSatisfy {
-            if case .consume(let messages) = $0.operation { standing.refusal(of: messages) != nil } else { true }
+            if case .consume(let messages, _) = $0.operation { standing.refusal(of: messages) != nil } else { true }
         }
     }
 
@@ -118,5 +132,22 @@ struct Batch {
             }
         }
         return next
+    }
+}
+
+extension Batch.Group {
+    fileprivate mutating func add(_ operation: StoreOperation) {
+        switch operation {
+        case .consume(let messages, let key):
+            self.messages += messages
+            consumes += 1
+            guard let key else { return }
+            if keyed != nil { needsCare = true }
+            keyed = Batch.Keyed(key: key, messages: messages, messagesSoFar: self.messages)
+        case .reserve, .commit, .release:
+            needsCare = true
+        case .check, .usage, .usageInPeriod, .history, .setPlan, .resetUsage:
+            break
+        }
     }
 }

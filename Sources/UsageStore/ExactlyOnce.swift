@@ -205,7 +205,8 @@ struct ExactlyOnce {
     func verdict(on error: PostgresError) -> Verdict {
         switch error.kind {
         case .connectionLost, .connectFailed, .timedOut, .misuse: .lost
-        case .server(.deadlockDetected), .server(.serializationFailure): .rolledBack
+        // Not unique: somebody else used the same new key in the same moment, and will have committed when we look again.
+        case .server(.deadlockDetected), .server(.serializationFailure), .server(.uniqueViolation): .rolledBack
         case .server(.readOnlySQLTransaction): .movedAway
         case .server: .refused
         }

@@ -8,7 +8,8 @@ import Usage
 /// A user goes one of three ways:
 /// - **counted** by the hot statement, which touches one row per user and joins nothing;
 /// - **read**, where nothing is to be counted, or where the user was seen to have nothing left;
-/// - **consumed** the careful way, where one of the others found no row that could be used as it stood.
+/// - **performed** the careful way, where one of the others found no row that could be used as it stood, and for holds
+///   and repeated keys.
 struct LaneCarrier {
     typealias Deliver = ([Completion]) -> Void
 
@@ -35,26 +36,33 @@ struct LaneCarrier {
         var batch = batch
         var toCount: [Batch.Group] = []
         var toRead: [Batch.Group] = []
+        var toPerform: [Batch.Group] = []
         for group in batch.groups {
-            if group.consumes > 0, !hints.isExhausted(group.user) {
+            if group.needsCare {
+                toPerform.append(group)
+            } else if group.consumes == 0 {
+                toRead.append(group)
+            } else if !hints.isExhausted(group.user) {
                 toCount.append(group)
+            } else if group.keyed != nil {
+                // Its key may be known: then it was allowed once, and is told so again.
+                toPerform.append(group)
             } else {
                 toRead.append(group)
             }
         }
-        var toConsume: [Batch.Group] = []
         if !toCount.isEmpty {
-            toConsume += count(toCount[...], of: &batch, deliver: deliver)
+            toPerform += count(toCount[...], of: &batch, deliver: deliver)
         }
         if !toRead.isEmpty {
-            toConsume += read(toRead[...], of: &batch, deliver: deliver)
+            toPerform += read(toRead[...], of: &batch, deliver: deliver)
         }
         // Each of these users costs the database ten times what a counted one does; in smaller loads nobody waits for
         // hundreds of others.
-        toConsume.sort { $0.user < $1.user }
-        var rest = toConsume[...]
+        toPerform.sort { $0.user < $1.user }
+        var rest = toPerform[...]
         while !rest.isEmpty {
-            consume(rest.prefix(LaneCarrier.carefulMaximum), of: &batch, deliver: deliver)
+            perform(rest.prefix(LaneCarrier.carefulMaximum), of: &batch, deliver: deliver)
             rest = rest.dropFirst(LaneCarrier.carefulMaximum)
         }
     }
@@ -69,6 +77,7 @@ struct LaneCarrier {
     ) -> [Batch.Group] {
         let periods = expectedPeriods(groups)
         let first = groups.startIndex
+        let hasKeys = groups.contains { $0.keyed != nil }
         let trip = trips.run(groups, of: &batch, deliver: deliver) { connection, lane, number throws(PostgresError) in
             var parameters = Parameters(capacity: 128 + groups.count * 48)
             parameters.append(uuid: lane)
@@ -79,7 +88,13 @@ struct LaneCarrier {
             }
             parameters.appendTexts(count: groups.count) { periods[$0].label }
             parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].messages) }
-            try connection.send(prepared: PreparedStatement.countBatch.rawValue, parameters)
+            guard hasKeys else {
+                return try connection.send(prepared: PreparedStatement.countBatch.rawValue, parameters)
+            }
+            parameters.appendTexts(count: groups.count) { groups[first + $0].keyed?.key.text }
+            parameters.appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.messages ?? 0) }
+            parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].keyed?.messagesSoFar ?? 0) }
+            try connection.send(prepared: PreparedStatement.countKeyedBatch.rawValue, parameters)
         }
         switch trip {
         case .done(let result):
@@ -206,16 +221,18 @@ struct LaneCarrier {
 
     // MARK: The careful way
 
-    private mutating func consume(_ groups: ArraySlice<Batch.Group>, of batch: inout Batch, deliver: Deliver) {
+    private mutating func perform(_ groups: ArraySlice<Batch.Group>, of batch: inout Batch, deliver: Deliver) {
+        let requests = groups.flatMap(\.range)
+        let arguments = requests.map { PerformArguments(batch.requests[$0].operation) }
         var firsts: [Int32] = []
-        var messages: [Int32] = []
+        var next: Int32 = 1
         for group in groups {
-            firsts.append(Int32(messages.count + 1))
-            messages.append(contentsOf: batch.messages(of: group).map { Int32($0) })
+            firsts.append(next)
+            next += Int32(group.range.count)
         }
         let start = groups.startIndex
         let trip = trips.run(groups, of: &batch, deliver: deliver) { connection, lane, number throws(PostgresError) in
-            var parameters = Parameters(capacity: 256 + groups.count * 32 + messages.count * 8)
+            var parameters = Parameters(capacity: 256 + groups.count * 32 + arguments.count * 48)
             parameters.append(uuid: lane)
             parameters.append(int64: number)
             parameters.appendUUIDs(count: groups.count) {
@@ -223,9 +240,12 @@ struct LaneCarrier {
                 return (user.high, user.low)
             }
             parameters.appendInt32s(count: firsts.count) { firsts[$0] }
-            parameters.appendInt32s(count: messages.count) { messages[$0] }
+            parameters.appendTexts(count: arguments.count) { arguments[$0].verb }
+            parameters.appendInt32s(count: arguments.count) { arguments[$0].messages }
+            parameters.appendTexts(count: arguments.count) { arguments[$0].key?.text }
+            parameters.appendInt32s(count: arguments.count) { arguments[$0].ttlSeconds }
             parameters.append(text: configuration.unknownUsers.rawValue)
-            try connection.send(prepared: PreparedStatement.consumeBatch.rawValue, parameters)
+            try connection.send(prepared: PreparedStatement.performBatch.rawValue, parameters)
         }
         switch trip {
         case .done(let result):
@@ -233,30 +253,20 @@ struct LaneCarrier {
             var completions: [Completion] = []
             for index in 0..<result.rowCount {
                 let row = StandingRow(result, row: index)
-                let group = groups[start + row.ordinal]
-                let before = row.standing(link.catalog)
-                let after = batch.settle(group, from: before, into: &completions)
-                hints.learn(group.user, after)
-                assertAgreement(row, before: before, after: after)
+                let performed = row.performed(link.catalog)
+                let request = requests[row.ordinal]
+                batch.settle(request, performed, into: &completions)
+                if !performed.isReplay { hints.learn(batch.requests[request].user, performed.standing) }
             }
             deliver(completions)
         case .repeated, .gone:
             break
         case .rejected(let error):
             _ = isolate(groups, error, of: &batch, deliver: deliver) { carrier, half, batch in
-                carrier.consume(half, of: &batch, deliver: deliver)
+                carrier.perform(half, of: &batch, deliver: deliver)
                 return []
             }
         }
-    }
-
-    /// The database granted in the same order by the same rule; if it did not, an answer is wrong and somebody must know.
-    private func assertAgreement(_ row: StandingRow, before: Standing, after: Standing) {
-        guard after.used != min(before.used + row.counted, Standing.countMaximum) else { return }
-        logger.critical(
-            "the database and the service disagree about a count; please report this",
-            metadata: ["count.database": "\(row.counted)", "count.service": "\(after.used - before.used)"]
-        )
     }
 
     /// The labels of the periods in which the rows of these users are expected.
@@ -266,5 +276,30 @@ struct LaneCarrier {
 
     func refreshCatalog(_ revision: Int32) {
         link.refreshCatalog(ifOlderThan: revision, deadline: .now + configuration.requestTimeout)
+    }
+}
+
+/// A request in the terms of `headroom.perform`.
+private struct PerformArguments {
+    var verb: String
+    var messages: Int32 = 0
+    var key: MessageKey?
+    var ttlSeconds: Int32 = 0
+
+    init(_ operation: StoreOperation) {
+        switch operation {
+        case .consume(let messages, let key):
+            (verb, self.messages, self.key) = ("consume", Int32(messages), key)
+        case .reserve(let messages, let key, let ttlSeconds):
+            (verb, self.messages, self.key, self.ttlSeconds) = ("reserve", Int32(messages), key, Int32(ttlSeconds))
+        case .commit(let key):
+            (verb, self.key) = ("commit", key)
+        case .release(let key):
+            (verb, self.key) = ("release", key)
+        case .check(let messages):
+            (verb, self.messages) = ("check", Int32(messages))
+        case .usage, .usageInPeriod, .history, .setPlan, .resetUsage:
+            verb = "usage"
+        }
     }
 }

@@ -220,13 +220,15 @@ final class LaneLink {
 /// Statements that each connection prepares.
 enum PreparedStatement: String, CaseIterable {
     case countBatch = "count_batch"
-    case consumeBatch = "consume_batch"
+    case countKeyedBatch = "count_keyed_batch"
+    case performBatch = "perform_batch"
     case readBatch = "read_batch"
 
     var sql: String {
         switch self {
         case .countBatch: EmbeddedSQL.countBatch
-        case .consumeBatch: EmbeddedSQL.consumeBatch
+        case .countKeyedBatch: EmbeddedSQL.countKeyedBatch
+        case .performBatch: EmbeddedSQL.performBatch
         case .readBatch: EmbeddedSQL.readBatch
         }
     }

@@ -80,7 +80,7 @@ extension LaneCarrier {
             case .resetUsage(let period):
                 parameters.append(text: period?.label)
                 _ = try connection.query(EmbeddedSQL.resetUsage, parameters, deadline: request.deadline)
-            case .consume, .check, .usage, .usageInPeriod, .history:
+            case .consume, .reserve, .commit, .release, .check, .usage, .usageInPeriod, .history:
                 preconditionFailure("not a change")
             }
         }
@@ -108,7 +108,7 @@ extension LaneCarrier {
             else { return .failure(LaneCarrier.noSuchPeriod) }
             answer.isDetailed = false
             return .answer(answer)
-        case .setPlan, .resetUsage, .consume, .check, .usage:
+        case .setPlan, .resetUsage, .consume, .reserve, .commit, .release, .check, .usage:
             guard let now = try standing(of: request.user, on: connection, deadline: request.deadline) else {
                 throw PostgresError(.connectionLost, "a standing was not found")
             }

@@ -2,8 +2,14 @@ import Usage
 
 /// What a connection asks of the store.
 public enum StoreOperation: Sendable, Equatable {
-    /// Count so many messages, all or nothing.
-    case consume(Int)
+    /// Count so many messages, all or nothing; with a key, once.
+    case consume(Int, key: MessageKey? = nil)
+    /// Hold so many messages for so many seconds.
+    case reserve(Int, key: MessageKey, ttlSeconds: Int)
+    /// Count what a key holds.
+    case commit(MessageKey)
+    /// Give back what a key holds or has counted.
+    case release(MessageKey)
     /// Say what `consume` would do.
     case check(Int)
     /// The standing now.
@@ -19,7 +25,7 @@ public enum StoreOperation: Sendable, Equatable {
     /// Carried together with others in one statement. The rest goes alone, between two batches of its lane.
     var isBatched: Bool {
         switch self {
-        case .consume, .check, .usage: true
+        case .consume, .reserve, .commit, .release, .check, .usage: true
         case .usageInPeriod, .history, .setPlan, .resetUsage: false
         }
     }
@@ -96,6 +102,10 @@ public struct StoreError: Error, Sendable, Equatable {
         case notFound
         /// The database refused a value; nothing was changed.
         case badArgument
+        /// The key means another message; nothing was counted.
+        case conflict
+        /// The hold's time has passed; nothing was counted.
+        case expired
         /// A bug, logged with the reference.
         case `internal`
     }
@@ -113,7 +123,7 @@ public struct StoreError: Error, Sendable, Equatable {
     public var isTransient: Bool {
         switch code {
         case .unavailable, .overloaded: true
-        case .unknown, .notFound, .badArgument, .internal: false
+        case .unknown, .notFound, .badArgument, .conflict, .expired, .internal: false
         }
     }
 
@@ -124,7 +134,24 @@ public struct StoreError: Error, Sendable, Equatable {
     )
     static let unknown = StoreError(
         .unknown,
-        "the database did not answer in time; the message may have been counted, look with USAGE before sending it again"
+        "the database did not answer in time and the message may have been counted; sending it again is safe with the same "
+            + "key only"
+    )
+    static let keyConflict = StoreError(
+        .conflict,
+        "this key was used with another verb or number of messages; use a new key for a new message"
+    )
+    static let keyReleased = StoreError(
+        .conflict,
+        "this key was released; reserve again with a new key"
+    )
+    static let holdExpired = StoreError(
+        .expired,
+        "the hold's time has passed and nothing was counted; CONSUME the message with a new key"
+    )
+    static let noSuchKey = StoreError(
+        .notFound,
+        "this user has no such key; RESERVE or CONSUME with it first"
     )
     static let overloaded = StoreError(.overloaded, "too many requests are waiting; nothing was counted, try again")
 }

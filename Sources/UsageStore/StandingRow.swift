@@ -1,7 +1,7 @@
 import Postgres
 import Usage
 
-/// The columns that count_batch, consume_batch, read_batch and read_period have in common, in their order.
+/// The columns that count_batch, perform_batch, read_batch and read_period have in common, in their order.
 struct StandingRow {
     private let result: QueryResult
     private let row: Int
@@ -53,6 +53,13 @@ struct StandingRow {
         result.columnCount > first + 12 && !result.isNull(row, first + 12)
     }
 
-    /// Messages that consume_batch counted.
-    var counted: Int { Int(result.int64(row, first + 13)) }
+    /// What perform_batch did for a request.
+    func performed(_ catalog: PlanCatalog) -> Performed {
+        Performed(
+            standing: standing(catalog),
+            verdict: Performed.Verdict(rawValue: result.text(row, first + 13)),
+            messages: Int(result.int64(row, first + 14)),
+            isReplay: result.bool(row, first + 15)
+        )
+    }
 }

@@ -125,7 +125,13 @@ begin
 end
 $$;
 
+-- Names an incarnation of a row: new when the row is new and when its count was reset, so that a message that is given
+-- back after a reset is not taken off a count that it was not in.
+create sequence headroom.generations;
+
 alter table public.message_usage
+    add column generation bigint not null default 0,
+    add column released integer not null default 0,
     add column held integer not null default 0,
     add column plan text,
     add column plan_limit integer,
@@ -138,6 +144,11 @@ alter table public.message_usage
     add column plan_revision integer not null default 0,
     add constraint counts_are_not_negative check (message_count >= 0 and held >= 0);
 
+-- Not with the column itself, which would rewrite an existing table; rows that are there already share generation 0.
+alter table public.message_usage alter column generation set default nextval('headroom.generations');
+
+comment on column public.message_usage.generation is 'New with the row and with each reset of message_count.';
+comment on column public.message_usage.released is 'Messages that were counted in this period and given back.';
 comment on column public.message_usage.message_count is 'Messages counted in this period.';
 comment on column public.message_usage."limit" is
     'Messages allowed in this period; null is unlimited. A plain UPDATE of it holds until the plan itself changes.';
@@ -153,6 +164,55 @@ comment on column public.message_usage.usable_until is
 alter table public.message_usage set (
     fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.2
 );
+
+-- A count that falls without a release is a reset, also by a plain UPDATE. The service's statements raise counts, or
+-- raise "released" with what they take off, so the condition spares them.
+create function headroom.count_was_reset() returns trigger
+    language plpgsql set search_path = pg_catalog
+as $$
+begin
+    update public.message_usage as usage set generation = nextval('headroom.generations')
+    where usage.user_id = new.user_id and usage.billing_period = new.billing_period;
+    return null;
+end
+$$;
+-- After the row, because a trigger before it would lock the row first, with a log record of its own for each message.
+create trigger count_was_reset after update of message_count on public.message_usage
+    for each row when (new.message_count < old.message_count and new.released = old.released)
+    execute function headroom.count_was_reset();
+
+-- Keys and holds ------------------------------------------------------------------------------------------------------
+
+-- A caller's name for one message, remembered in the transaction that counts or holds it, with what was answered.
+create table headroom.message_keys (
+    user_id uuid not null,
+    created_at timestamptz not null,
+    -- Which row of message_usage it concerns.
+    generation bigint not null,
+    messages integer not null,
+    used integer not null,
+    held integer not null,
+    "limit" integer,
+    -- Of a hold that was committed: what that was answered.
+    committed_used integer,
+    committed_held integer,
+    expires_at timestamptz,
+    verb "char" not null,
+    status "char" not null,
+    billing_period text not null,
+    key text not null,
+    constraint verb_is_consume_or_reserve check (verb in ('c', 'r')),
+    constraint status_is_counted_held_or_released check (status in ('c', 'h', 'r')),
+    primary key (user_id, key)
+);
+comment on column headroom.message_keys.verb is 'c: CONSUME, r: RESERVE';
+comment on column headroom.message_keys.status is
+    'c: counted, h: held until expires_at, r: released; a hold whose time has passed stays h and holds nothing';
+
+-- A user's holds, without walking through all of the user's keys.
+create index message_keys_held on headroom.message_keys (user_id) where status = 'h';
+-- Rows come in the order of created_at, so a block range index finds the old ones and costs next to nothing to keep.
+create index message_keys_created_at on headroom.message_keys using brin (created_at) with (pages_per_range = 32);
 
 -- Receipts ------------------------------------------------------------------------------------------------------------
 

@@ -101,7 +101,7 @@ begin atomic
     where name = p_name;
 end;
 
--- Words an answer to a request for p_messages (0 for a reading) whose standing before it was p_standing.
+-- Words an answer to a request for p_messages (0 for a reading) whose standing after it is p_standing.
 create function headroom.answer_to(
     p_user_id uuid, p_standing headroom.standing, p_messages integer
 ) returns headroom.answer
@@ -109,7 +109,7 @@ create function headroom.answer_to(
 begin atomic
     with numbers as (
         select
-            least((p_standing).used + (p_standing).counted, 2147483647) as used,
+            (p_standing).used::bigint as used,
             (p_standing).held::bigint as held,
             (p_standing)."limit"::bigint as "limit",
             (p_standing).lapse,
@@ -127,14 +127,14 @@ begin atomic
                 used + held, "limit", (plans).gentle_percent, (plans).prominent_percent
             ) end as tier,
             headroom.tier_of(
-                (p_standing).used + held, "limit", (plans).gentle_percent, (plans).prominent_percent
+                used + held - (p_standing).messages, "limit", (plans).gentle_percent, (plans).prominent_percent
             ) as tier_before,
             case
                 when lapse is not null then 0
                 when "limit" is not null then greatest("limit" - used - held, 0)
             end as remaining,
             case
-                when p_messages = 0 or (p_standing).counted > 0 then null
+                when p_messages = 0 or (p_standing).messages > 0 then null
                 when lapse is not null then lapse
                 when (plans).cycle = 'trial' then 'trial_limit_reached'
                 when (plans).cycle = 'lifetime' and "limit" = 0 then 'no_subscription'
@@ -164,7 +164,7 @@ begin atomic
         case when is_trial or (p_standing).state = 'cancelled' then (p_standing).expires_at end,
         case when is_trial then day end,
         case when is_trial then (plans).trial_days end,
-        case when (p_standing).counted > 0 and tier <> tier_before then tier end,
+        case when (p_standing).messages > 0 and tier <> tier_before then tier end,
         reason,
         case
             when reason = 'limit_reached' and (p_standing).resets_at > (p_standing).observed_at
@@ -222,7 +222,12 @@ begin
         raise exception 'p_messages must be 1 to 1000000' using errcode = 'invalid_parameter_value';
     end if;
     return headroom.answer_to(
-        p_user_id, headroom.consume(p_user_id, array[p_messages], headroom.unknown_users()), p_messages
+        p_user_id,
+        (headroom.perform(
+            p_user_id, array['consume'], array[p_messages], array[null::text], array[null::integer],
+            headroom.unknown_users()
+        ))[1],
+        p_messages
     );
 end
 $$;

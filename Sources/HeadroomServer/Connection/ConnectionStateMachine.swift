@@ -87,7 +87,11 @@ struct ConnectionStateMachine {
 
     private mutating func perform(_ command: Command, _ surroundings: Surroundings) -> RequestAction {
         switch command {
-        case .consume(let user, let messages): submit(user, .consume(messages), gate: user)
+        case .consume(let user, let messages, let key): submit(user, .consume(messages, key: key), gate: user)
+        case .reserve(let user, let messages, let key, let ttlSeconds):
+            submit(user, .reserve(messages, key: key, ttlSeconds: ttlSeconds))
+        case .commit(let user, let key): submit(user, .commit(key))
+        case .release(let user, let key): submit(user, .release(key))
         case .check(let user, let messages): submit(user, .check(messages), gate: user)
         case .usage(let user, nil): submit(user, .usage)
         case .usage(let user, let period?): submit(user, .usageInPeriod(period))
@@ -200,6 +204,8 @@ extension ReplyError {
         case .overloaded: self.init(code: .overloaded, retryAfterMilliseconds: 100, text: error.message)
         case .notFound: self.init(code: .notFound, text: error.message)
         case .badArgument: self.init(code: .badArg, text: error.message)
+        case .conflict: self.init(code: .conflict, text: error.message)
+        case .expired: self.init(code: .expired, text: error.message)
         case .internal: self.init(code: .internal, text: error.message)
         }
     }

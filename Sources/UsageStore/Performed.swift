@@ -1,0 +1,72 @@
+import Usage
+
+/// What the careful way did for one request.
+struct Performed: Equatable {
+    enum Verdict: String {
+        case ok, allowed, blocked, held, released, conflict, expired
+        case unknownKey = "unknown_key"
+        case releasedKey = "released_key"
+    }
+
+    /// The standing after the request; for a repeated key, that of the first time.
+    var standing: Standing
+    /// Nil when the database says something that this binary does not know.
+    var verdict: Verdict?
+    /// Messages that were counted, held or given back by this very request.
+    var messages: Int
+    var isReplay: Bool
+
+    func outcome(of operation: StoreOperation, user: UserID) -> Outcome {
+        switch verdict {
+        case .ok:
+            return .answer(standing.usage(of: user))
+        case .allowed:
+            return .answer(
+                Answer(user: user, status: .allowed, standing: standing, crossed: crossed(operation), isReplay: isReplay)
+            )
+        case .held:
+            return .answer(
+                Answer(user: user, status: .held, standing: standing, crossed: crossed(operation), isReplay: isReplay)
+            )
+        case .blocked:
+            return blocked(operation, user)
+        case .released:
+            return .answer(
+                Answer(user: user, status: .ok, standing: standing, released: messages, isReplay: isReplay)
+            )
+        case .conflict: return .failure(.keyConflict)
+        case .releasedKey: return .failure(.keyReleased)
+        case .expired: return .failure(.holdExpired)
+        case .unknownKey: return .failure(.noSuchKey)
+        case nil: return .failure(Performed.disagreement)
+        }
+    }
+
+    /// The tier into which the request moved the user. Committing moves nobody: what was held counted as used.
+    private func crossed(_ operation: StoreOperation) -> Tier? {
+        guard messages > 0 else { return nil }
+        var before = standing
+        switch operation {
+        case .consume: before.used -= messages
+        case .reserve: before.held -= messages
+        default: return nil
+        }
+        return standing.tier > before.tier ? standing.tier : nil
+    }
+
+    private func blocked(_ operation: StoreOperation, _ user: UserID) -> Outcome {
+        let messages: Int
+        switch operation {
+        case .consume(let count, _), .reserve(let count, _, _), .check(let count): messages = count
+        default: return .failure(Performed.disagreement)
+        }
+        // The database refused by the same rule; if it did not, somebody must know rather than a user be told nonsense.
+        guard let refusal = standing.refusal(of: messages) else { return .failure(Performed.disagreement) }
+        return .answer(standing.blocked(refusal, messages: messages, user: user))
+    }
+
+    private static let disagreement = StoreError(
+        .internal,
+        "the database and the service disagree about this request; please report it"
+    )
+}

@@ -1,0 +1,59 @@
+-- name: count_keyed_batch
+-- As count_batch, where some of the messages have keys: at most one for each user, so that the arrays stay parallel and
+-- nothing has to be joined. A user whose key is known already is not counted here; the careful way tells the repetition.
+--
+-- $1 to $5 as in count_batch. $6 text[]: each user's key, or null. $7 integer[]: messages of the request with the key.
+-- $8 bigint[]: messages of the user's requests up to and including that one.
+--
+-- Two sessions with the same new key both try to insert it: the second waits for the first and then fails as a whole
+-- with unique_violation. Sent again, it finds the key known.
+with gate as materialized (
+    select receipt.lane
+    from headroom.lane_receipts as receipt
+    where receipt.lane = $1 and receipt.number = $2::bigint - 1
+    for update
+),
+counted as (
+    update public.message_usage as usage
+    set message_count = usage.message_count + request.messages, updated_at = headroom.now()
+    from gate, unnest($3::uuid[], $4::text[], $5::bigint[], $6::text[], $7::integer[], $8::bigint[])
+        with ordinality as request (user_id, billing_period, messages, key, key_messages, so_far, ordinal)
+    where usage.user_id = request.user_id and usage.billing_period = request.billing_period
+        and request.messages + usage.message_count + usage.held <= coalesce(usage."limit", 2147483647)
+        and usage.usable_until > headroom.now()
+        and usage.plan_revision = (select revision from headroom.plan_revision)
+        and (
+            select true from headroom.message_keys as keys
+            where keys.user_id = request.user_id and keys.key = request.key
+        ) is null
+    returning
+        request.ordinal, request.messages, request.key, request.key_messages, request.so_far,
+        usage.user_id, usage.billing_period, usage.generation, usage.message_count, usage.held, usage."limit",
+        usage.plan, usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.previous_plan,
+        usage.plan_revision
+),
+remembered as (
+    insert into headroom.message_keys (
+        user_id, created_at, generation, messages, used, held, "limit", verb, status, billing_period, key
+    )
+    select
+        counted.user_id, headroom.now(), counted.generation, counted.key_messages,
+        counted.message_count - counted.messages + counted.so_far, counted.held, counted."limit", 'c', 'c',
+        counted.billing_period, counted.key
+    from counted
+    where counted.key is not null
+),
+receipt as (
+    update headroom.lane_receipts as receipt
+    set number = $2::bigint,
+        counted = (select array_agg(counted.ordinal << 32 | counted.message_count) from counted),
+        standings = null,
+        moved_at = headroom.now()
+    from gate
+    where receipt.lane = gate.lane
+)
+select
+    counted.ordinal::integer, counted.message_count, counted.held, counted."limit", counted.plan, counted.state,
+    counted.started_at, counted.resets_at, counted.expires_at, counted.previous_plan, counted.plan_revision,
+    headroom.now()
+from counted;

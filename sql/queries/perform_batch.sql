@@ -1,0 +1,19 @@
+-- name: perform_batch
+-- Carries out requests the careful way, in their order: what count_batch could not count, keys that may be repeated, and
+-- holds.
+--
+-- $1 uuid: the lane. $2 bigint: the batch's number. $3 uuid[]: users, ascending, each once. $4 integer[]: where each user's
+-- requests begin in the arrays that follow, from 1. $5 text[]: verbs. $6 integer[]: messages. $7 text[]: keys. $8
+-- integer[]: seconds that a hold lasts. $9 text: trial, free or deny, for unknown users.
+--
+-- A row per request, in their order: what it is told.
+select
+    standing.ordinal::integer, standing.used, standing.held, standing."limit", standing.plan, standing.state,
+    standing.started_at, standing.resets_at, standing.expires_at, standing.previous_plan, standing.plan_revision,
+    standing.observed_at, standing.billing_period, standing.lapse, standing.verdict, standing.messages,
+    standing.is_replay
+from unnest(headroom.perform_batch($1, $2::bigint, $3::uuid[], $4::integer[], $5::text[], $6::integer[], $7::text[], $8::integer[], $9))
+    with ordinality as standing (
+        plan, state, lapse, billing_period, used, held, "limit", started_at, resets_at, expires_at, previous_plan,
+        observed_at, plan_revision, verdict, messages, is_replay, ordinal
+    );
