@@ -3,7 +3,7 @@ import Usage
 /// One request, understood: every value in it is already checked, so whoever answers it need not look again.
 public enum Command: Sendable, Equatable {
     /// `messages` is 1 to 1,000,000, and is all or nothing.
-    case consume(user: UserID, messages: Int, key: MessageKey?)
+    case consume(user: UserID, messages: Int, key: MessageKey? = nil)
     /// `ttlSeconds` is 1 to 86,400.
     case reserve(user: UserID, messages: Int, key: MessageKey, ttlSeconds: Int)
     case commit(user: UserID, key: MessageKey)

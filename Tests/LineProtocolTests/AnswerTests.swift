@@ -42,7 +42,7 @@ struct AnswerTests {
     @Test("The first message of an unknown user is answered as the protocol's description shows it")
     func chained() throws {
         let request = try #require(decode("CONSUME \(userText)\n").first)
-        guard case .command(.consume(let user, let messages)) = request else {
+        guard case .command(.consume(let user, let messages, _)) = request else {
             Issue.record("\(request) is no CONSUME")
             return
         }

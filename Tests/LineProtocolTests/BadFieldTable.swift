@@ -28,7 +28,10 @@ extension BadInput {
             userText.replacing("-", with: "_"), String(repeating: "g", count: 36), "%s", "$1",
         ].map { .line("CONSUME \($0)") }
         + [
-            "CONSUME \(userText) key=\(String(repeating: "k", count: 128))",
+            "CONSUME \(userText) key=", "CONSUME \(userText) key=a key=a", "CONSUME \(userText) ttl=5",
+            "RESERVE \(userText)", "RESERVE \(userText) key=a ttl=0", "RESERVE \(userText) key=a ttl=86401",
+            "RESERVE \(userText) 0 key=a", "COMMIT \(userText)", "COMMIT \(userText) 1 key=a",
+            "COMMIT \(userText) key=a ttl=5", "RELEASE \(userText) key=\(String(repeating: "ä", count: 65))",
             "CONSUME \(userText) key=\(String(repeating: "k", count: 129))",
             "CONSUME \(userText) secret=1", "CONSUME \(userText) =1", "CONSUME \(userText) =", "INFO a=b", "HELP a=b",
             "CONSUME user=\(userText)", "CONSUME key=1 \(userText)",

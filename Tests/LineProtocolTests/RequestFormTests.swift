@@ -7,10 +7,24 @@ import Usage
 struct RequestFormTests {
     private static let month = BillingPeriod(year: 2026, month: 11)
 
+    private static let longestKey = String(repeating: "k", count: 128)
+    private static let keyA = MessageKey("a") ?? fallback
+    /// Never used; a key of one letter is one.
+    private static var fallback: MessageKey { preconditionFailure("a is a key") }
+
     private static let forms: [(line: String, command: Command)] = [
         ("CONSUME \(userText)", .consume(user: user, messages: 1)),
         ("consume \(userText.uppercased()) 25", .consume(user: user, messages: 25)),
         ("CONSUME \(userText) 1000000", .consume(user: user, messages: 1_000_000)),
+        (
+            "CONSUME \(userText) KEY=m-1=x",
+            .consume(user: user, messages: 1, key: MessageKey("m-1=x"))
+        ),
+        ("CONSUME \(userText) 2 key=\(longestKey)", .consume(user: user, messages: 2, key: MessageKey(longestKey))),
+        ("RESERVE \(userText) key=a", .reserve(user: user, messages: 1, key: keyA, ttlSeconds: 120)),
+        ("RESERVE \(userText) 3 ttl=86400 key=a", .reserve(user: user, messages: 3, key: keyA, ttlSeconds: 86_400)),
+        ("COMMIT \(userText) key=a", .commit(user: user, key: keyA)),
+        ("RELEASE \(userText) key=a", .release(user: user, key: keyA)),
         ("CHECK \(userText)", .check(user: user, messages: 1)),
         ("ChEcK \(userText) 7", .check(user: user, messages: 7)),
         ("USAGE \(userText)", .usage(user: user, period: nil)),
