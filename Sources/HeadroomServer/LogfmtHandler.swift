@@ -25,7 +25,8 @@ public struct LogfmtHandler: LogHandler {
     }
 
     public func log(event: LogEvent) {
-        var line = "time=\(Date().formatted(.iso8601)) level=\(event.level) msg=\(LogfmtHandler.quoted("\(event.message)"))"
+        var line =
+            "time=\(Date().formatted(.iso8601)) level=\(event.level) msg=\(LogfmtHandler.quoted("\(event.message)"))"
         let all = metadata.merging(event.metadata ?? [:]) { _, own in own }
         for (key, value) in all.sorted(by: { $0.key < $1.key }) {
             line += " \(key)=\(LogfmtHandler.quoted("\(value)"))"
@@ -37,7 +38,8 @@ public struct LogfmtHandler: LogHandler {
     /// As it is where that is safe, else in double quotes with everything escaped that could end the line, begin a
     /// terminal sequence or look like another field.
     static func quoted(_ text: String) -> String {
-        let isPlain = !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C && $0 != 0x3D }
+        let isPlain =
+            !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C && $0 != 0x3D }
         guard !isPlain else { return text }
         var quoted = "\""
         for scalar in text.unicodeScalars {
@@ -45,7 +47,8 @@ public struct LogfmtHandler: LogHandler {
             case "\"": quoted += "\\\""
             case "\\": quoted += "\\\\"
             case "\n": quoted += "\\n"
-            case _ where scalar.properties.generalCategory == .control
+            case _
+            where scalar.properties.generalCategory == .control
                 || scalar.properties.generalCategory == .lineSeparator
                 || scalar.properties.generalCategory == .paragraphSeparator
                 || scalar.properties.generalCategory == .format:

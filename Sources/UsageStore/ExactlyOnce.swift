@@ -36,7 +36,8 @@ struct ExactlyOnce {
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         deliver: LaneCarrier.Deliver,
-        send: (_ connection: Connection, _ lane: (high: UInt64, low: UInt64), _ number: Int64) throws(PostgresError) -> Void
+        send: (_ connection: Connection, _ lane: (high: UInt64, low: UInt64), _ number: Int64) throws(PostgresError) ->
+            Void
     ) -> Trip {
         let number = link.nextNumber()
         var losses = 0

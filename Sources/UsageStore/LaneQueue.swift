@@ -40,7 +40,8 @@ struct LaneQueue {
     }
 
     /// Takes in what fits and hands back the rest with the reason.
-    mutating func enqueue(_ requests: [Request]) -> (action: EnqueueAction, refused: (ArraySlice<Request>, StoreError)?) {
+    mutating func enqueue(_ requests: [Request]) -> (action: EnqueueAction, refused: (ArraySlice<Request>, StoreError)?)
+    {
         switch state {
         case .refusing: return (.none, (requests[...], .unavailable))
         case .closed: return (.none, (requests[...], .unavailable))

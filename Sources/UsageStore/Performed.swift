@@ -22,7 +22,13 @@ struct Performed: Equatable {
             return .answer(standing.usage(of: user))
         case .allowed:
             return .answer(
-                Answer(user: user, status: .allowed, standing: standing, crossed: crossed(operation), isReplay: isReplay)
+                Answer(
+                    user: user,
+                    status: .allowed,
+                    standing: standing,
+                    crossed: crossed(operation),
+                    isReplay: isReplay
+                )
             )
         case .held:
             return .answer(
