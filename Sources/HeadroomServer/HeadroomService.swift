@@ -57,7 +57,14 @@ public struct HeadroomService: Sendable {
         let server = LineServer(configuration, store: store, version: HeadroomVersion.current, logger: logger)
         let listen = try await server.bind()
         whenReady(Ready(listen: listen, psqlCommand: psqlCommand))
-        var services: [any Service] = [StoreService(store: store), server]
+        let housekeeper = Housekeeper(
+            databaseURL: databaseURL,
+            keepDays: configuration.keysKeepDays,
+            logger: logger
+        )
+        var services: [any Service] = [
+            HousekeeperService(housekeeper: housekeeper), StoreService(store: store), server,
+        ]
         if let privateServer {
             services.insert(PrivateServerService(server: privateServer, store: store, logger: logger), at: 0)
         }
@@ -81,6 +88,14 @@ private struct StoreService: Service {
         } onGracefulShutdown: {
             store.close()
         }
+    }
+}
+
+private struct HousekeeperService: Service {
+    let housekeeper: Housekeeper
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown { await housekeeper.run(every: .seconds(60)) }
     }
 }
 

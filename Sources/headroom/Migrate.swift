@@ -19,19 +19,8 @@ struct Migrate: AsyncParsableCommand {
         let settings = SettingsReader(database.values)
         let configuration = try ServerConfiguration(settings)
         let logger = LogSetup.start(level: configuration.logLevel)
-        switch configuration.database {
-        case .url(let url):
+        try await DatabaseAccess(configuration, logger: logger).run { url in
             try await work(SchemaSetup(databaseURL: url, patience: .zero, logger: logger))
-        case .privateServer(let directory):
-            let server = PrivateServer(dataDirectory: directory, logger: logger)
-            let running = try await server.start()
-            do {
-                try await work(SchemaSetup(databaseURL: running.conninfo, patience: .zero, logger: logger))
-            } catch {
-                await server.stop()
-                throw error
-            }
-            await server.stop()
         }
     }
 

@@ -8,7 +8,7 @@ import Musl
 #endif
 
 extension Setting {
-    fileprivate var help: ArgumentHelp {
+    var help: ArgumentHelp {
         let fallback = defaultValue.map { ", default \($0)" } ?? ""
         return ArgumentHelp("\(meaning) (\(range)\(fallback); \(environmentName))", valueName: "value")
     }
@@ -46,6 +46,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Setting.idleTimeout.help) var idleTimeoutMs: String?
     @Option(help: Setting.firstRequestTimeout.help) var firstRequestTimeoutMs: String?
     @Option(help: Setting.drainTimeout.help) var drainTimeoutMs: String?
+    @Option(help: Setting.keysKeepDays.help) var keysKeepDays: String?
 
     var values: [(Setting, String?)] {
         [
@@ -56,6 +57,7 @@ struct ServeOptions: ParsableArguments {
             (.requestSize, requestSizeBytes), (.requestTokens, requestTokens), (.outputBytes, outputBytes),
             (.outputTimeout, outputTimeoutMs), (.idleTimeout, idleTimeoutMs),
             (.firstRequestTimeout, firstRequestTimeoutMs), (.drainTimeout, drainTimeoutMs),
+            (.keysKeepDays, keysKeepDays),
         ]
     }
 }

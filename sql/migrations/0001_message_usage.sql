@@ -109,19 +109,32 @@ create table if not exists public.message_usage (
     primary key (user_id, billing_period)
 );
 
--- An existing table may have another primary key, and a limit that cannot be null (null is unlimited here).
+-- An existing table may have another primary key, a limit that cannot be null (null is unlimited here), and columns that
+-- can be null where ours cannot.
 alter table public.message_usage alter column "limit" drop not null;
+update public.message_usage set message_count = coalesce(message_count, 0), updated_at = coalesce(updated_at, now())
+where message_count is null or updated_at is null;
+alter table public.message_usage
+    alter column message_count set default 0,
+    alter column message_count set not null,
+    alter column updated_at set default now(),
+    alter column updated_at set not null;
 do $$
 begin
-    if not exists (
+    if exists (
         select from pg_catalog.pg_index as i
         where i.indrelid = 'public.message_usage'::regclass and i.indisunique and i.indpred is null
             and i.indnkeyatts = 2
             and (select array_agg(a.attname::text order by a.attname) from pg_catalog.pg_attribute as a
                  where a.attrelid = i.indrelid and a.attnum = any (i.indkey)) = '{billing_period,user_id}'
     ) then
-        create unique index message_usage_user_id_billing_period on public.message_usage (user_id, billing_period);
+        return;
     end if;
+    if exists (select from public.message_usage group by user_id, billing_period having count(*) > 1) then
+        raise exception 'message_usage has several rows for the same user and period; merge them, then migrate again. '
+            'select user_id, billing_period from message_usage group by 1, 2 having count(*) > 1 lists them';
+    end if;
+    create unique index message_usage_user_id_billing_period on public.message_usage (user_id, billing_period);
 end
 $$;
 

@@ -19,6 +19,7 @@ public struct ServerConfiguration: Sendable {
     public var logLevel: Logger.Level
     public var eventLoops: Int
     public var drainTimeout: Duration
+    public var keysKeepDays: Int
     var connectionLimits: ConnectionLimits
     /// Without its database URL, which is not known before a private PostgreSQL runs.
     private var store: StoreConfiguration
@@ -30,6 +31,7 @@ public struct ServerConfiguration: Sendable {
         logLevel = try settings.choice(.logLevel)
         eventLoops = try settings.number(.eventLoops, 1...64)
         drainTimeout = .milliseconds(try settings.number(.drainTimeout, 100...600_000))
+        keysKeepDays = try settings.number(.keysKeepDays, 7...365)
         let whenUnavailable: WhenUnavailable = try settings.choice(.whenUnavailable)
         connectionLimits = ConnectionLimits(
             request: RequestLimits(

@@ -158,10 +158,17 @@ extension Setting {
         "100 to 600000 ms",
         "after SIGTERM or SIGINT, connections that are still open after so long are cut"
     )
+    public static let keysKeepDays = Setting(
+        "keys-keep-days",
+        default: "7",
+        "7 to 365 days",
+        "how long keys are remembered; older ones are forgotten in the background"
+    )
 
     public static let all: [Setting] = [
         listen, http, databaseURL, dataDirectory, unknownUsers, whenUnavailable, logLevel, lanes, eventLoops,
         batchMaximum, queueCapacity, requestTimeout, connectTimeout, connectionsMaximum, inFlightMaximum, requestSize,
         requestTokens, outputBytes, outputTimeout, idleTimeout, firstRequestTimeout, drainTimeout,
+        keysKeepDays,
     ]
 }
