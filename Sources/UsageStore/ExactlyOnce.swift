@@ -36,16 +36,25 @@ struct ExactlyOnce {
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         deliver: LaneCarrier.Deliver,
-        send: (_ connection: Connection, _ lane: (high: UInt64, low: UInt64), _ number: Int64) throws(PostgresError) ->
+        send: (_ connection: Connection, _ lane: LaneName, _ number: Int64) throws(PostgresError) ->
             Void
     ) -> Trip {
-        let number = link.nextNumber()
+        var number = link.nextNumber()
+        var lane = link.lane
         var losses = 0
         while true {
             let error: StoreError = losses == 0 ? .unavailable : .unknown
             guard let connection = awaitLink(groups, of: &batch, error, deliver: deliver) else {
-                if losses > 0 { link.abandon() } else { link.takeBack(number) }
+                if losses > 0 { link.abandon() } else if link.lane == lane { link.takeBack(number) }
                 return .gone
+            }
+            if link.lane != lane {
+                // The receipt was lost with the database's memory: what was sent under it cannot be told any more.
+                guard losses == 0 else {
+                    fail(groups, of: batch, .unknown, deliver: deliver)
+                    return .gone
+                }
+                (lane, number) = (link.lane, link.nextNumber())
             }
             do throws(PostgresError) {
                 try send(connection, link.lane, number)
@@ -53,7 +62,9 @@ struct ExactlyOnce {
                     link.abandon()
                     return .gone
                 }
-                try confirm(connection, result)
+                let isUnreplicated = result.warnings.contains { $0.sqlState == .warning }
+                // After a loss nobody can tell whether the commit that was lost had reached the standby.
+                if isUnreplicated || losses > 0 { try confirm(connection) }
                 guard result.rowCount == 0, losses > 0, let counts = try receipt(connection, number) else {
                     return .done(result)
                 }
@@ -167,7 +178,7 @@ struct ExactlyOnce {
     /// What the lane's newest committed batch counted, if that is this one.
     private func receipt(_ connection: Connection, _ number: Int64) throws(PostgresError) -> [Int: Int]? {
         var parameters = Parameters()
-        parameters.append(uuid: link.lane)
+        parameters.append(uuid: link.lane.uuid)
         let result = try connection.query(EmbeddedSQL.readReceipt, parameters, deadline: .now + .seconds(1))
         guard result.rowCount == 1, result.int64(0, 0) == number, !result.isNull(0, 1) else { return nil }
         var counts: [Int: Int] = [:]
@@ -178,16 +189,25 @@ struct ExactlyOnce {
     }
 
     /// A commit that succeeded with the warning that it was not replicated is not durable yet. It is once a later commit
-    /// of the same session is: that one waits for everything before it.
-    private func confirm(_ connection: Connection, _ result: QueryResult) throws(PostgresError) {
-        guard result.warnings.contains(where: { $0.sqlState == .warning }) else { return }
-        logger.warning("a commit was not replicated synchronously; confirming it before answering")
+    /// of the same database is: that one waits for everything before it.
+    func confirm(_ connection: Connection) throws(PostgresError) {
         var parameters = Parameters()
-        parameters.append(uuid: link.lane)
-        let touched = try connection.query(EmbeddedSQL.touchReceipt, parameters, deadline: .now + .seconds(1))
-        if touched.warnings.contains(where: { $0.sqlState == .warning }) {
-            throw PostgresError(.connectionLost, "the commit could not be replicated")
-        }
+        parameters.append(uuid: link.lane.uuid)
+        let touched = try connection.query(EmbeddedSQL.touchReceipt, parameters, deadline: .now + .seconds(2))
+        guard touched.warnings.contains(where: { $0.sqlState == .warning }) else { return }
+        logger.warning("commits are not replicated synchronously; nothing is answered before they are")
+        throw PostgresError(.connectionLost, "the commit could not be replicated")
+    }
+
+    private func fail(
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: Batch,
+        _ error: StoreError,
+        deliver: LaneCarrier.Deliver
+    ) {
+        var completions: [Completion] = []
+        batch.fail(groups, error, into: &completions)
+        deliver(completions)
     }
 
     // MARK: Errors

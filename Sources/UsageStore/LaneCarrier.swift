@@ -80,7 +80,7 @@ struct LaneCarrier {
         let hasKeys = groups.contains { $0.keyed != nil }
         let trip = trips.run(groups, of: &batch, deliver: deliver) { connection, lane, number throws(PostgresError) in
             var parameters = Parameters(capacity: 128 + groups.count * 48)
-            parameters.append(uuid: lane)
+            parameters.append(uuid: lane.uuid)
             parameters.append(int64: number)
             parameters.appendUUIDs(count: groups.count) {
                 let user = groups[first + $0].user
@@ -233,7 +233,7 @@ struct LaneCarrier {
         let start = groups.startIndex
         let trip = trips.run(groups, of: &batch, deliver: deliver) { connection, lane, number throws(PostgresError) in
             var parameters = Parameters(capacity: 256 + groups.count * 32 + arguments.count * 48)
-            parameters.append(uuid: lane)
+            parameters.append(uuid: lane.uuid)
             parameters.append(int64: number)
             parameters.appendUUIDs(count: groups.count) {
                 let user = groups[start + $0].user

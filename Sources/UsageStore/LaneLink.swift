@@ -49,8 +49,8 @@ final class LaneLink {
         self.logger = logger
     }
 
-    private static func newName() -> (high: UInt64, low: UInt64) {
-        (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
+    private static func newName() -> LaneName {
+        LaneName(high: UInt64.random(in: 0 ... .max), low: UInt64.random(in: 0 ... .max))
     }
 
     var connection: Connection? {
@@ -97,6 +97,7 @@ final class LaneLink {
             case nil:
                 break
             case .success(let opened):
+                guard (number - 1...number).contains(opened.receiptNumber) else { return lose(opened.connection) }
                 state = .open(opened.connection)
                 catalog = opened.catalog
                 observedMonth = opened.month
@@ -130,6 +131,16 @@ final class LaneLink {
         state = .closed(retryAt: now + backoff.pause(using: &generator))
     }
 
+    /// This database does not remember our newest batches: it was restored, or a standby was promoted that had not got
+    /// them. The receipt is of no use then; the lane goes on with a new one.
+    private func lose(_ connection: Connection) {
+        logger.error("the database has lost this lane's receipt; committed answers may be missing from it")
+        connection.close()
+        lane = LaneLink.newName()
+        number = 0
+        state = .closed(retryAt: .now)
+    }
+
     /// Gives up a batch whose fate is unknown, with its receipt and its connection.
     func abandon() {
         lane = LaneLink.newName()
@@ -157,6 +168,8 @@ final class LaneLink {
     // MARK: Opening
 
     private struct Opened {
+        /// The newest number that the database knows of.
+        var receiptNumber: Int64
         var connection: Connection
         var catalog: PlanCatalog
         var month: BillingPeriod
@@ -183,7 +196,7 @@ final class LaneLink {
 
     private static func open(
         _ options: ConnectionOptions,
-        lane: (high: UInt64, low: UInt64)
+        lane: LaneName
     ) throws(PostgresError) -> Opened {
         let deadline = ContinuousClock.now + options.connectTimeout
         let connection = try Connection.connect(options)
@@ -200,12 +213,13 @@ final class LaneLink {
                 try connection.prepare(statement.rawValue, statement.sql, deadline: deadline)
             }
             var parameters = Parameters()
-            parameters.append(uuid: lane)
-            _ = try connection.query(EmbeddedSQL.openLane, parameters, deadline: deadline)
+            parameters.append(uuid: lane.uuid)
+            let receipt = try connection.query(EmbeddedSQL.openLane, parameters, deadline: deadline)
             let plans = try connection.query(EmbeddedSQL.readPlans, deadline: deadline)
             let now = try connection.query("select headroom.now()", deadline: deadline)
             let date = Instant(microsecondsSince1970: now.timestamp(0, 0)).date
             return Opened(
+                receiptNumber: receipt.int64(0, 0),
                 connection: connection,
                 catalog: PlanCatalog(plans),
                 month: BillingPeriod(year: date.year, month: date.month)
@@ -215,6 +229,14 @@ final class LaneLink {
             throw error
         }
     }
+}
+
+/// What a lane's receipt is found by.
+struct LaneName: Equatable, Sendable {
+    var high: UInt64
+    var low: UInt64
+
+    var uuid: (high: UInt64, low: UInt64) { (high, low) }
 }
 
 /// Statements that each connection prepares.

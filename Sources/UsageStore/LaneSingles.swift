@@ -13,7 +13,8 @@ extension LaneCarrier {
             case .setPlan, .resetUsage: true
             default: false
             }
-        let number = isChange ? link.nextNumber() : nil
+        var number = isChange ? link.nextNumber() : nil
+        var lane = link.lane
         var losses = 0
         while ContinuousClock.now < request.deadline {
             link.advance()
@@ -21,8 +22,14 @@ extension LaneCarrier {
                 trips.waitForLink(until: request.deadline)
                 continue
             }
+            if link.lane != lane {
+                // As in ExactlyOnce.run: the receipt was lost, and with it what became of an earlier attempt.
+                guard losses == 0 else { return .failure(.unknown) }
+                lane = link.lane
+                if isChange { number = link.nextNumber() }
+            }
             do throws(PostgresError) {
-                if let number { try change(request, number: number, on: connection) }
+                if let number { try change(request, number: number, isRepeated: losses > 0, on: connection) }
                 return try read(request, on: connection)
             } catch {
                 switch trips.verdict(on: error) {
@@ -42,7 +49,7 @@ extension LaneCarrier {
             }
         }
         guard isChange, losses > 0 else {
-            if let number { link.takeBack(number) }
+            if let number, link.lane == lane { link.takeBack(number) }
             return .failure(.unavailable)
         }
         link.abandon()
@@ -59,9 +66,14 @@ extension LaneCarrier {
     }
 
     /// Makes the change unless it was made already under this number, by a connection that was lost.
-    private func change(_ request: Request, number: Int64, on connection: Connection) throws(PostgresError) {
+    private func change(
+        _ request: Request,
+        number: Int64,
+        isRepeated: Bool,
+        on connection: Connection
+    ) throws(PostgresError) {
         var receipt = Parameters()
-        receipt.append(uuid: link.lane)
+        receipt.append(uuid: link.lane.uuid)
         receipt.append(int64: number)
         try connection.execute("begin", deadline: request.deadline)
         let moved = try connection.query(EmbeddedSQL.moveReceipt, receipt, deadline: request.deadline)
@@ -84,7 +96,10 @@ extension LaneCarrier {
                 preconditionFailure("not a change")
             }
         }
-        try connection.execute("commit", deadline: request.deadline)
+        let committed = try connection.query("commit", deadline: request.deadline)
+        if isRepeated || committed.warnings.contains(where: { $0.sqlState == .warning }) {
+            try trips.confirm(connection)
+        }
     }
 
     private func read(_ request: Request, on connection: Connection) throws(PostgresError) -> Outcome {

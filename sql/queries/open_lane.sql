@@ -1,7 +1,9 @@
 -- name: open_lane
--- A receipt for a new lane. $1 uuid: its name, new with each process. Receipts of lanes that have not moved for a day
+-- The receipt of a lane, made if there is none, and its number. $1 uuid: the lane's name, new with each process. Receipts of lanes that have not moved for a day
 -- belong to processes long gone; a lost batch is sent again within seconds or never.
 with swept as (
-    delete from headroom.lane_receipts where moved_at < headroom.now() - interval '1 day'
+    delete from headroom.lane_receipts where moved_at < headroom.now() - interval '1 day' and lane <> $1
 )
-insert into headroom.lane_receipts (lane, number, moved_at) values ($1, 0, headroom.now()) on conflict do nothing;
+insert into headroom.lane_receipts as receipt (lane, number, moved_at) values ($1, 0, headroom.now())
+on conflict (lane) do update set moved_at = excluded.moved_at
+returning receipt.number;
