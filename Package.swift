@@ -53,6 +53,7 @@ let package = Package(
             name: "HeadroomServer",
             dependencies: [
                 "LineProtocol",
+                "Postgres",
                 "Usage",
                 "UsageStore",
                 .product(name: "Configuration", package: "swift-configuration"),

@@ -79,7 +79,8 @@ public struct HeadroomService: Sendable {
 }
 
 /// Stops after the port, when nobody can ask any more.
-private struct StoreService: Service {
+private struct StoreService: Service, CustomStringConvertible {
+    let description = "store"
     let store: BatchingStore
 
     func run() async throws {
@@ -91,7 +92,8 @@ private struct StoreService: Service {
     }
 }
 
-private struct HousekeeperService: Service {
+private struct HousekeeperService: Service, CustomStringConvertible {
+    let description = "housekeeper"
     let housekeeper: Housekeeper
 
     func run() async throws {
@@ -100,7 +102,8 @@ private struct HousekeeperService: Service {
 }
 
 /// Keeps the private PostgreSQL running, since nobody else does, and stops it last, when nothing is left to write.
-private struct PrivateServerService: Service {
+private struct PrivateServerService: Service, CustomStringConvertible {
+    let description = "private PostgreSQL"
     let server: PrivateServer
     let store: BatchingStore
     let logger: Logger

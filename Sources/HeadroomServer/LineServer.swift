@@ -9,7 +9,8 @@ import UsageStore
 ///
 /// Drains on graceful shutdown: the port is closed, every request that was accepted is answered, what still comes on an
 /// open connection is refused with `-DRAINING`, and connections that say nothing are closed.
-public final class LineServer: Service {
+public final class LineServer: Service, CustomStringConvertible {
+    public let description = "line server"
     private let configuration: ServerConfiguration
     private let store: BatchingStore
     private let group: MultiThreadedEventLoopGroup

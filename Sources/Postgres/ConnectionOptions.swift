@@ -33,3 +33,10 @@ public func redacted(conninfo: String) -> String {
     }
     return shown.isEmpty ? "(libpq's defaults)" : shown.joined(separator: " ")
 }
+
+/// Printing or dumping options, also as part of something else, shows no password.
+extension ConnectionOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "\(applicationName) at \(redacted(conninfo: conninfo))" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: ["database": redacted(conninfo: conninfo)]) }
+}

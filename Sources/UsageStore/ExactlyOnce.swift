@@ -76,6 +76,8 @@ struct ExactlyOnce {
                     link.drop(error)
                 case .movedAway:
                     link.drop(error)
+                case .receiptLost:
+                    link.loseReceipt()
                 case .refused where losses == 0:
                     link.takeBack(number)
                     return .rejected(error)
@@ -94,17 +96,20 @@ struct ExactlyOnce {
     }
 
     /// Runs a statement that changes nothing, again after each loss.
+    ///
+    /// - Parameter failure: what requests are told whose deadline passes first.
     func read(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
+        orFail failure: StoreError,
         deliver: LaneCarrier.Deliver,
         send: (_ connection: Connection) throws(PostgresError) -> Void
     ) -> Trip {
         while true {
-            guard let connection = awaitLink(groups, of: &batch, .unavailable, deliver: deliver) else { return .gone }
+            guard let connection = awaitLink(groups, of: &batch, failure, deliver: deliver) else { return .gone }
             do throws(PostgresError) {
                 try send(connection)
-                guard let result = try awaitResult(connection, groups, of: &batch, .unavailable, deliver: deliver)
+                guard let result = try awaitResult(connection, groups, of: &batch, failure, deliver: deliver)
                 else {
                     link.drop(PostgresError(.timedOut, "a read took longer than its deadline"))
                     return .gone
@@ -112,9 +117,9 @@ struct ExactlyOnce {
                 return .done(result)
             } catch {
                 switch verdict(on: error) {
-                case .lost, .movedAway: link.drop(error)
+                case .lost, .movedAway, .receiptLost: link.drop(error)
                 case .rolledBack:
-                    guard expire(groups, of: &batch, .unavailable, deliver: deliver) != nil else { return .gone }
+                    guard expire(groups, of: &batch, failure, deliver: deliver) != nil else { return .gone }
                 case .refused: return .rejected(error)
                 }
             }
@@ -212,6 +217,9 @@ struct ExactlyOnce {
 
     // MARK: Errors
 
+    /// What headroom.perform_batch raises.
+    private static let receiptUnknown = SQLState(rawValue: "HR001")
+
     enum Verdict {
         /// What became of the statement is not known.
         case lost
@@ -219,6 +227,8 @@ struct ExactlyOnce {
         case rolledBack
         /// Nothing happened; this server takes no writes (any more), another may.
         case movedAway
+        /// Nothing happened: the database does not know the lane's receipt, or knows another number.
+        case receiptLost
         /// Nothing happened, and nothing will without a change.
         case refused
     }
@@ -229,6 +239,7 @@ struct ExactlyOnce {
         // Not unique: somebody else used the same new key in the same moment, and will have committed when we look again.
         case .server(.deadlockDetected), .server(.serializationFailure), .server(.uniqueViolation): .rolledBack
         case .server(.readOnlySQLTransaction): .movedAway
+        case .server(ExactlyOnce.receiptUnknown): .receiptLost
         case .server: .refused
         }
     }

@@ -146,7 +146,13 @@ struct LaneCarrier {
         let counted = counts.keys.sorted().map { groups[groups.startIndex + $0] }
         var usedAfter: [UserID: Int] = [:]
         for (ordinal, count) in counts { usedAfter[groups[groups.startIndex + ordinal].user] = count }
-        readStandings(counted[...], of: &batch, deliver: deliver) { carrier, group, standing, batch, completions in
+        // They are counted: "nothing was counted" must not be what they are told if the reading fails.
+        readStandings(counted[...], of: &batch, orFail: .unknown, deliver: deliver) {
+            carrier,
+            group,
+            standing,
+            batch,
+            completions in
             var before = standing
             before.used = (usedAfter[group.user] ?? standing.used) - group.messages
             // What was counted was allowed then, whatever an operator has changed since.
@@ -166,7 +172,12 @@ struct LaneCarrier {
         of batch: inout Batch,
         deliver: Deliver
     ) -> [Batch.Group] {
-        readStandings(groups, of: &batch, deliver: deliver) { carrier, group, standing, batch, completions in
+        readStandings(groups, of: &batch, orFail: .unavailable, deliver: deliver) {
+            carrier,
+            group,
+            standing,
+            batch,
+            completions in
             guard batch.isRefusedThroughout(group, at: standing) else { return false }
             let after = batch.settle(group, from: standing, into: &completions)
             carrier.hints.learn(group.user, after)
@@ -184,11 +195,13 @@ struct LaneCarrier {
     private mutating func readStandings(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
+        orFail failure: StoreError,
         deliver: Deliver,
         settle: Settle
     ) -> [Batch.Group] {
         let first = groups.startIndex
-        let trip = trips.read(groups, of: &batch, deliver: deliver) { connection throws(PostgresError) in
+        let trip = trips.read(groups, of: &batch, orFail: failure, deliver: deliver) {
+            connection throws(PostgresError) in
             var parameters = Parameters(capacity: 128 + groups.count * 32)
             parameters.appendUUIDs(count: groups.count) {
                 let user = groups[first + $0].user
@@ -212,9 +225,14 @@ struct LaneCarrier {
             return unsettled
         case .repeated, .gone:
             return []
+        case .rejected where failure == .unknown:
+            var completions: [Completion] = []
+            batch.fail(groups, failure, into: &completions)
+            deliver(completions)
+            return []
         case .rejected(let error):
             return isolate(groups, error, of: &batch, deliver: deliver) { carrier, half, batch in
-                carrier.readStandings(half, of: &batch, deliver: deliver, settle: settle)
+                carrier.readStandings(half, of: &batch, orFail: failure, deliver: deliver, settle: settle)
             }
         }
     }

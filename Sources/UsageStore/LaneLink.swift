@@ -132,13 +132,19 @@ final class LaneLink {
     }
 
     /// This database does not remember our newest batches: it was restored, or a standby was promoted that had not got
-    /// them. The receipt is of no use then; the lane goes on with a new one.
+    /// them. Or the receipt was swept away while the lane was idle for days. It is of no use then; the lane goes on with
+    /// a new one.
     private func lose(_ connection: Connection) {
-        logger.error("the database has lost this lane's receipt; committed answers may be missing from it")
+        logger.warning("the database does not know this lane's receipt; going on with a new one")
         connection.close()
         lane = LaneLink.newName()
         number = 0
         state = .closed(retryAt: .now)
+    }
+
+    /// A statement met a receipt that was not ours any more.
+    func loseReceipt() {
+        if let connection { lose(connection) }
     }
 
     /// Gives up a batch whose fate is unknown, with its receipt and its connection.

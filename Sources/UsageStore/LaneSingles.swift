@@ -36,7 +36,7 @@ extension LaneCarrier {
                 case .lost:
                     losses += 1
                     link.drop(error)
-                case .movedAway:
+                case .movedAway, .receiptLost:
                     link.drop(error)
                 case .rolledBack:
                     rollBack(connection)

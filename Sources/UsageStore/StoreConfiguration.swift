@@ -44,3 +44,10 @@ public struct StoreConfiguration: Sendable {
         )
     }
 }
+
+/// Printing or dumping the configuration, also as part of something else, shows no password.
+extension StoreConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "store at \(redacted(conninfo: databaseURL)), \(lanes) lanes" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: ["database": redacted(conninfo: databaseURL)]) }
+}

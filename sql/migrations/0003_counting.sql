@@ -379,11 +379,13 @@ declare
     v_standings headroom.standing[];
     v_last integer;
 begin
-    select * into strict v_receipt from headroom.lane_receipts where lane = p_lane for update;
+    select * into v_receipt from headroom.lane_receipts where lane = p_lane for update;
     if v_receipt.number = p_number then
         return v_receipt.standings::headroom.standing[];
-    elsif v_receipt.number <> p_number - 1 then
-        raise exception 'lane % is at number %, not at %', p_lane, v_receipt.number, p_number - 1;
+    elsif v_receipt.number is distinct from p_number - 1 then
+        -- Swept away while the lane was idle, or the database is not the one it was.
+        raise exception 'lane % is at number %, not at %', p_lane, v_receipt.number, p_number - 1
+            using errcode = 'HR001';
     end if;
     for i in 1 .. cardinality(p_users) loop
         v_last := coalesce(p_first[i + 1] - 1, cardinality(p_verbs));

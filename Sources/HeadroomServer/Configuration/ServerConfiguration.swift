@@ -1,17 +1,29 @@
 import LineProtocol
 import Logging
 import NIOCore
+import Postgres
 import Usage
 import UsageStore
 
 /// Everything that can be set, checked.
 public struct ServerConfiguration: Sendable {
-    /// Where the data is.
-    public enum Database: Sendable, Equatable {
+    /// Where the data is. Printing or dumping it shows no password.
+    public enum Database: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
+    {
         /// A libpq connection string or URI; may hold a password.
         case url(String)
         /// A private PostgreSQL, started in this directory.
         case privateServer(dataDirectory: String)
+
+        public var description: String {
+            switch self {
+            case .url(let url): redacted(conninfo: url)
+            case .privateServer(let directory): "private PostgreSQL in \(directory)"
+            }
+        }
+
+        public var debugDescription: String { description }
+        public var customMirror: Mirror { Mirror(self, children: ["database": description]) }
     }
 
     public var listen: ListenAddress
