@@ -42,6 +42,11 @@ class Report(unittest.TestResult):
         if hasattr(self, "started_at"):
             self.say("FAIL", test)
 
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.say("FAIL", subtest)
+
     def addSkip(self, test, reason):
         # A test that did not run shows nothing; on a machine that is meant to have everything it is a failure.
         if os.environ.get("CI") == "true":
@@ -53,9 +58,11 @@ class Report(unittest.TestResult):
 
 
 def sentence(test):
-    name = getattr(test, "_testMethodName", None)
-    if name is None:
+    if hasattr(test, "test_case"):
+        return f"{sentence(test.test_case)} {test._subDescription()}"
+    if not isinstance(test, unittest.TestCase):
         return str(test)
+    name = test._testMethodName
     return f"{type(test).__module__.split('.')[-1]}: {name.removeprefix('test_').replace('_', ' ')}"
 
 
@@ -68,7 +75,7 @@ def chosen(words):
                 yield test
 
     loader = unittest.defaultTestLoader
-    tests = each(loader.loadTestsFromNames([f"tests.{file}" for file in FILES if os.path.exists(os.path.join(os.path.dirname(__file__), 'tests', file + '.py'))]))
+    tests = each(loader.loadTestsFromNames([f"tests.{file}" for file in FILES]))
     return unittest.TestSuite(t for t in tests if not words or any(word in sentence(t) for word in words))
 
 
@@ -93,10 +100,10 @@ def main():
         processes.stop_all()
     for test, trace in report.failures + report.errors:
         print(f"\n{'=' * 100}\nFAIL: {sentence(test)}\n{trace}")
-    failed = len(report.failures) + len(report.errors)
+    # A test fails once, however many of its subtests do; an error while a class is set up counts once for the class.
+    failed = len({getattr(test, "test_case", test) for test, _ in report.failures + report.errors})
     passed = report.testsRun - len(report.skipped) - failed
     print(f"\n{time.monotonic() - began:.0f} s" + (f", {len(report.skipped)} skipped" if report.skipped else ""))
-    # An error while a class is set up fails all of its tests and counts once.
     print(f"{max(0, passed)} passed, {failed} failed", flush=True)
     sys.exit(0 if failed == 0 and passed > 0 else 1)
 

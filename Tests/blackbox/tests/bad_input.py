@@ -154,7 +154,7 @@ class BadInput(Case):
 
     def check_echoes_nothing(self, what, reply):
         if reply.startswith(b"-"):
-            for part in (b"DROP", b"FROBNICATE", b"%s", b"\x1b", b"\0", b"$1", b"red", b"13", b"vip"):
+            for part in (b"DROP", b"FROBNICATE", b"%s", b"\x1b", b"\0", b"$1", b"13", b"vip"):
                 if part in reply:
                     self.fail(f"{what}: an error repeats what was sent: {reply!r}")
 
