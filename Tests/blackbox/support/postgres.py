@@ -101,7 +101,7 @@ class Cluster:
             if self.process.poll() is not None:
                 raise RuntimeError(f"PostgreSQL ended at once:\n{open(self.log).read()}")
             check = [self.bin + "/pg_isready", "-q", "-h", self.home, "-U", "postgres", "-d", "postgres"]
-            return subprocess.run(check).returncode == 0
+            return subprocess.run(check, capture_output=True).returncode == 0
 
         wait_until(answers, 30, "PostgreSQL accepts connections")
 

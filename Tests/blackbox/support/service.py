@@ -19,7 +19,7 @@ def environment(**more):
 class Service:
     """Starts `headroom serve` on a free port; `ready` waits for the line that says so."""
 
-    def __init__(self, *flags, database_url=None, wait=True, cwd="/", env=None):
+    def __init__(self, *flags, database_url=None, wait=True, cwd="/", env=None, binary=None, **options):
         self.directory = processes.directory()
         self.stdout = self.directory + "/stdout"
         self.stderr = self.directory + "/stderr"
@@ -27,8 +27,8 @@ class Service:
         variables = {"DATABASE_URL": database_url} if database_url else {}
         with open(self.stdout, "wb") as out, open(self.stderr, "wb") as err:
             self.process = processes.start(
-                [settings.binary, "serve", "--listen", "127.0.0.1:0", *flags],
-                stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd, env=environment(**variables, **(env or {})),
+                [binary or settings.binary, "serve", "--listen", "127.0.0.1:0", *flags],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd, env=environment(**variables, **(env or {})), **options,
             )  # fmt: skip
         self.port = None
         if wait:

@@ -10,6 +10,7 @@ MONTH = "to_char(now() at time zone 'UTC', 'YYYY-MM')"
 
 class Adoption(Case):
     FLAGS = None
+    ROWS = None
     COLUMNS = """
         user_id uuid not null, billing_period text not null, message_count integer not null default 0,
         "limit" integer not null, updated_at timestamptz not null default now(), primary key (user_id, billing_period)
@@ -24,6 +25,8 @@ class Adoption(Case):
             f" ('{USERS[0]}', {MONTH}, 123, 800), ('{USERS[0]}', '2020-05', 800, 800), ('{USERS[1]}', {MONTH}, 800, 800),"
             f" ('{USERS[2]}', 'trial', 41, 100), ('{USERS[4]}', '2019-07', 77, 80)"
         )
+        if cls.ROWS:
+            cls.psql.run(f"insert into message_usage (user_id, billing_period, message_count, \"limit\", updated_at) {cls.ROWS}")
         cls.psql.run("create view my_dashboard as select user_id, message_count from message_usage")
         cls.service = cls.serve()
 
@@ -65,11 +68,9 @@ class AdoptionWithAnotherPrimaryKey(Adoption):
         "limit" integer, updated_at timestamptz
     """
 
+    ROWS = f"values ('{USERS[5]}'::uuid, {MONTH}, null::integer, null::integer, null::timestamptz)"
+
     def test_a_count_that_was_null_is_0(self):
-        self.psql.run(
-            "insert into message_usage (user_id, billing_period, message_count, \"limit\", updated_at)"
-            f" values ('{USERS[5]}', {MONTH}, null, null, null)"
-        )
         self.ask(f"SETPLAN {USERS[5]} paid")
         for used in (1, 2):
             answer = Answer(self.ask(f"CONSUME {USERS[5]}"))
@@ -100,8 +101,7 @@ class AdoptionOfATableThatDoesNotFit(Case):
         outcome = command("migrate", database_url=self.database_url)
         self.assertNotEqual(outcome.returncode, 0)
         self.assertIn("0001_message_usage.sql", outcome.stderr)
-        self.assertIn("user_id", outcome.stderr)
-        self.assertIn("billing_period", outcome.stderr)
+        self.assertIn("several rows for the same user and period", outcome.stderr)
         self.assertEqual(self.psql.number("select count(*) from message_usage"), 2)
         self.assertEqual(
             self.psql.number(

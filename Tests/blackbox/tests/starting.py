@@ -1,11 +1,15 @@
 """How the service comes up, and how it refuses to."""
 
+import os
 import re
+import shutil
+import signal
 import socket
 
+from support import processes, settings
 from support.case import Case
 from support.deadline import wait_until
-from support.postgres import Cluster
+from support.postgres import Cluster, unprivileged
 from support.service import Service, command
 
 
@@ -122,6 +126,18 @@ class Starting(Case):
         service = self.start("--unknown-users", "deny", env={"HEADROOM_UNKNOWN_USERS": "free", "HEADROOM_LANES": "1"})
         self.assertIn("reason=no_subscription", service.ask(f"CONSUME {self.user()}"))
         self.assertEqual(service.info()["lanes"], "1")
+
+    def test_an_ordinary_user_can_run_it(self):
+        # The binary may lie where only root can reach it.
+        binary = shutil.copy(settings.binary, processes.directory() + "/headroom")
+        os.chmod(binary, 0o755)
+        service = self.start(binary=binary, **unprivileged())
+        user = self.user()
+        with service.connect() as line:
+            self.assertIn(" used=1 ", line.ask(f"CONSUME {user}"))
+            self.assertIn(" used=2 ", line.ask(f"CONSUME {user}"))
+        service.signal(signal.SIGTERM)
+        self.assertEqual(service.wait(10), 0, service.log())
 
     def test_help_lists_the_commands_and_every_setting_of_serve(self):
         said = command("--help").stdout
