@@ -1,0 +1,89 @@
+"""A running headroom."""
+
+import os
+import re
+import signal
+import subprocess
+
+from . import processes, settings
+from .deadline import wait_until
+from .wire import Line
+
+
+def environment(**more):
+    """Ours, without what would tell the service anything by accident."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HEADROOM_", "DATABASE_", "PG"))}
+    return {**kept, **more}
+
+
+class Service:
+    """Starts `headroom serve` on a free port; `ready` waits for the line that says so."""
+
+    def __init__(self, *flags, database_url=None, wait=True, cwd="/", env=None, binary=None, **options):
+        self.directory = processes.directory()
+        self.stdout = self.directory + "/stdout"
+        self.stderr = self.directory + "/stderr"
+        # As in production: the URL may hold a password, so it goes through the environment.
+        variables = {"DATABASE_URL": database_url} if database_url else {}
+        with open(self.stdout, "wb") as out, open(self.stderr, "wb") as err:
+            self.process = processes.start(
+                [binary or settings.binary, "serve", "--listen", "127.0.0.1:0", *flags],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd, env=environment(**variables, **(env or {})), **options,
+            )  # fmt: skip
+        self.port = None
+        if wait:
+            self.ready()
+
+    def ready(self, seconds=30):
+        def port():
+            line = re.search(r"^ready listen=127\.0\.0\.1:(\d+) http=\S+\n", self.output())
+            if line is None and self.process.poll() is not None:
+                raise AssertionError(f"headroom ended with {self.process.returncode}:\n{self.log()}")
+            return line and int(line[1])
+
+        self.port = wait_until(port, seconds, f"the ready line; the log says\n{self.log()}")
+        return self
+
+    def output(self):
+        with open(self.stdout) as file:
+            return file.read()
+
+    def log(self):
+        with open(self.stderr) as file:
+            return file.read()
+
+    def connect(self, timeout=10):
+        return Line(self.port, timeout)
+
+    def ask(self, request):
+        """One request on a connection of its own; the reply's line."""
+        with self.connect() as line:
+            return line.ask(request)
+
+    def info(self):
+        with self.connect() as line:
+            return dict(entry[1:].split("=", 1) for entry in line.ask_list("INFO"))
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, seconds=10):
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"headroom was still running after {seconds} s:\n{self.log()}") from None
+
+    def stop(self):
+        return processes.stop(self.process)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def command(*arguments, database_url=None, timeout=60):
+    """Runs another command of the binary to its end."""
+    variables = {"DATABASE_URL": database_url} if database_url else {}
+    return subprocess.run(
+        [settings.binary, *arguments], capture_output=True, text=True, env=environment(**variables), cwd="/", timeout=timeout
+    )

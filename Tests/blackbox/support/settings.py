@@ -1,0 +1,4 @@
+"""What the command line said."""
+
+binary = ""
+seed = 0

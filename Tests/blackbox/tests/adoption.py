@@ -1,0 +1,111 @@
+"""A message_usage table that was there before the service is adopted with its counts."""
+
+from support.case import Case
+from support.service import command
+from support.wire import Answer
+
+USERS = [f"00000000-0000-4000-8000-00000000000{i}" for i in range(6)]
+MONTH = "to_char(now() at time zone 'UTC', 'YYYY-MM')"
+
+
+class Adoption(Case):
+    FLAGS = None
+    ROWS = None
+    COLUMNS = """
+        user_id uuid not null, billing_period text not null, message_count integer not null default 0,
+        "limit" integer not null, updated_at timestamptz not null default now(), primary key (user_id, billing_period)
+    """
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.psql.run(f"create table public.message_usage ({cls.COLUMNS})")
+        cls.psql.run(
+            f"insert into message_usage (user_id, billing_period, message_count, \"limit\") values"
+            f" ('{USERS[0]}', {MONTH}, 123, 800), ('{USERS[0]}', '2020-05', 800, 800), ('{USERS[1]}', {MONTH}, 800, 800),"
+            f" ('{USERS[2]}', 'trial', 41, 100), ('{USERS[4]}', '2019-07', 77, 80)"
+        )
+        if cls.ROWS:
+            cls.psql.run(f"insert into message_usage (user_id, billing_period, message_count, \"limit\", updated_at) {cls.ROWS}")
+        cls.psql.run("create view my_dashboard as select user_id, message_count from message_usage")
+        cls.service = cls.serve()
+
+    def test_counts_limits_and_periods_are_as_they_were(self):
+        rows = self.psql.run(
+            f'select user_id, billing_period = {MONTH}, message_count, "limit" from message_usage'
+            f" where user_id in ('{USERS[1]}', '{USERS[4]}') order by 1"
+        )
+        self.assertEqual(rows, [[USERS[1], "t", "800", "800"], [USERS[4], "f", "77", "80"]])
+
+    def test_a_subscriber_goes_on_from_the_count_of_before(self):
+        self.assertEqual(Answer(self.ask(f"SETPLAN {USERS[0]} paid")).used, 123)
+        answer = Answer(self.ask(f"CONSUME {USERS[0]}"))
+        self.assertEqual((answer.status, answer.used, answer["limit"]), ("ALLOWED", 124, "800"))
+        with self.service.connect() as line:
+            history = [Answer(entry) for entry in line.ask_list(f"HISTORY {USERS[0]}")]
+        self.assertEqual([(h.used, h["limit"]) for h in history], [(124, "800"), (800, "800")])
+        self.assertEqual(history[1]["period"], "2020-05")
+
+    def test_who_had_used_up_the_month_stays_blocked(self):
+        self.ask(f"SETPLAN {USERS[1]} paid")
+        answer = Answer(self.ask(f"CONSUME {USERS[1]}"))
+        self.assertEqual((answer.status, answer.used), ("BLOCKED", 800))
+
+    def test_a_trial_goes_on_from_the_count_of_before(self):
+        answer = Answer(self.ask(f"CONSUME {USERS[2]}"))
+        self.assertEqual((answer.status, answer.used, answer["period"]), ("ALLOWED", 42, "trial"))
+
+    def test_a_new_user_has_no_row_of_anybody_else(self):
+        self.assertEqual(Answer(self.ask(f"CONSUME {USERS[3]}")).used, 1)
+
+    def test_a_view_on_the_table_goes_on_working(self):
+        self.assertGreaterEqual(self.psql.number("select count(*) from my_dashboard"), 4)
+
+
+class AdoptionWithAnotherPrimaryKey(Adoption):
+    COLUMNS = """
+        id bigint generated always as identity primary key, user_id uuid, billing_period text, message_count integer,
+        "limit" integer, updated_at timestamptz
+    """
+
+    ROWS = f"values ('{USERS[5]}'::uuid, {MONTH}, null::integer, null::integer, null::timestamptz)"
+
+    def test_a_count_that_was_null_is_0(self):
+        self.ask(f"SETPLAN {USERS[5]} paid")
+        for used in (1, 2):
+            answer = Answer(self.ask(f"CONSUME {USERS[5]}"))
+            self.assertEqual((answer.status, answer.used), ("ALLOWED", used))
+        self.assertEqual(self.count(USERS[5]), 2)
+
+
+class AdoptionWithASurrogateUUID(Adoption):
+    """As Supabase projects make tables: a generated key, a unique constraint, row level security for the clients."""
+
+    COLUMNS = """
+        id uuid primary key default gen_random_uuid(), user_id uuid not null, billing_period text not null,
+        message_count integer default 0, "limit" integer default 800, created_at timestamptz default now(),
+        updated_at timestamptz default now(), unique (billing_period, user_id)
+    """
+
+    def test_the_unique_constraint_that_was_there_is_enough(self):
+        self.assertEqual(self.psql.number("select count(*) from pg_index where indrelid = 'message_usage'::regclass"), 2)
+
+
+class AdoptionOfATableThatDoesNotFit(Case):
+    FLAGS = None
+
+    def test_two_rows_for_one_user_and_period_are_told_and_nothing_is_changed(self):
+        self.psql.run("create table message_usage (user_id uuid, billing_period text, message_count integer, "
+                      "\"limit\" integer, updated_at timestamptz)")  # fmt: skip
+        self.psql.run(f"insert into message_usage values ('{USERS[0]}', '2020-05', 1, 9), ('{USERS[0]}', '2020-05', 2, 9)")
+        outcome = command("migrate", database_url=self.database_url)
+        self.assertNotEqual(outcome.returncode, 0)
+        self.assertIn("0001_message_usage.sql", outcome.stderr)
+        self.assertIn("several rows for the same user and period", outcome.stderr)
+        self.assertEqual(self.psql.number("select count(*) from message_usage"), 2)
+        self.assertEqual(
+            self.psql.number(
+                "select count(*) from information_schema.columns where table_schema = 'public' and table_name = 'message_usage'"
+            ),
+            5,
+        )

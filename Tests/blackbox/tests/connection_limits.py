@@ -1,0 +1,169 @@
+"""What one connection, or too many, may not do to the others."""
+
+import threading
+import time
+
+from support.case import Case
+from support.deadline import wait_until
+from support.wire import Answer, Closed
+
+
+class ConnectionLimits(Case):
+    FLAGS = None
+
+    def seconds_until_closed(self, line):
+        began = time.monotonic()
+        received = line.rest()
+        return time.monotonic() - began, received
+
+    def test_a_silent_connection_is_closed_after_the_time_for_a_first_request(self):
+        service = self.serve("--first-request-timeout-ms", "400")
+        with service.connect() as line:
+            seconds, received = self.seconds_until_closed(line)
+        self.assertEqual(received, b"")
+        self.assertTrue(0.35 <= seconds <= 1.5, seconds)
+
+    def test_a_connection_that_trickles_one_request_is_closed_all_the_same(self):
+        service = self.serve("--first-request-timeout-ms", "400")
+        with service.connect() as line:
+            began = time.monotonic()
+            while not line.readable(0.02):
+                line.send("x")
+                self.assertLess(time.monotonic() - began, 1.5, "the trickle went on")
+            self.assertEqual(line.rest(), b"")
+
+    def test_a_connection_with_a_first_request_is_kept(self):
+        service = self.serve("--first-request-timeout-ms", "100")
+        with service.connect() as line:
+            self.assertEqual(line.ask("PING"), "+PONG")
+            self.assertFalse(line.readable(0.5), "it was closed")
+            self.assertEqual(line.ask("PING"), "+PONG")
+
+    def test_an_idle_connection_is_closed_and_a_busy_one_is_kept(self):
+        service = self.serve("--idle-timeout-ms", "1000")
+        with service.connect() as idle, service.connect() as busy:
+            self.assertEqual(idle.ask("PING"), "+PONG")
+            began = time.monotonic()
+            while not idle.readable(0.2):
+                self.assertEqual(busy.ask("PING"), "+PONG")
+                self.assertLess(time.monotonic() - began, 3)
+            self.assertGreater(time.monotonic() - began, 0.9)
+            self.assertEqual(idle.rest(), b"")
+            self.assertEqual(busy.ask("PING"), "+PONG")
+
+    def test_one_connection_too_many_is_told_so_and_there_is_room_again_when_one_goes(self):
+        service = self.serve("--connections-maximum", "3")
+        lines = [service.connect() for _ in range(3)]
+        for line in lines:
+            self.assertEqual(line.ask("PING"), "+PONG")
+        with service.connect() as refused:
+            self.assertRegex(refused.rest(), rb"\A-OVERLOADED retry_ms=\d+ [^\r\n]*\r\n\Z")
+        for line in lines:
+            self.assertEqual(line.ask("PING"), "+PONG", "the others are unharmed")
+        lines.pop().close()
+
+        def gets_in():
+            with service.connect() as line:
+                try:
+                    return line.ask("PING") == "+PONG"
+                except (Closed, BrokenPipeError, ConnectionResetError):
+                    return False
+
+        wait_until(gets_in, 5, "room for another connection")
+        for line in lines:
+            line.close()
+
+    def test_more_requests_than_may_be_under_way_are_answered_all_the_same(self):
+        service = self.serve("--in-flight-maximum", "4")
+        user = self.user()
+        with service.connect() as line:
+            line.send("".join(f"CONSUME {user}\nECHO {index}\n" for index in range(100)))
+            line.end_input()
+            for index in range(100):
+                self.assertEqual(Answer(line.line()).used, index + 1)
+                self.assertEqual(line.line(), f"+{index}")
+            self.assertEqual(line.rest(), b"")
+
+    def test_what_is_over_the_requests_under_way_is_not_taken_in(self):
+        service = self.serve("--in-flight-maximum", "4", "--request-timeout-ms", "1000")
+        users = [self.user() for _ in range(100)]
+        with service.connect() as warm:
+            for user in users:
+                self.assertIn("+ALLOWED", warm.ask(f"CONSUME {user}"))
+        before = int(service.info()["requests"])
+        locks = self.cluster.session(self.database)
+        locks.run("begin")
+        locks.run("lock table message_usage in access exclusive mode")
+        try:
+            with service.connect() as line:
+                line.send("".join(f"CONSUME {user}\n" for user in users))
+                self.assertFalse(line.readable(0.2), "nothing can be counted now")
+                info = service.info()
+                self.assertLessEqual(int(info["queue_depth"]) + int(info["requests"]) - before, 4)
+                locks.run("rollback")
+                for user in users:
+                    self.assertRegex(line.line(), rf"^(\+ALLOWED user={user} |-UNAVAILABLE )")
+        finally:
+            locks.close()
+
+    def test_a_full_queue_is_told_at_once_and_counts_nothing(self):
+        service = self.serve("--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1", "--request-timeout-ms", "1000")
+        users = [self.user() for _ in range(300)]
+        with service.connect() as warm:
+            self.assertIn("+ALLOWED", warm.ask(f"CONSUME {users[0]}"))
+        locks = self.cluster.session(self.database)
+        locks.run("begin")
+        locks.run("lock table message_usage in access exclusive mode")
+        try:
+            with service.connect() as line:
+                line.send(f"CONSUME {users[0]}\n")
+                wait_until(lambda: int(service.info()["queue_depth"]) == 0, 2, "the first is under way")
+                line.send("".join(f"CONSUME {user}\n" for user in users[1:]))
+                wait_until(lambda: int(service.info()["queue_depth"]) == 64, 2, "the queue is full")
+                locks.run("rollback")
+                replies = [line.line() for _ in users]
+        finally:
+            locks.close()
+        overloaded = [reply for reply in replies if reply.startswith("-OVERLOADED retry_ms=")]
+        self.assertGreaterEqual(len(overloaded), 200)
+        for user, reply in zip(users[1:], replies[1:]):
+            self.assertEqual(self.count(user), 1 if reply.startswith("+ALLOWED") else 0, reply)
+
+    def test_a_peer_that_does_not_read_its_replies_is_closed_and_harms_nobody(self):
+        service = self.serve("--output-timeout-ms", "300")
+        user = self.user()
+        with service.connect() as greedy, service.connect() as other:
+            gone = threading.Event()
+
+            def send():
+                try:
+                    while True:
+                        greedy.send("HELP\n" * 1_000)
+                except OSError:
+                    gone.set()
+
+            threading.Thread(target=send, daemon=True).start()
+            greedy.socket.settimeout(None)
+            for used in range(1, 51):
+                self.assertEqual(other.answer(f"CONSUME {user}").used, used, "the other connection is served")
+            self.assertTrue(gone.wait(8), "the peer that does not read was not closed")
+            wait_until(lambda: service.info()["connections"] == "2", 5, "only two connections are left")
+
+    def test_a_peer_that_reads_slowly_gets_everything(self):
+        service = self.serve("--output-timeout-ms", "2000")
+        with service.connect(timeout=20) as line:
+            threading.Thread(target=lambda: line.send("HELP\n" * 3_000), daemon=True).start()
+            for _ in range(3_000):
+                header = line.line()
+                self.assertEqual(header[0], "*")
+                for entry in line.lines(int(header[1:])):
+                    self.assertEqual(entry[0], "+")
+
+    def test_settings_that_cannot_be_are_refused_with_what_they_may_be(self):
+        for flags in (["--in-flight-maximum", "0"], ["--unknown-users", "vip"], ["--request-timeout-ms", "1e3"],
+                      ["--when-unavailable", "perhaps"], ["--lanes", "-1"]):  # fmt: skip
+            with self.subTest(flags=flags):
+                service = self.serve(*flags, wait=False)
+                self.assertNotEqual(service.wait(10), 0)
+                self.assertIn(flags[0].removeprefix("--"), service.log())
+                self.assertEqual(service.output(), "")

@@ -1,0 +1,114 @@
+"""What somebody sees who has just started the service."""
+
+import re
+import subprocess
+
+from support.case import Case
+from support.service import command
+from support.wire import Line
+
+USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
+
+
+class FirstAnswer(Case):
+    def netcat(self, request, *flags):
+        return subprocess.run(
+            ["nc", *flags, "127.0.0.1", str(self.service.port)], input=request, capture_output=True, timeout=10
+        ).stdout
+
+    def test_the_first_example_of_the_documentation_answers_through_netcat(self):
+        reply = self.netcat(f"CONSUME {USER}\n".encode(), "-N")
+        expected = (
+            rf"\+ALLOWED user={USER} plan=trial state=trial tier=silent display=trial used=1 limit=100 remaining=99"
+            r" period=trial expires=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) day=1 days=3"
+            r' banner="99 of 100 trial messages remaining"' + "\r\n"
+        )
+        match = re.fullmatch(expected, reply.decode())
+        self.assertTrue(match, reply)
+        stored = self.psql.value(
+            "select to_char((started_at + interval '3 days') at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
+            f" from message_usage where user_id = '{USER}' and message_count = 1"
+        )
+        self.assertEqual(match[1], stored, "the trial ends three days after its first message")
+
+    def test_printf_into_netcat_answers_every_line_and_ends(self):
+        users = [self.user() for _ in range(3)]
+        request = "".join(f"CONSUME {user}\n" for user in users) + "PING\n"
+        script = f"printf '%s' \"$1\" | nc -N 127.0.0.1 {self.service.port}"
+        lines = subprocess.run(["bash", "-c", script, "bash", request], capture_output=True, timeout=10).stdout
+        replies = lines.decode().split("\r\n")
+        self.assertEqual([r.split(" ")[:2] for r in replies[:3]], [["+ALLOWED", f"user={u}"] for u in users])
+        self.assertEqual(replies[3:], ["+PONG", ""])
+
+    def test_the_server_says_nothing_first(self):
+        with self.service.connect() as line:
+            line.send("PING\n")
+            self.assertEqual(line.line(), "+PONG")
+            line.end_input()
+            self.assertEqual(line.rest(), b"", "nothing before the first reply, nothing after the last")
+
+    def test_verbs_and_users_are_taken_in_either_case_and_users_answered_in_lower_case(self):
+        user = self.user()
+        for verb in ("CONSUME", "consume", "CoNsUmE"):
+            self.assertIn(f"+ALLOWED user={user} ", self.ask(f"{verb} {user.upper()}"))
+        self.assertEqual(self.count(user), 3)
+        self.assertIn("+OK ", self.ask(f"setplan {user} paid STATE=active Anchor=3"))
+
+    def test_ping_echo_and_quit(self):
+        with self.service.connect() as line:
+            self.assertEqual(line.ask("PING"), "+PONG")
+            self.assertEqual(line.ask("PING hello=1"), "+hello=1")
+            self.assertEqual(line.ask("ECHO día"), "+día")
+            self.assertEqual(line.ask("QUIT"), "+OK")
+            self.assertEqual(line.rest(), b"")
+
+    def test_nothing_after_quit_is_executed(self):
+        user = self.user()
+        with self.service.connect() as line:
+            line.send(f"QUIT\nCONSUME {user}\n")
+            self.assertEqual(line.rest(), b"+OK\r\n")
+        self.assertEqual(self.count(user), 0)
+
+    def test_help_lists_every_verb_and_explains_one(self):
+        with self.service.connect() as line:
+            listed = {entry[1:].split(" ")[0] for entry in line.ask_list("HELP")}
+            wanted = "CONSUME CHECK USAGE HISTORY SETPLAN RESETUSAGE PING ECHO HELP INFO QUIT HELLO CLIENT COMMAND SELECT"
+            self.assertLessEqual(set(wanted.split()), listed)
+            for verb in listed:
+                (entry,) = line.ask_list(f"HELP {verb.lower()}")
+                self.assertTrue(entry.startswith(f"+{verb}"), entry)
+            self.assertTrue(line.ask("HELP NOSUCH").startswith("-BADARG "))
+
+    def test_info_tells_version_uptime_connections_queue_database_and_counters(self):
+        info = self.service.info()
+        for name in ("version", "uptime_s", "connections", "queue_depth", "database", "requests"):
+            self.assertIn(name, info)
+        self.assertEqual(info["database"], "up")
+        self.assertGreaterEqual(int(info["connections"]), 1)
+        self.assertEqual(command("--version").stdout.strip(), info["version"])
+
+    def test_the_handshake_of_client_libraries_is_answered_as_they_expect(self):
+        with self.service.connect() as line:
+            self.assertEqual(line.ask("HELLO 2"), "*14")
+            fields = line.lines(25)
+            self.assertEqual(fields[:2], ["$6", "server"])
+            self.assertIn("proto", fields)
+            self.assertEqual(fields[fields.index("proto") + 1], ":2")
+            self.assertEqual(fields[-1], "*0", "no modules")
+            self.assertEqual(line.ask("HELLO 3"), "%7")
+            fields = line.lines(25)
+            self.assertEqual(fields[fields.index("proto") + 1], ":3")
+            for request in ("CLIENT SETNAME x", "CLIENT SETINFO LIB-NAME y", "CLIENT ID", "SELECT 0"):
+                self.assertEqual(line.ask(request), "+OK", request)
+            for request in ("COMMAND", "COMMAND DOCS"):
+                self.assertEqual(line.ask(request), "*0", request)
+            for request in ("HELLO 4", "HELLO 1", "SELECT 1"):
+                self.assertTrue(line.ask(request).startswith("-BADARG "), request)
+            self.assertEqual(line.ask("PING"), "+PONG", "still in step")
+
+    def test_the_ping_command_tells_whether_a_service_answers(self):
+        alive = command("ping", f"127.0.0.1:{self.service.port}")
+        self.assertEqual((alive.returncode, alive.stdout), (0, "PONG\n"))
+        with Line(self.service.port) as nobody:
+            free_port = nobody.socket.getsockname()[1]
+        self.assertNotEqual(command("ping", f"127.0.0.1:{free_port}").returncode, 0)

@@ -1,0 +1,117 @@
+"""The connection to the database breaks at the worst moment: after the commit, before the service could hear of it."""
+
+from support.case import Case
+from support.deadline import wait_until
+from support.proxy import Proxy, commits, runs, runs_any_of
+from support.wire import Answer
+
+CAREFUL = (b"consume_batch", b"perform_batch")
+"""Prepared statements of the careful way, by the names they have had."""
+
+
+class LostReplies(Case):
+    FLAGS = None
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.proxy = Proxy(cls.cluster)
+        direct, cls.database_url = cls.database_url, cls.proxy.url(cls.database)
+        cls.service = cls.serve("--lanes", "1", "--request-timeout-ms", "10000")
+        cls.database_url = direct
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.proxy.close()
+
+    def setUp(self):
+        super().setUp()
+        self.fired = self.proxy.fired
+
+    def assert_fired(self, times):
+        self.assertEqual(self.proxy.fired - self.fired, times, "the fault was seen to fire")
+
+    def test_a_message_whose_commit_was_not_heard_of_is_counted_once(self):
+        user = self.subscriber("paid", used=0)
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 1)
+        for used in range(2, 22):
+            self.proxy.cut_after_commit(runs(b"count_batch"))
+            answer = Answer(self.ask(f"CONSUME {user}"))
+            self.assertEqual((answer.status, answer.used), ("ALLOWED", used))
+            self.assertEqual(self.count(user), used)
+        self.assert_fired(20)
+
+    def test_a_message_that_never_reached_the_database_is_counted_once(self):
+        user = self.subscriber("paid", used=0)
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 1)
+        for used in range(2, 22):
+            self.proxy.cut_before_request(runs(b"count_batch"))
+            answer = Answer(self.ask(f"CONSUME {user}"))
+            self.assertEqual((answer.status, answer.used), ("ALLOWED", used))
+        self.assertEqual(self.count(user), 21)
+        self.assert_fired(20)
+
+    def test_a_batch_whose_commit_was_not_heard_of_is_answered_as_it_was_counted(self):
+        users = [self.subscriber("paid", used=637) for _ in range(20)]
+        with self.service.connect(timeout=20) as line:
+            for turn in range(3):
+                self.proxy.cut_after_commit(runs(b"count_batch"))
+                line.send("".join(f"CONSUME {user}\nCONSUME {user} 2\nCHECK {user}\n" for user in users))
+                for user in users:
+                    one, two, check = (Answer(line.line()) for _ in range(3))
+                    before = 637 + 3 * turn
+                    self.assertEqual([a.status for a in (one, two, check)], ["ALLOWED"] * 3)
+                    self.assertEqual((one.used, two.used, check.used), (before + 1, before + 3, before + 3))
+                    self.assertEqual(two.get("crossed"), "gentle" if turn == 0 else None)
+        for user in users:
+            self.assertEqual(self.count(user), 646)
+        self.assert_fired(3)
+
+    def test_the_last_message_of_a_limit_is_allowed_though_its_commit_was_not_heard_of(self):
+        user = self.subscriber("paid", used=799)
+        self.proxy.cut_after_commit(runs(b"count_batch"))
+        answer = Answer(self.ask(f"CONSUME {user}"))
+        self.assertEqual((answer.status, answer.used, answer.get("crossed")), ("ALLOWED", 800, "blocked"))
+        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.assertEqual(self.count(user), 800)
+        self.assert_fired(1)
+
+    def test_a_first_message_whose_commit_was_not_heard_of_is_counted_once(self):
+        for _ in range(10):
+            user = self.user()
+            self.proxy.cut_after_commit(runs_any_of(*CAREFUL))
+            answer = Answer(self.ask(f"CONSUME {user} 3"))
+            self.assertEqual((answer.status, answer.used), ("ALLOWED", 3))
+            self.assertEqual(self.count(user), 3)
+            self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 4)
+        self.assert_fired(10)
+
+    def test_a_change_whose_commit_was_not_heard_of_is_made_once_and_answered(self):
+        user = self.subscriber("paid", used=5)
+        self.proxy.cut_after_commit(commits)
+        self.assertIn(" plan=pro ", self.ask(f"SETPLAN {user} pro"))
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}"))["previous_plan"], "paid")
+        self.proxy.cut_after_commit(commits)
+        self.assertEqual(Answer(self.ask(f"RESETUSAGE {user}")).used, 0)
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 1)
+        self.assert_fired(2)
+
+    def test_a_reset_between_a_lost_reply_and_its_repetition_is_not_undone(self):
+        user = self.subscriber("paid", used=100)
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 101)
+        self.proxy.cut_after_commit(runs(b"count_batch"))
+        with self.service.connect(timeout=20) as line:
+            line.send(f"CONSUME {user}\n")
+            wait_until(lambda: self.count(user) in (0, 102), 5, "it was counted")
+            self.psql.run(f"select reset_usage('{user}')")
+            self.assertEqual(Answer(line.line()).used, 102, "as it was counted")
+        self.assertEqual(self.count(user), 0, "nothing was counted again")
+        self.assert_fired(1)
+
+    def test_a_reading_whose_answer_was_lost_is_read_again(self):
+        user = self.subscriber("paid", used=7)
+        for request in (f"CHECK {user}", f"USAGE {user}"):
+            self.proxy.cut_after_commit(runs(b"read_batch"))
+            self.assertEqual(Answer(self.ask(request)).used, 7)
+        self.assert_fired(2)

@@ -1,0 +1,162 @@
+"""The database's functions and the service derive answers in two languages. Here both answer for the same standing."""
+
+import datetime
+import itertools
+import json
+
+from support.case import NOON, Case
+from support.wire import Answer
+
+
+class OneTruth(Case):
+    CLOCK = NOON
+
+    OPTIONS = {
+        "paid": [
+            "", "anchor=31", "expires=2026-03-20", "state=cancelled", "state=cancelled expires=2026-03-20 anchor=20",
+            "state=grace_period", "state=grace_period expires=2026-03-10", "state=grace_period grace_until=2026-03-20",
+            "state=billing_retry", "state=expired", "state=revoked", "state=revoked expires=2026-12-01",
+        ],
+        "pro": ["", "state=cancelled", "state=grace_period", "state=expired"],
+        "trial": [
+            "", "started=2026-03-13T09:30:00Z", "started=2026-03-12T09:30:00Z", "expires=2026-03-16", "state=expired",
+            "state=revoked", "started=2026-03-14 expires=2026-04-14",
+        ],
+        "free": ["", "state=expired", "state=revoked", "expires=2026-03-20"],
+        "lifetime": ["", "state=revoked"],
+        "small": ["", "state=cancelled"],
+    }  # fmt: skip
+    COUNTS = {"paid": [639, 799, 800, 900], "pro": [799, 2**31 - 1], "trial": [79, 94, 99, 100], "lifetime": [0, 2, 3],
+              "small": [0, 6]}  # fmt: skip
+    LATER = ["2026-03-16T10:00:00Z", "2026-03-20T00:00:00Z", "2026-04-01T00:00:00Z", "2026-12-31T23:59:59.5Z"]
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.psql.run(
+            "insert into headroom.plans (plan, label, cycle, allowance, gentle_percent, prominent_percent) values"
+            " ('lifetime', 'A \"taste\" of \\ it', 'lifetime', 3, 0, 100), ('small', 'Small', 'monthly', 7, 33, 66)"
+        )
+
+    def fields_in_sql(self, user, messages):
+        """What increment_and_check_usage would answer, as the fields of a line; nothing is counted."""
+        self.psql.run("begin")
+        try:
+            row = json.loads(self.psql.value(f"select to_json(increment_and_check_usage('{user}', {messages}))"))
+        finally:
+            self.psql.run("rollback")
+        row = {name: value for name, value in row.items() if value is not None or name in ("limit", "remaining")}
+        return {name: self.as_on_the_wire(name, value) for name, value in row.items()}
+
+    @staticmethod
+    def as_on_the_wire(name, value):
+        if name in ("resets", "expires"):
+            instant = datetime.datetime.fromisoformat(value).astimezone(datetime.timezone.utc)
+            return instant.strftime("%Y-%m-%dT%H:%M:%SZ")
+        return "unlimited" if value is None else str(value)
+
+    def assert_same(self, line, user, messages):
+        in_sql = self.fields_in_sql(user, messages)
+        check = line.answer(f"CHECK {user} {messages}")
+        usage = line.answer(f"USAGE {user}")
+        consume = line.answer(f"CONSUME {user} {messages}")
+        detail = {name: in_sql.pop(name) for name in ("label", "accessible")}
+        # The same names in the same order with the same values.
+        self.assertEqual(list(in_sql.items()), [("status", consume.status), *consume.fields.items()], consume.text)
+        self.assertEqual(check.status, consume.status)
+        # CHECK and USAGE are the standing before.
+        if consume.status == "BLOCKED":
+            self.assertEqual(check.text, consume.text)
+            self.assertEqual(detail["accessible"], usage["accessible"])
+        unspecific = {"reason", "retry_after", "label", "accessible"}
+        self.assertEqual(
+            {k: v for k, v in check.fields.items() if k not in unspecific},
+            {k: v for k, v in usage.fields.items() if k not in unspecific},
+        )
+        after = line.answer(f"USAGE {user}")
+        self.assertEqual((after["label"], after["accessible"]), (detail["label"], detail["accessible"]))
+        if consume.status == "ALLOWED":
+            for name in ("used", "tier", "display", "remaining", "banner", "notice", "state", "resets", "expires"):
+                self.assertEqual(after.get(name), consume.get(name), name)
+
+    def matrix(self):
+        for plan, options in self.OPTIONS.items():
+            for option, count in itertools.product(options, [None, *self.COUNTS.get(plan, [])]):
+                yield plan, option, count
+
+    def each_user(self, line):
+        for plan, option, count in self.matrix():
+            user = self.user()
+            if count is not None:
+                # A row must be there to be changed, so the user sends a message before the state is set.
+                line.ask(f"SETPLAN {user} {plan}")
+                self.assertIn("+ALLOWED", line.ask(f"CONSUME {user}"))
+                self.set_count(user, count)
+            self.assertIn("+OK ", line.ask(f"SETPLAN {user} {plan} {option}"))
+            yield user, f"{plan} {option} used={count}"
+
+    def test_the_row_of_the_sql_function_equals_the_line_in_every_state_count_and_time(self):
+        with self.service.connect() as line:
+            users = list(self.each_user(line))
+            self.assertGreater(len(users), 80)
+            for instant in [NOON, *self.LATER]:
+                self.set_clock(instant)
+                for user, description in users:
+                    with self.subTest(state=description, at=instant):
+                        self.assert_same(line, user, 1)
+        self.set_clock(NOON)
+
+    def test_the_row_of_the_sql_function_equals_the_line_for_several_messages(self):
+        with self.service.connect() as line:
+            for plan, count, messages in [
+                ("paid", 790, 10), ("paid", 790, 11), ("paid", 1, 799), ("paid", 1, 801), ("paid", 0, 1_000_000),
+                ("pro", 5, 1_000_000), ("trial", 50, 50), ("trial", 50, 51), ("small", 0, 8), ("lifetime", 0, 4),
+            ]:  # fmt: skip
+                with self.subTest(plan=plan, count=count, messages=messages):
+                    user = self.subscriber(plan, used=count)
+                    self.assert_same(line, user, messages)
+
+    def test_the_row_of_the_sql_function_equals_the_line_for_an_unknown_user(self):
+        with self.service.connect() as line:
+            self.assert_same(line, self.user(), 1)
+            self.assert_same(line, self.user(), 101)
+
+    def test_set_plan_and_reset_usage_answer_as_setplan_and_resetusage_do(self):
+        with self.service.connect() as line:
+            for plan, option in [("paid", ""), ("paid", "state=cancelled"), ("trial", ""), ("free", ""), ("pro", "")]:
+                user = self.user()
+                on_wire = line.answer(f"SETPLAN {user} {plan} {option}")
+                state = f"'{option.split('=')[1]}'" if option else "null"
+                for sql, wire in [
+                    (f"set_plan('{user}', '{plan}', {state})", on_wire),
+                    (f"reset_usage('{user}')", line.answer(f"RESETUSAGE {user}")),
+                ]:
+                    row = json.loads(self.psql.value(f"select to_json({sql})"))
+                    row = {k: self.as_on_the_wire(k, v) for k, v in row.items() if v is not None or k in ("limit", "remaining")}
+                    row = {k: v for k, v in row.items() if k not in ("label", "accessible")}
+                    self.assertEqual(list(row.items()), [("status", wire.status), *wire.fields.items()], sql)
+
+    def test_the_words_in_the_database_are_those_of_the_answers(self):
+        user = self.subscriber("paid", used=640)
+        banner = Answer(self.ask(f"CHECK {user}"))["banner"]
+        template = self.psql.value("select template from headroom.words where name = 'gentle'")
+        self.assertEqual(template.replace("{remaining}", "160"), banner)
+
+
+class OneTruthForUnknownUsers(OneTruth):
+    """The same standing where unknown users are denied, in psql by the database's setting."""
+
+    FLAGS = ("--unknown-users", "deny")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.psql.run(f"alter database {cls.database} set headroom.unknown_users = 'deny'")
+        cls.psql.close()
+        cls.psql = cls.cluster.session(cls.database)
+
+    # What does not depend on the setting was shown above.
+    test_the_row_of_the_sql_function_equals_the_line_in_every_state_count_and_time = None
+    test_the_row_of_the_sql_function_equals_the_line_for_several_messages = None
+    test_the_words_in_the_database_are_those_of_the_answers = None
+    test_set_plan_and_reset_usage_answer_as_setplan_and_resetusage_do = None

@@ -1,0 +1,137 @@
+"""An operator in psql may hold rows locked for as long as it takes to think."""
+
+import time
+
+from support.case import Case
+from support.postgres import SQLError
+from support.wire import Answer
+
+
+class RowLocks(Case):
+    # One lane, so that requests that are sent together are one batch.
+    FLAGS = ("--lanes", "1")
+
+    def warm(self, count):
+        users = sorted(self.user() for _ in range(count))
+        with self.service.connect() as line:
+            for user in users:
+                self.assertIn("+ALLOWED", line.ask(f"CONSUME {user}"))
+        return users
+
+    def lock(self, *users):
+        session = self.cluster.session(self.database)
+        session.run("begin")
+        for user in users:
+            session.run(f"select 1 from message_usage where user_id = '{user}' for update")
+        return session
+
+    def test_a_locked_row_does_not_fail_its_neighbours_in_the_same_batch(self):
+        users = self.warm(40)
+        locked = {users[7], users[20], users[21]}
+        session = self.lock(*locked)
+        try:
+            for verb in ("CONSUME", "CONSUME"):
+                with self.service.connect() as line:
+                    began = time.monotonic()
+                    line.send("".join(f"{verb} {user}\n" for user in users))
+                    replies = [line.line() for _ in users]
+                    seconds = time.monotonic() - began
+                self.assertLess(seconds, 2.5, "everybody is answered within the deadline and half a second")
+                for user, reply in zip(users, replies):
+                    if user in locked:
+                        self.assertRegex(reply, r"^-(UNAVAILABLE|UNKNOWN) ", "told to try again")
+                    else:
+                        self.assertTrue(reply.startswith("+ALLOWED "), reply)
+        finally:
+            session.run("rollback")
+            session.close()
+        for user in users:
+            expected = 1 if user in locked else 3
+            self.assertEqual(self.count(user), expected)
+            self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, expected + 1)
+
+    def test_readings_do_not_wait_for_locks(self):
+        (user,) = self.warm(1)
+        session = self.lock(user)
+        try:
+            began = time.monotonic()
+            self.assertIn("+ALLOWED ", self.ask(f"CHECK {user}"))
+            self.assertIn("+OK ", self.ask(f"USAGE {user}"))
+            with self.service.connect() as line:
+                self.assertEqual(len(line.ask_list(f"HISTORY {user}")), 1)
+            self.assertLess(time.monotonic() - began, 0.5)
+        finally:
+            session.close()
+
+    def test_a_lock_that_is_released_in_time_delays_and_refuses_nobody(self):
+        users = self.warm(10)
+        session = self.lock(users[4])
+        with self.service.connect() as line:
+            line.send("".join(f"CONSUME {user}\n" for user in users))
+            self.assertFalse(line.readable(0.05) and line.line().startswith("-"))
+            session.run("rollback")
+            session.close()
+            answers = [Answer(line.line()) for _ in users]
+        self.assertEqual([(a.status, a.used) for a in answers], [("ALLOWED", 2)] * 10)
+
+    def test_a_blocked_user_of_a_lock_sees_what_the_lock_holder_committed(self):
+        user = self.subscriber("paid", used=799)
+        session = self.lock(user)
+        session.run(f"update message_usage set message_count = 800 where user_id = '{user}'")
+        with self.service.connect() as line:
+            line.send(f"CONSUME {user}\n")
+            self.assertFalse(line.readable(0.1))
+            session.run("commit")
+            session.close()
+            answer = Answer(line.line())
+        self.assertEqual((answer.status, answer.used), ("BLOCKED", 800))
+        self.assertEqual(self.count(user), 800)
+
+    def test_locks_in_reverse_order_end_and_lose_nothing(self):
+        for turn in range(3):
+            users = self.warm(2)
+            with self.service.connect() as line, self.subTest(turn=turn):
+                session = self.lock(users[1])
+                line.send(f"CONSUME {users[0]}\nCONSUME {users[1]}\n")
+                self.assertFalse(line.readable(0.05))
+                # The batch holds the first row and waits for the second; psql does the reverse.
+                session.send(f"update message_usage set message_count = message_count where user_id = '{users[0]}'")
+                began = time.monotonic()
+                replies = line.lines(2) if line.readable(2.5) else self.fail("not within the deadline")
+                self.assertLess(time.monotonic() - began, 2.5)
+                try:
+                    session.receive()
+                    session.run("commit")
+                except SQLError as error:
+                    self.assertIn("deadlock", str(error))
+                session.close()
+                for user, reply in zip(users, replies):
+                    self.assertRegex(reply, r"^(\+ALLOWED|-UNAVAILABLE|-UNKNOWN) ")
+                    counts = {"+ALLOWED": (2,), "-UNAVAILABLE": (1,), "-UNKNOWN": (1, 2)}[reply.split(" ")[0]]
+                    self.assertIn(self.count(user), counts, reply)
+
+    def test_a_reset_of_everybody_under_load_deadlocks_with_nobody(self):
+        users = self.warm(200)
+        period = self.psql.value(f"select billing_period from message_usage where user_id = '{users[0]}'")
+        other = self.serve()
+        with self.service.connect() as one, other.connect() as two:
+            for _ in range(10):
+                requests = "".join(f"CONSUME {user}\n" for user in users)
+                one.send(requests)
+                two.send("".join(reversed(requests.splitlines(keepends=True))))
+                self.psql.run(f"select reset_billing_period('{period}')")
+                for line in (one, two):
+                    for reply in line.lines(len(users)):
+                        self.assertTrue(reply.startswith("+ALLOWED "), reply)
+
+    def test_setplan_and_messages_of_one_user_at_once_all_succeed(self):
+        user = self.subscriber("pro")
+        other = self.serve()
+        with self.service.connect() as one, other.connect() as two:
+            one.send(f"CONSUME {user}\n" * 300)
+            two.send(f"SETPLAN {user} paid anchor=1\nSETPLAN {user} pro\n" * 50)
+            for reply in two.lines(100):
+                self.assertTrue(reply.startswith("+OK "), reply)
+            for reply in one.lines(300):
+                self.assertTrue(reply.startswith("+ALLOWED "), reply)
+        self.assertEqual(self.count(user), 300)

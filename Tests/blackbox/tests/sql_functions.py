@@ -1,0 +1,190 @@
+"""What operators and existing clients do in psql while the service runs; its next answer sees it."""
+
+import json
+
+from support.case import NOON, Case
+from support.postgres import SQLError
+from support.wire import Answer
+
+
+class SQLFunctions(Case):
+    CLOCK = NOON
+
+    def row(self, call):
+        """The row of a function that answers, as a dictionary without nulls."""
+        row = json.loads(self.psql.value(f"select to_jsonb(answer) from {call} as answer"))
+        return {name: value for name, value in row.items() if value is not None}
+
+    def test_increment_and_check_usage_counts_with_the_users_own_plan(self):
+        user = self.subscriber("paid", used=639)
+        row = self.row(f"increment_and_check_usage('{user}')")
+        self.assertEqual((row["status"], row["used"], row["crossed"], row["limit"]), ("ALLOWED", 640, "gentle", 800))
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 641)
+        row = self.row(f"increment_and_check_usage('{user}', 160)")
+        self.assertEqual((row["status"], row["reason"], row["used"]), ("BLOCKED", "limit_reached", 641))
+        row = self.row(f"increment_and_check_usage(p_user_id => '{user}', p_messages => 159)")
+        self.assertEqual((row["status"], row["used"], row["remaining"]), ("ALLOWED", 800, 0))
+        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+
+    def test_increment_and_check_usage_starts_a_trial_that_the_service_goes_on_with(self):
+        user = self.user()
+        self.assertEqual(self.row(f"increment_and_check_usage('{user}')")["plan"], "trial")
+        answer = Answer(self.ask(f"CONSUME {user}"))
+        self.assertEqual((answer["plan"], answer.used), ("trial", 2))
+
+    def test_increment_and_check_usage_with_a_period_and_a_limit_answers_existing_callers(self):
+        user = self.user()
+        call = f"select increment_and_check_usage('{user}', '2026-03', 3)"
+        for count in (1, 2, 3):
+            self.assertEqual(
+                json.loads(self.psql.value(call)),
+                {"allowed": True, "current_count": count, "limit": 3, "remaining": 3 - count},
+            )
+        self.assertEqual(
+            json.loads(self.psql.value(call)), {"allowed": False, "current_count": 3, "limit": 3, "remaining": 0}
+        )
+        self.assertEqual(self.count(user), 3)
+        self.assertEqual(self.psql.value(f"select pg_typeof(increment_and_check_usage('{user}', '2026-03', 3))"), "jsonb")
+
+    def test_existing_callers_and_the_service_share_one_count(self):
+        user = self.subscriber("paid", used=798)
+        old = f"select increment_and_check_usage(p_user_id := '{user}', p_billing_period := '2026-03', p_limit := 800)"
+        self.assertEqual(json.loads(self.psql.value(old))["current_count"], 799)
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 800)
+        self.assertFalse(json.loads(self.psql.value(old))["allowed"])
+        self.assertEqual(Answer(self.ask(f"CHECK {user}"))["limit"], "800")
+
+    def test_reset_usage_sets_the_count_to_0_and_the_next_message_is_allowed(self):
+        user = self.subscriber("paid", used=800)
+        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.assertEqual(self.row(f"reset_usage('{user}')")["used"], 0)
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 1)
+        self.assertEqual(self.row(f"reset_usage('{user}', '2026-03')")["used"], 0)
+        with self.assertRaises(SQLError):
+            self.psql.run(f"select reset_usage('{user}', '2020-01')")
+
+    def test_reset_billing_period_resets_everybody_in_it_and_nobody_else(self):
+        paid = [self.subscriber("paid", used=800) for _ in range(3)]
+        trial = self.subscriber("trial", used=100)
+        for user in (*paid, trial):
+            self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        expected = self.psql.number(
+            "select count(*) from message_usage where billing_period = '2026-03' and message_count > 0"
+        )
+        self.assertGreaterEqual(expected, 3)
+        self.assertEqual(self.psql.number("select reset_billing_period('2026-03')"), expected)
+        for user in paid:
+            self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 1)
+        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {trial}"))
+        self.assertEqual(self.psql.number("select reset_billing_period('2019-01')"), 0)
+        with self.assertRaises(SQLError):
+            self.psql.run("select reset_billing_period('2026-13')")
+
+    def test_set_plan_takes_effect_on_the_next_message(self):
+        user = self.user()
+        self.ask(f"CONSUME {user} 100")
+        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        row = self.row(f"set_plan('{user}', 'paid')")
+        self.assertEqual((row["plan"], row["state"], row["used"]), ("paid", "active", 0))
+        self.assertIn(" plan=paid ", self.ask(f"CONSUME {user}"))
+        self.row(f"set_plan('{user}', 'paid', p_state => 'cancelled', p_expires => '2026-03-20T00:00:00Z', p_anchor => 10)")
+        answer = Answer(self.ask(f"CONSUME {user}"))
+        self.assertEqual((answer["expires"], answer["resets"]), ("2026-03-20T00:00:00Z", "2026-04-10T00:00:00Z"))
+        for call in (
+            f"set_plan('{user}', 'nosuch')", f"set_plan('{user}', 'paid', 'trial')", f"set_plan(null, 'paid')",
+            f"set_plan('{user}', 'paid', p_anchor => 32)", f"set_plan('{user}', 'paid', p_expires => 'infinity')",
+        ):  # fmt: skip
+            with self.assertRaises(SQLError, msg=call):
+                self.psql.run(f"select {call}")
+
+    def test_a_plain_update_of_the_count_is_seen_by_the_next_answer(self):
+        user = self.subscriber("paid", used=800)
+        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.set_count(user, 300)
+        self.assertEqual(Answer(self.ask(f"CHECK {user}")).used, 300)
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 301)
+        self.set_count(user, 800)
+        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+
+    def test_a_plain_update_of_the_limit_is_seen_by_the_next_answer_and_holds(self):
+        user = self.subscriber("paid", used=800)
+        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.psql.run(f"update message_usage set \"limit\" = 1000 where user_id = '{user}'")
+        for _ in range(2):
+            answer = Answer(self.ask(f"CONSUME {user}"))
+            self.assertEqual((answer.status, answer["limit"]), ("ALLOWED", "1000"))
+        self.ask(f"SETPLAN {user} paid")
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}"))["limit"], "1000", "the plan's own allowance did not change")
+        self.psql.run(f"update message_usage set \"limit\" = 10 where user_id = '{user}'")
+        answer = Answer(self.ask(f"CONSUME {user}"))
+        self.assertEqual((answer.status, answer.used, answer["limit"]), ("BLOCKED", 803, "10"))
+        self.psql.run(f"update message_usage set \"limit\" = null where user_id = '{user}'")
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}"))["limit"], "unlimited")
+
+    def test_a_plain_delete_is_seen_by_the_next_answer(self):
+        user = self.subscriber("paid", used=800)
+        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.psql.run(f"delete from message_usage where user_id = '{user}'")
+        answer = Answer(self.ask(f"CONSUME {user}"))
+        self.assertEqual((answer.status, answer.used, answer["limit"]), ("ALLOWED", 1, "800"))
+
+    def test_a_delete_of_a_trials_row_gives_the_count_back_but_not_the_days(self):
+        user = self.user()
+        started = Answer(self.ask(f"CONSUME {user}"))
+        self.psql.run(f"delete from message_usage where user_id = '{user}'")
+        self.set_clock("2026-03-16T12:00:00Z")
+        try:
+            answer = Answer(self.ask(f"CONSUME {user}"))
+        finally:
+            self.set_clock(NOON)
+        self.assertEqual((answer.used, answer["day"], answer["expires"]), (1, "2", started["expires"]))
+
+    def test_a_row_as_json_has_the_five_names_that_clients_decode(self):
+        user = self.subscriber("paid", used=1)
+        row = json.loads(self.psql.value(f"select to_jsonb(u) from message_usage as u where user_id = '{user}'"))
+        self.assertEqual(row["user_id"], user)
+        self.assertEqual((row["billing_period"], row["message_count"], row["limit"]), ("2026-03", 1, 800))
+        self.assertTrue(row["updated_at"].startswith("2026-03-15T09:30:00"), row["updated_at"])
+        types = dict(self.psql.run(
+            "select column_name, data_type from information_schema.columns where table_schema = 'public'"
+            " and table_name = 'message_usage'"
+        ))  # fmt: skip
+        self.assertEqual(
+            [types[name] for name in ("user_id", "billing_period", "message_count", "limit", "updated_at")],
+            ["uuid", "text", "integer", "integer", "timestamp with time zone"],
+        )
+
+    def test_monthly_usage_has_a_row_per_user_and_period_with_tier_and_remaining(self):
+        user = self.subscriber("paid", used=760)
+        row = json.loads(self.psql.value(f"select to_jsonb(m) from monthly_usage as m where user_id = '{user}'"))
+        self.assertEqual((row["billing_period"], row["used"], row["limit"]), ("2026-03", 760, 800))
+        self.assertEqual((row["tier"], row["remaining"]), ("prominent", 40))
+        self.set_count(user, 900)
+        self.assertEqual(
+            self.psql.run(f"select tier, remaining from monthly_usage where user_id = '{user}'"), [["blocked", "0"]]
+        )
+
+    def test_arguments_out_of_range_are_refused_with_the_documented_state(self):
+        user = self.user()
+        for call, state in [
+            (f"increment_and_check_usage('{user}', 0)", "22023"),
+            (f"increment_and_check_usage('{user}', -1)", "22023"),
+            (f"increment_and_check_usage('{user}', 1000001)", "22023"),
+            ("increment_and_check_usage(null::uuid)", "22004"),
+            (f"increment_and_check_usage('{user}', '2026-13', 5)", "22023"),
+            (f"increment_and_check_usage('{user}', '2026-03', -1)", "22023"),
+            (f"set_plan('{user}', 'nosuch')", "P0002"),
+        ]:
+            with self.subTest(call=call):
+                block = f"do $$ begin perform {call}; exception when sqlstate '{state}' then return; end $$"
+                self.psql.run(block)
+                with self.assertRaises(SQLError):
+                    self.psql.run(f"select {call}")
+        self.assertEqual(self.psql.number(f"select count(*) from message_usage where user_id = '{user}'"), 0)
+
+    def test_an_error_of_a_message_in_a_callers_transaction_rolls_back_with_it(self):
+        user = self.subscriber("paid", used=5)
+        self.psql.run("begin")
+        self.assertEqual(self.row(f"increment_and_check_usage('{user}')")["used"], 6)
+        self.psql.run("rollback")
+        self.assertEqual(self.count(user), 5)

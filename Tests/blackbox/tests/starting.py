@@ -1,0 +1,158 @@
+"""How the service comes up, and how it refuses to."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+
+from support import processes, settings
+from support.case import Case
+from support.deadline import wait_until
+from support.postgres import Cluster, unprivileged
+from support.service import Service, command
+
+
+class Starting(Case):
+    FLAGS = None
+
+    def setUp(self):
+        self.name = self.cluster.new_database()
+        self.url = self.cluster.url(self.name)
+        self.started = []
+
+    def tearDown(self):
+        for service in self.started:
+            service.stop()
+
+    def start(self, *flags, wait=True, **options):
+        service = Service(*flags, database_url=self.url, wait=wait, **options)
+        self.started.append(service)
+        return service
+
+    def test_instances_started_at_the_same_moment_on_an_empty_database_all_become_ready(self):
+        services = [self.start(wait=False) for _ in range(4)]
+        user = self.user()
+        for used, service in enumerate(services, start=1):
+            service.ready()
+            self.assertIn(f" used={used} ", service.ask(f"CONSUME {user}"))
+        session = self.cluster.session(self.name)
+        files = session.run("select number, count(*) from headroom.migrations group by number order by number")
+        session.close()
+        self.assertEqual([count for _, count in files], ["1"] * len(files))
+
+    def test_standard_output_is_the_ready_line_alone(self):
+        service = self.start()
+        service.ask("PING")
+        service.stop()
+        self.assertRegex(service.output(), rf"\Aready listen=127\.0\.0\.1:{service.port} http=\S+\n\Z")
+
+    def test_migrate_status_tells_what_is_missing_and_changes_nothing(self):
+        before = command("migrate", "--status", database_url=self.url)
+        self.assertEqual(before.returncode, 1, before.stderr)
+        lines = before.stdout.splitlines()
+        self.assertGreaterEqual(len(lines), 4)
+        for line in lines:
+            self.assertRegex(line, r"^\d{4}_\w+\.sql  pending$")
+        session = self.cluster.session(self.name)
+        self.assertEqual(session.number("select count(*) from pg_namespace where nspname = 'headroom'"), 0)
+        self.assertEqual(command("migrate", database_url=self.url).returncode, 0)
+        after = command("migrate", "--status", database_url=self.url)
+        self.assertEqual(after.returncode, 0, after.stderr)
+        self.assertEqual(len(after.stdout.splitlines()), len(lines))
+        for line in after.stdout.splitlines():
+            self.assertRegex(line, r"^\d{4}_\w+\.sql  applied \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        again = command("migrate", database_url=self.url)
+        self.assertEqual((again.returncode, again.stdout), (0, "the schema is current\n"))
+        session.close()
+
+    def test_a_database_with_a_newer_migration_is_refused_clearly_and_not_changed(self):
+        self.start().stop()
+        session = self.cluster.session(self.name)
+        session.run("insert into headroom.migrations (number, name, checksum) values (9999, 'of_the_future', 'x')")
+        for run in (lambda: self.start(wait=False), None):
+            if run:
+                service = run()
+                self.assertNotEqual(service.wait(10), 0)
+                said, output = service.log(), service.output()
+            else:
+                outcome = command("migrate", database_url=self.url)
+                self.assertNotEqual(outcome.returncode, 0)
+                said, output = outcome.stderr, outcome.stdout
+            self.assertIn("newer than this binary", said)
+            self.assertIn("9999", said)
+            self.assertEqual(output, "")
+        session.close()
+
+    def test_a_database_that_comes_up_later_is_waited_for(self):
+        # A socket that nobody listens on yet stands for a server that is starting.
+        cluster = Cluster()
+        name = cluster.new_database()
+        cluster.stop_immediately()
+        self.url = cluster.url(name)
+        service = self.start(wait=False)
+        wait_until(lambda: "cannot be reached" in service.log() or service.process.poll() is not None, 10, "it tries")
+        self.assertIsNone(service.process.poll(), service.log())
+        cluster.start()
+        service.ready(15)
+        self.assertIn("+ALLOWED", service.ask(f"CONSUME {self.user()}"))
+        service.stop()
+        cluster.stop_immediately()
+
+    def test_a_port_in_use_is_told_and_ends_the_service(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            service = self.start("--listen", f"127.0.0.1:{taken.getsockname()[1]}", wait=False)
+            self.assertNotEqual(service.wait(15), 0)
+        self.assertEqual(service.output(), "")
+        self.assertRegex(service.log().lower(), "in use")
+
+    def test_a_password_in_the_database_url_is_never_written(self):
+        secret = "geheim-4711"
+        uri = f"postgresql://postgres:{secret}@/{self.name}?host={self.cluster.home.replace('/', '%2F')}"
+        service = Service("--log-level", "trace", database_url=uri)
+        service.ask(f"CONSUME {self.user()}")
+        service.stop()
+        self.assertNotIn(secret, service.log() + service.output())
+        # Neither where it cannot be reached, nor where it cannot be understood.
+        for broken in (f"postgresql://postgres:{secret}@127.0.0.1:1/x", f"postgresql://postgres:{secret}@[::1/x?port=no",
+                       f"host=/nowhere password={secret} nosuch=1"):  # fmt: skip
+            outcome = command("migrate", database_url=broken)
+            self.assertNotEqual(outcome.returncode, 0)
+            self.assertNotIn(secret, outcome.stderr + outcome.stdout)
+
+    def test_the_flag_wins_over_the_environment(self):
+        service = self.start("--unknown-users", "deny", env={"HEADROOM_UNKNOWN_USERS": "free", "HEADROOM_LANES": "1"})
+        self.assertIn("reason=no_subscription", service.ask(f"CONSUME {self.user()}"))
+        self.assertEqual(service.info()["lanes"], "1")
+
+    def test_an_ordinary_user_can_run_it(self):
+        # The binary may lie where only root can reach it.
+        binary = shutil.copy(settings.binary, processes.directory() + "/headroom")
+        os.chmod(binary, 0o755)
+        service = self.start(binary=binary, **unprivileged())
+        user = self.user()
+        with service.connect() as line:
+            self.assertIn(" used=1 ", line.ask(f"CONSUME {user}"))
+            self.assertIn(" used=2 ", line.ask(f"CONSUME {user}"))
+        service.signal(signal.SIGTERM)
+        self.assertEqual(service.wait(10), 0, service.log())
+
+    def test_help_lists_the_commands_and_every_setting_of_serve(self):
+        said = command("--help").stdout
+        for word in ("serve", "migrate", "ping"):
+            self.assertIn(word, said)
+        serve = command("serve", "--help").stdout
+        for setting in ("listen", "database-url", "data-dir", "unknown-users", "when-unavailable", "log-level"):
+            self.assertIn(f"--{setting}", serve)
+
+    def test_a_client_of_the_database_without_rights_on_its_schema_is_told(self):
+        session = self.cluster.session(self.name)
+        session.run("create role guest login")
+        outcome = command("migrate", database_url=self.url.replace("user=postgres", "user=guest"))
+        session.run("drop role guest")
+        session.close()
+        self.assertNotEqual(outcome.returncode, 0)
+        self.assertRegex(outcome.stderr, "(?i)permission denied|needs CREATE")
+        self.assertFalse(re.search(r"Fatal error|Stack dump", outcome.stderr))

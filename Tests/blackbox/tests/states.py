@@ -1,0 +1,312 @@
+"""Every subscription state, as each verb tells it. The clock stands still, so each line is known to the byte."""
+
+from support.case import NOON, Case
+from support.wire import Answer
+
+NO_ACCESS = "Ready to come back? Your conversations are still here."
+BILLING = "There's a hiccup with your payment. Let's get that sorted."
+NOTICE_CANCELLED = "Your subscription is active until {}. You can resubscribe anytime."
+
+
+class States(Case):
+    CLOCK = NOON
+
+    def lines(self, user):
+        """CHECK, USAGE and CONSUME, in this order, so that the first two show the standing before it."""
+        with self.service.connect() as line:
+            return [Answer(line.ask(f"{verb} {user}")) for verb in ("CHECK", "USAGE", "CONSUME")]
+
+    def assert_refused(self, user, reason, **fields):
+        check, usage, consume = self.lines(user)
+        self.assertEqual([a.status for a in (check, usage, consume)], ["BLOCKED", "OK", "BLOCKED"])
+        self.assertEqual(check.text, consume.text, "CHECK is the line that CONSUME would give")
+        self.assertEqual(consume["reason"], reason)
+        self.assertNotIn("reason", usage, "a reading is refused nothing")
+        for answer in (check, usage, consume):
+            self.assertEqual((answer["tier"], answer["display"], answer["remaining"]), ("blocked", "blocked", "0"))
+            self.assertNotIn("retry_after", answer, "waiting alone does not mend it")
+            self.assertNotIn("crossed", answer)
+            for name, value in fields.items():
+                self.assertEqual(answer.get(name), value, f"{name} in {answer.text}")
+        return consume
+
+    def assert_allowed(self, user, **fields):
+        check, usage, consume = self.lines(user)
+        self.assertEqual([a.status for a in (check, usage, consume)], ["ALLOWED", "OK", "ALLOWED"])
+        self.assertEqual(consume.used, check.used + 1)
+        for answer in (check, usage, consume):
+            self.assertNotIn("reason", answer)
+            for name, value in fields.items():
+                self.assertEqual(answer.get(name), value, f"{name} in {answer.text}")
+        return consume
+
+    def test_active(self):
+        user = self.subscriber("paid")
+        self.assert_allowed(
+            user, plan="paid", state="active", tier="silent", display="hidden", limit="800", period="2026-03",
+            resets="2026-04-01T00:00:00Z", expires=None, notice=None, banner=None, day=None, previous_plan=None,
+        )  # fmt: skip
+
+    def test_cancelled_has_access_until_it_expires_and_says_until_when(self):
+        user = self.subscriber("paid", "state=cancelled expires=2026-03-20")
+        self.assert_allowed(
+            user, state="cancelled", limit="800", resets="2026-04-01T00:00:00Z", expires="2026-03-20T00:00:00Z",
+            notice=NOTICE_CANCELLED.format("March 20"), banner=None,
+        )  # fmt: skip
+
+    def test_cancelled_without_a_date_lasts_to_the_end_of_the_period(self):
+        user = self.subscriber("paid", "state=cancelled anchor=20")
+        self.assert_allowed(
+            user, state="cancelled", period="2026-02", expires="2026-03-20T00:00:00Z", resets="2026-03-20T00:00:00Z",
+            notice=NOTICE_CANCELLED.format("March 20"),
+        )  # fmt: skip
+
+    def test_cancelled_and_used_up_is_not_promised_that_waiting_helps(self):
+        user = self.subscriber("paid", "state=cancelled expires=2026-03-20", used=800)
+        answer = Answer(self.ask(f"CONSUME {user}"))
+        self.assertEqual((answer.status, answer["reason"]), ("BLOCKED", "limit_reached"))
+        self.assertNotIn("retry_after", answer, "access ends before the allowance comes back")
+        longer = self.subscriber("paid", "state=cancelled expires=2026-05-20", used=800)
+        self.assertIn("retry_after", Answer(self.ask(f"CONSUME {longer}")))
+
+    def test_cancelled_with_a_date_that_has_passed_is_expired(self):
+        user = self.subscriber("paid", "state=cancelled expires=2026-03-15T09:30:00Z")
+        self.assert_refused(user, "expired", state="expired", banner=NO_ACCESS, notice=None, previous_plan="paid")
+
+    def test_grace_period_has_access_and_an_urgent_notice(self):
+        user = self.subscriber("paid", "state=grace_period grace_until=2026-03-25")
+        self.assert_allowed(user, state="grace_period", limit="800", notice=BILLING, expires=None, banner=None)
+
+    def test_grace_that_is_over_is_billing_retry(self):
+        user = self.subscriber("paid", "state=grace_period grace_until=2026-03-15T09:29:59Z")
+        self.assert_refused(user, "billing_retry", state="billing_retry", notice=BILLING, banner=NO_ACCESS)
+
+    def test_billing_retry_has_no_access(self):
+        user = self.subscriber("paid", "state=billing_retry")
+        self.assert_refused(
+            user, "billing_retry", plan="paid", state="billing_retry", notice=BILLING, banner=NO_ACCESS, resets=None,
+            expires=None, previous_plan="paid",
+        )  # fmt: skip
+
+    def test_expired_has_no_access_and_names_the_plan_to_come_back_to(self):
+        user = self.subscriber("paid", used=7)
+        self.ask(f"SETPLAN {user} paid state=expired")
+        self.assert_refused(
+            user, "expired", plan="paid", state="expired", notice=None, banner=NO_ACCESS, previous_plan="paid", used="7",
+            resets=None,
+        )  # fmt: skip
+        self.assertEqual(self.count(user), 7)
+
+    def test_history_stays_readable_without_access(self):
+        user = self.subscriber("paid", used=7)
+        self.ask(f"SETPLAN {user} paid state=revoked")
+        with self.service.connect() as line:
+            self.assertEqual(
+                line.ask_list(f"HISTORY {user}"), [f"+PERIOD user={user} period=2026-03 used=7 limit=800 tier=silent"]
+            )
+
+    def test_revoked_has_no_access_at_once(self):
+        user = self.subscriber("paid", used=7)
+        self.ask(f"SETPLAN {user} paid state=revoked expires=2026-12-01")
+        self.assert_refused(user, "revoked", state="revoked", notice=None, banner=NO_ACCESS, used="7")
+
+    def test_free_has_no_allowance_by_default(self):
+        user = self.subscriber("free")
+        self.assert_refused(
+            user, "no_subscription", plan="free", state="free", limit="0", period="free", resets=None, expires=None,
+            banner=NO_ACCESS, notice=None, day=None,
+        )  # fmt: skip
+
+    def test_a_trial_tells_its_day_and_its_end(self):
+        user = self.subscriber("trial")
+        self.assert_allowed(
+            user, plan="trial", state="trial", period="trial", limit="100", expires="2026-03-18T09:30:00Z", day="1",
+            days="3", resets=None, display="trial",
+        )  # fmt: skip
+
+    def test_a_trial_with_dates_of_the_store_has_them(self):
+        user = self.subscriber("trial", "started=2026-03-13T09:30:00Z expires=2026-03-16")
+        self.assert_allowed(user, day="3", expires="2026-03-16T00:00:00Z")
+        user = self.subscriber("trial", "started=2026-03-12T09:30:00Z")
+        self.assert_refused(
+            user, "trial_ended", state="trial", day="3", expires="2026-03-15T09:30:00Z",
+            banner="You've used your trial sessions — ready to continue?",
+        )  # fmt: skip
+
+    def test_an_expired_or_revoked_trial_has_no_access(self):
+        for state in ("expired", "revoked"):
+            user = self.subscriber("trial", f"state={state}")
+            self.assert_refused(user, state, plan="trial", state=state, banner=NO_ACCESS)
+
+    def test_pro_is_unlimited_and_always_silent(self):
+        user = self.subscriber("pro", used=123_456)
+        consume = self.assert_allowed(
+            user, plan="pro", limit="unlimited", remaining="unlimited", tier="silent", display="hidden", banner=None,
+            resets=None, period="2026-03",
+        )  # fmt: skip
+        self.assertEqual(consume.used, 123_457)
+        self.assertEqual(Answer(self.ask(f"USAGE {user}"))["accessible"], "123457 messages used this month")
+        with self.service.connect() as line:
+            self.assertEqual(
+                line.ask_list(f"HISTORY {user}"),
+                [f"+PERIOD user={user} period=2026-03 used=123457 limit=unlimited tier=silent"],
+            )
+
+    def test_the_count_of_an_unlimited_plan_stops_at_the_largest_integer_instead_of_failing(self):
+        user = self.subscriber("pro", used=2**31 - 2)
+        for _ in range(3):
+            answer = Answer(self.ask(f"CONSUME {user} 1000000"))
+            self.assertEqual((answer.status, answer.used), ("ALLOWED", 2**31 - 1))
+
+    def test_a_state_that_does_not_fit_the_plan_is_refused_and_changes_nothing(self):
+        user = self.subscriber("paid", used=3)
+        before = self.ask(f"USAGE {user}")
+        for options in ("free state=active", "trial state=cancelled", "pro state=trial", "paid state=free"):
+            self.assertTrue(self.ask(f"SETPLAN {user} {options}").startswith("-BADARG "), options)
+        self.assertTrue(self.ask(f"SETPLAN {user} nosuchplan").startswith("-NOTFOUND "))
+        self.assertEqual(self.ask(f"USAGE {user}"), before)
+
+    def test_resubscribing_restores_access_on_the_next_message_and_keeps_the_count(self):
+        user = self.subscriber("paid", used=7)
+        self.ask(f"SETPLAN {user} paid state=expired")
+        self.assert_refused(user, "expired")
+        self.ask(f"SETPLAN {user} paid")
+        self.assertEqual(self.assert_allowed(user, state="active").used, 8)
+
+    def test_an_upgrade_unblocks_at_once_and_keeps_the_count(self):
+        user = self.subscriber("paid", used=800)
+        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.ask(f"SETPLAN {user} pro")
+        consume = self.assert_allowed(user, plan="pro", previous_plan="paid")
+        self.assertEqual(consume.used, 801)
+
+    def test_a_downgrade_may_leave_more_used_than_allowed_which_blocks_and_loses_nothing(self):
+        user = self.subscriber("pro", used=900)
+        self.ask(f"SETPLAN {user} paid")
+        check, usage, consume = self.lines(user)
+        for answer in (check, consume):
+            self.assertEqual((answer.status, answer["reason"], answer.used), ("BLOCKED", "limit_reached", 900))
+            self.assertEqual((answer["remaining"], answer["tier"]), ("0", "blocked"))
+        self.assertEqual(usage.used, 900)
+        self.assertEqual(self.count(user), 900)
+
+    def test_trial_to_paid_starts_at_0_and_the_trial_row_stays(self):
+        user = self.user()
+        self.ask(f"CONSUME {user} 41")
+        self.ask(f"SETPLAN {user} paid")
+        self.assertEqual(self.assert_allowed(user, plan="paid", period="2026-03").used, 1)
+        with self.service.connect() as line:
+            self.assertEqual(
+                line.ask_list(f"HISTORY {user}"),
+                [
+                    f"+PERIOD user={user} period=2026-03 used=1 limit=800 tier=silent",
+                    f"+PERIOD user={user} period=trial used=41 limit=100 tier=silent",
+                ],
+            )
+
+    def test_a_trial_that_was_used_up_cannot_be_started_again(self):
+        user = self.user()
+        self.ask(f"CONSUME {user} 100")
+        for options in ("trial", "trial state=trial", "free", "trial"):
+            self.ask(f"SETPLAN {user} {options}")
+        answer = Answer(self.ask(f"CONSUME {user}"))
+        self.assertEqual((answer.status, answer["reason"], answer.used), ("BLOCKED", "trial_limit_reached", 100))
+
+    def test_the_anchor_day_decides_the_period_and_the_instant_of_the_reset(self):
+        for anchor, period, resets in [
+            (1, "2026-03", "2026-04-01"), (15, "2026-03", "2026-04-15"), (16, "2026-02", "2026-03-16"),
+            (29, "2026-02", "2026-03-29"), (31, "2026-02", "2026-03-31"),
+        ]:  # fmt: skip
+            with self.subTest(anchor=anchor):
+                user = self.subscriber("paid", f"anchor={anchor}")
+                self.assert_allowed(user, period=period, resets=resets + "T00:00:00Z")
+
+    def test_a_change_of_the_anchor_day_never_goes_back_to_an_earlier_period(self):
+        user = self.subscriber("paid", used=10)
+        self.ask(f"SETPLAN {user} paid anchor=20")
+        answer = Answer(self.ask(f"CONSUME {user}"))
+        self.assertEqual((answer["period"], answer.used, answer["resets"]), ("2026-03", 11, "2026-04-20T00:00:00Z"))
+
+    def test_the_anchor_day_stays_when_a_plan_is_set_without_it(self):
+        user = self.subscriber("paid", "anchor=16")
+        self.ask(f"SETPLAN {user} pro")
+        self.ask(f"SETPLAN {user} paid")
+        self.assert_allowed(user, resets="2026-03-16T00:00:00Z")
+
+    def test_usage_of_a_past_period_shows_its_row_without_a_banner(self):
+        user = self.subscriber("paid", used=3)
+        self.psql.run(
+            "insert into message_usage (user_id, billing_period, message_count, \"limit\")"
+            f" values ('{user}', '2026-01', 790, 800)"
+        )
+        answer = Answer(self.ask(f"USAGE {user} 2026-01"))
+        self.assertEqual((answer.used, answer["period"], answer["limit"]), (790, "2026-01", "800"))
+        self.assertNotIn("banner", answer)
+        self.assertTrue(self.ask(f"USAGE {user} 2025-12").startswith("-NOTFOUND "))
+        self.assertTrue(self.ask(f"RESETUSAGE {user} 2025-12").startswith("-NOTFOUND "))
+        reset = Answer(self.ask(f"RESETUSAGE {user} 2026-01"))
+        self.assertEqual((reset.used, reset["period"]), (0, "2026-01"))
+        self.assertEqual(self.count(user), 3, "the current period keeps its count")
+
+    def test_resetusage_unblocks_on_the_next_message(self):
+        user = self.subscriber("paid", used=800)
+        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        answer = Answer(self.ask(f"RESETUSAGE {user}"))
+        self.assertEqual((answer.status, answer.used, answer["tier"]), ("OK", 0, "silent"))
+        self.assertEqual(self.assert_allowed(user).used, 1)
+
+    def test_history_is_newest_first_and_as_long_as_asked(self):
+        user = self.subscriber("paid", used=5)
+        self.psql.run(
+            "insert into message_usage (user_id, billing_period, message_count, \"limit\") select"
+            f" '{user}', to_char(month, 'YYYY-MM'), 700, 800"
+            " from generate_series(timestamp '2024-12-01', timestamp '2026-02-01', interval '1 month') as month"
+        )
+        with self.service.connect() as line:
+            periods = [Answer(entry)["period"] for entry in line.ask_list(f"HISTORY {user}")]
+            self.assertEqual(periods[:4], ["2026-03", "2026-02", "2026-01", "2025-12"])
+            self.assertEqual(len(periods), 12)
+            self.assertEqual(periods, sorted(periods, reverse=True))
+            self.assertEqual(len(line.ask_list(f"HISTORY {user} 2")), 2)
+            self.assertEqual(len(line.ask_list(f"HISTORY {user} 1200")), 16)
+            self.assertEqual(line.ask_list(f"HISTORY {self.user()}"), [])
+
+
+class UnknownUsersFree(Case):
+    CLOCK = NOON
+    FLAGS = ("--unknown-users", "free")
+
+    def test_an_unknown_user_is_on_the_free_plan(self):
+        user = self.user()
+        for verb in ("CHECK", "CONSUME"):
+            answer = Answer(self.ask(f"{verb} {user}"))
+            self.assertEqual(
+                (answer.status, answer["plan"], answer["state"], answer["reason"]),
+                ("BLOCKED", "free", "free", "no_subscription"),
+            )
+        self.assertEqual(self.count(user), 0)
+
+    def test_an_unknown_user_may_use_up_a_free_allowance_once(self):
+        self.psql.run("update headroom.plans set allowance = 3 where plan = 'free'")
+        user = self.user()
+        answers = [Answer(self.ask(f"CONSUME {user}")) for _ in range(4)]
+        self.assertEqual([a.status for a in answers], ["ALLOWED"] * 3 + ["BLOCKED"])
+        self.assertEqual((answers[3]["reason"], answers[3]["period"]), ("limit_reached", "free"))
+        self.assertNotIn("retry_after", answers[3])
+        self.psql.run("update headroom.plans set allowance = 0 where plan = 'free'")
+
+
+class UnknownUsersDenied(Case):
+    CLOCK = NOON
+    FLAGS = ("--unknown-users", "deny")
+
+    def test_an_unknown_user_is_refused_whatever_the_free_plan_allows(self):
+        self.psql.run("update headroom.plans set allowance = 3 where plan = 'free'")
+        user = self.user()
+        for verb in ("CHECK", "CONSUME"):
+            answer = Answer(self.ask(f"{verb} {user}"))
+            self.assertEqual((answer.status, answer["reason"]), ("BLOCKED", "no_subscription"))
+            self.assertEqual((answer["limit"], answer["remaining"]), ("0", "0"))
+        self.assertEqual(self.psql.number(f"select count(*) from message_usage where user_id = '{user}'"), 0)
+        self.assertIn("+OK ", self.ask(f"SETPLAN {user} paid"))
+        self.assertIn("+ALLOWED ", self.ask(f"CONSUME {user}"))

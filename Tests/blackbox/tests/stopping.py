@@ -1,0 +1,198 @@
+"""SIGTERM and SIGINT: every accepted request is answered, and then the service is gone."""
+
+import re
+import signal
+import threading
+import time
+
+from support.case import Case
+from support.deadline import wait_until
+from support.wire import Answer
+
+
+class Stopping(Case):
+    FLAGS = None
+
+    def pipelining_client(self, service, user, replies, started):
+        """Sends until it is stopped from outside, reads everything; then checks are made on what it read."""
+        line = service.connect(timeout=20)
+        sent = [0]
+
+        def send():
+            try:
+                while True:
+                    line.send("".join(f"CONSUME {user}\nECHO {sent[0] + index}\n" for index in range(20)))
+                    sent[0] += 20
+            except OSError:
+                pass
+
+        sender = threading.Thread(target=send, daemon=True)
+        sender.start()
+        started.release()
+        received = line.rest()
+        replies[user] = received
+        line.close()
+        sender.join(10)
+
+    def stop_under_load(self, number):
+        service = self.serve()
+        users = [self.subscriber_of(service) for _ in range(8)]
+        replies, started = {}, threading.Semaphore(0)
+        threads = [
+            threading.Thread(target=self.pipelining_client, args=(service, user, replies, started), daemon=True)
+            for user in users
+        ]
+        for thread in threads:
+            thread.start()
+        for _ in threads:
+            started.acquire(timeout=10)
+        before = int(service.info()["requests"])
+        wait_until(lambda: int(service.info()["requests"]) > before + 1_000, 10, "the load runs")
+        began = time.monotonic()
+        service.signal(number)
+        self.assertEqual(service.wait(10), 0, service.log())
+        seconds = time.monotonic() - began
+        for thread in threads:
+            thread.join(10)
+        return service, users, replies, seconds
+
+    def subscriber_of(self, service):
+        user = self.user()
+        self.assertIn("+OK ", service.ask(f"SETPLAN {user} pro"))
+        return user
+
+    def check_replies(self, user, received):
+        """A beginning of what was asked, in order, then at most one -DRAINING; all that was counted was answered."""
+        lines = received.decode().split("\r\n")
+        self.assertEqual(lines.pop(), "", "whole lines only")
+        if lines and lines[-1].startswith("-DRAINING "):
+            lines.pop()
+        for index, line in enumerate(lines):
+            if index % 2:
+                self.assertEqual(line, f"+{index // 2}")
+            else:
+                self.assertEqual(Answer(line).used, index // 2 + 1)
+        self.assertEqual(self.count(user), (len(lines) + 1) // 2, "everything counted was answered, and the reverse")
+
+    def test_sigterm_under_load_answers_every_accepted_request_and_ends_with_0(self):
+        service, users, replies, seconds = self.stop_under_load(signal.SIGTERM)
+        self.assertLess(seconds, 10)
+        for user in users:
+            with self.subTest(user=user):
+                self.check_replies(user, replies[user])
+        self.assertRegex(service.output(), rf"\Aready listen=127\.0\.0\.1:{service.port} http=\S+\n\Z")
+
+    def test_sigint_under_load_answers_every_accepted_request_and_ends_with_0(self):
+        _, users, replies, seconds = self.stop_under_load(signal.SIGINT)
+        self.assertLess(seconds, 10)
+        for user in users:
+            with self.subTest(user=user):
+                self.check_replies(user, replies[user])
+
+    def test_logs_name_no_user_and_one_line_says_that_it_drains(self):
+        service, users, _, _ = self.stop_under_load(signal.SIGTERM)
+        log = service.log()
+        self.assertIn("msg=draining", log)
+        for user in users:
+            self.assertNotIn(user, log)
+            self.assertNotIn(user.replace("-", ""), log)
+        # One line an event, of the documented form; two lines for people come with the ready line.
+        for line in log.splitlines():
+            if not line.startswith(("try it:", "open the data:")):
+                self.assertRegex(line, r'^time=\S+ level=(info|notice|warning) msg=(\S+|".*")', line)
+        self.assertLess(len(log.splitlines()), 40, "nothing per message")
+
+    def test_a_request_that_waits_for_the_database_is_answered_before_the_end(self):
+        service = self.serve()
+        user = self.subscriber_of(service)
+        self.assertIn("+ALLOWED", service.ask(f"CONSUME {user}"))
+        session = self.cluster.session(self.database)
+        session.run("begin")
+        session.run(f"select 1 from message_usage where user_id = '{user}' for update")
+        with service.connect() as line:
+            line.send(f"CONSUME {user}\nPING\n")
+            self.assertFalse(line.readable(0.1))
+            service.signal(signal.SIGTERM)
+            wait_until(lambda: "draining" in service.log(), 5, "it drains")
+            session.run("rollback")
+            session.close()
+            self.assertEqual(Answer(line.line()).used, 2)
+            self.assertEqual(line.line(), "+PONG")
+            self.assertRegex(line.rest(), rb"\A(-DRAINING [^\r\n]*\r\n)?\Z")
+        self.assertEqual(service.wait(10), 0)
+        self.assertEqual(self.count(user), 2)
+
+    def test_a_request_that_comes_while_it_drains_is_refused_and_not_counted(self):
+        service = self.serve()
+        user, other = self.subscriber_of(service), self.subscriber_of(service)
+        self.assertIn("+ALLOWED", service.ask(f"CONSUME {user}"))
+        session = self.cluster.session(self.database)
+        session.run("begin")
+        session.run(f"select 1 from message_usage where user_id = '{user}' for update")
+        with service.connect() as line:
+            line.send(f"CONSUME {user}\n")
+            self.assertFalse(line.readable(0.1))
+            service.signal(signal.SIGTERM)
+            wait_until(lambda: "draining" in service.log(), 5, "it drains")
+            line.send(f"CONSUME {other}\nCONSUME {other}\n")
+            session.run("rollback")
+            session.close()
+            received = line.rest()
+        self.assertRegex(received, rb"\A\+ALLOWED [^\r\n]* used=2 [^\r\n]*\r\n-DRAINING [^\r\n]*\r\n\Z")
+        self.assertEqual(service.wait(10), 0)
+        self.assertEqual(self.count(other), 0)
+
+    def test_silent_connections_do_not_hold_the_end_up(self):
+        service = self.serve()
+        lines = [service.connect() for _ in range(50)]
+        for line in lines[:25]:
+            self.assertEqual(line.ask("PING"), "+PONG")
+        for line in lines[25:40]:
+            line.send("CONSUME 7f1c")
+        wait_until(lambda: service.info()["connections"] == "51", 5, "all are connected")
+        began = time.monotonic()
+        service.signal(signal.SIGTERM)
+        self.assertEqual(service.wait(10), 0)
+        self.assertLess(time.monotonic() - began, 3)
+        for line in lines:
+            self.assertEqual(line.rest(), b"")
+            line.close()
+
+    def test_new_connections_are_not_taken_while_it_drains(self):
+        service = self.serve()
+        user = self.subscriber_of(service)
+        self.assertIn("+ALLOWED", service.ask(f"CONSUME {user}"))
+        session = self.cluster.session(self.database)
+        session.run("begin")
+        session.run(f"select 1 from message_usage where user_id = '{user}' for update")
+        with service.connect() as line:
+            line.send(f"CONSUME {user}\n")
+            self.assertFalse(line.readable(0.1))
+            service.signal(signal.SIGTERM)
+
+            def is_refused():
+                try:
+                    service.connect().close()
+                except ConnectionRefusedError:
+                    return True
+                return False
+
+            wait_until(is_refused, 2, "the port is closed")
+            session.run("rollback")
+            session.close()
+            self.assertIn("+ALLOWED", line.line())
+        self.assertEqual(service.wait(10), 0)
+
+    def test_a_second_signal_does_not_cut_what_the_first_one_drains(self):
+        service = self.serve()
+        user = self.subscriber_of(service)
+        with service.connect() as line:
+            line.send(f"CONSUME {user}\n" * 1_000)
+            line.line()
+            service.signal(signal.SIGTERM)
+            wait_until(lambda: "draining" in service.log(), 5, "it drains")
+            service.signal(signal.SIGTERM)
+            received = line.rest()
+        self.assertEqual(service.wait(10), 0)
+        allowed = len(re.findall(rb"^\+ALLOWED ", received, re.M)) + 1
+        self.assertEqual(self.count(user), allowed)
