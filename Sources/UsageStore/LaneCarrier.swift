@@ -131,7 +131,8 @@ struct LaneCarrier {
         let counted = counts.keys.sorted().map { groups[groups.startIndex + $0] }
         var usedAfter: [UserID: Int] = [:]
         for (ordinal, count) in counts { usedAfter[groups[groups.startIndex + ordinal].user] = count }
-        readStandings(counted[...], of: &batch, deliver: deliver) { carrier, group, standing, batch, completions in
+        readStandings(counted[...], of: &batch, deliver: deliver) { carrier, group, row, batch, completions in
+            let standing = row.standing(carrier.link.catalog)
             var before = standing
             before.used = (usedAfter[group.user] ?? standing.used) - group.messages
             // What was counted was allowed then, whatever an operator has changed since.
@@ -151,8 +152,12 @@ struct LaneCarrier {
         of batch: inout Batch,
         deliver: Deliver
     ) -> [Batch.Group] {
-        readStandings(groups, of: &batch, deliver: deliver) { carrier, group, standing, batch, completions in
+        readStandings(groups, of: &batch, deliver: deliver) { carrier, group, row, batch, completions in
+            let standing = row.standing(carrier.link.catalog)
             guard batch.isRefusedThroughout(group, at: standing) else { return false }
+            // The careful way writes the limit that refuses into the row: an operator's UPDATE of it would be undone by
+            // the next message otherwise, and a client that reads the table would show the limit of before.
+            guard group.consumes == 0 || !row.isStale else { return false }
             let after = batch.settle(group, from: standing, into: &completions)
             carrier.hints.learn(group.user, after)
             return true
@@ -160,7 +165,7 @@ struct LaneCarrier {
     }
 
     private typealias Settle = (
-        _ carrier: inout LaneCarrier, _ group: Batch.Group, _ standing: Standing, _ batch: Batch,
+        _ carrier: inout LaneCarrier, _ group: Batch.Group, _ row: StandingRow, _ batch: Batch,
         _ completions: inout [Completion]
     ) -> Bool
 
@@ -191,7 +196,7 @@ struct LaneCarrier {
             for index in 0..<result.rowCount {
                 let row = StandingRow(result, row: index)
                 let group = groups[first + row.ordinal]
-                if !settle(&self, group, row.standing(link.catalog), batch, &completions) { unsettled.append(group) }
+                if !settle(&self, group, row, batch, &completions) { unsettled.append(group) }
             }
             deliver(completions)
             return unsettled

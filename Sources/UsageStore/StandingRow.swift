@@ -53,6 +53,9 @@ struct StandingRow {
         result.columnCount > first + 12 && !result.isNull(row, first + 12)
     }
 
+    /// From read_batch: a message would write the row anew, even a refused one.
+    var isStale: Bool { result.bool(row, first + 13) }
+
     /// Messages that consume_batch counted.
     var counted: Int { Int(result.int64(row, first + 13)) }
 }
