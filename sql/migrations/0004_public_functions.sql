@@ -187,7 +187,8 @@ begin atomic
             used, "limit", remaining, null, null, null, null
         ),
         case
-            when (p_standing).state = 'cancelled'
+            -- A store can tell of the cancellation before it tells the date; without one the sentence has a hole.
+            when (p_standing).state = 'cancelled' and (p_standing).expires_at is not null
                 then headroom.words('cancelled', used, "limit", remaining, (p_standing).expires_at, null, null, null)
             when (p_standing).state in ('grace_period', 'billing_retry')
                 then headroom.words('billing_issue', used, "limit", remaining, null, null, null, null)
