@@ -57,7 +57,7 @@ struct LockOrderTests {
         #expect(inner["Alias"] as? String == "usage")
         #expect(inner["Index Name"] as? String == "message_usage_pkey")
         let condition = inner["Index Cond"] as? String ?? ""
-        #expect(condition.contains("user_id = request.user_id"))
+        #expect(condition.contains("user_id = ANY (ARRAY[request.user_id])"))
         #expect(condition.contains("billing_period = request.billing_period"))
     }
 
@@ -67,7 +67,7 @@ struct LockOrderTests {
         try expectLockOrder(try await plan(database.conninfo))
     }
 
-    @Test("walks the arrays and looks each row up in the index, on a table that was just analyzed", arguments: [1, 3, 10, 30, 60, 100, 200, 500, 1000, 20_000])
+    @Test("walks the arrays and looks each row up in the index, on a table that was just analyzed", arguments: [0, 1, 10, 100, 20_000])
     func analyzed(rows: Int) async throws {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(
