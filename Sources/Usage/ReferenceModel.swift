@@ -10,9 +10,13 @@ public struct ReferenceModel: Sendable {
         /// The plan's allowance when `limit` was last taken from it. While the plan still says so, `limit` is left
         /// alone: that is how an operator's plain UPDATE lasts, and how a changed plan is noticed.
         var planLimit: Int?
-        var plan: String
-        /// When its first message was counted.
-        var createdAt: Instant
+        /// The user's standing when the row was last written: what a period that is over is told from.
+        var written: Standing
+        /// When a message was last counted, or the count reset.
+        var updatedAt: Instant
+
+        /// When the period ended or ends; a row that has no such date stands where it was last used.
+        var endsAt: Instant { written.resetsAt ?? written.expiresAt ?? updatedAt }
     }
 
     /// A row of `headroom.subscriptions`.
@@ -52,13 +56,13 @@ extension ReferenceModel {
         }
         guard isCounted || rows[user]?[standing.period] != nil else { return answer }
         // A refused message writes the limit too, or an operator who then raises it would raise the old plan's.
-        let createdAt = rows[user]?[standing.period]?.createdAt ?? now
+        let updatedAt = isCounted ? now : rows[user]?[standing.period]?.updatedAt ?? now
         rows[user, default: [:]][standing.period] = Row(
             count: standing.used,
             limit: standing.limit,
             planLimit: standing.plan.allowance,
-            plan: standing.plan.name,
-            createdAt: createdAt
+            written: standing,
+            updatedAt: updatedAt
         )
         return answer
     }
@@ -78,14 +82,13 @@ extension ReferenceModel {
         standing(of: user, in: period, at: now)?.usage(of: user)
     }
 
-    /// `HISTORY`: at most `months` rows, the one that was begun last first.
+    /// `HISTORY`: at most `months` rows, the one that ended or ends last first.
     public func history(_ user: UserID, months: Int = 12, at now: Instant) -> [PeriodUsage] {
         let newestFirst = (rows[user] ?? [:]).sorted { one, other in
-            (one.value.createdAt, one.key.label) > (other.value.createdAt, other.key.label)
+            (one.value.endsAt, one.key.label) > (other.value.endsAt, other.key.label)
         }
         return newestFirst.prefix(months).map { period, row in
-            // The row's plan may be gone; the usual percentages do then.
-            let plan = plans[row.plan] ?? Plan(name: row.plan, label: "", cycle: .monthly, allowance: nil)
+            let plan = plans[row.written.plan.name] ?? row.written.plan
             let tier = Tier(used: row.count, limit: row.limit, plan: plan)
             return PeriodUsage(user: user, period: period, used: row.count, limit: row.limit, tier: tier)
         }
@@ -125,28 +128,17 @@ extension ReferenceModel {
     }
 
     /// The user's standing in a period that has a row, nil when it has none. One that is not the current period is
-    /// past, however it became so: nothing can be sent in it any more, and no lapse of today makes it blocked.
+    /// past, however it became so: nothing can be sent in it any more, and it is told as it was last written.
     func standing(of user: UserID, in period: BillingPeriod, at now: Instant) -> Standing? {
         guard let row = rows[user]?[period] else { return nil }
-        var standing = standing(of: user, at: now)
-        if standing.period == period { return standing }
-        let subscriber = subscriber(user, at: now)
-        standing.plan = plans[row.plan] ?? standing.plan
-        standing.period = period
+        let current = standing(of: user, at: now)
+        if current.period == period { return current }
+        var standing = row.written
+        standing.plan = plans[standing.plan.name] ?? standing.plan
         standing.used = row.count
         standing.limit = row.limit
-        standing.lapse = nil
-        if let (year, month) = period.month {
-            let cycle = BillingCycle(year: year, month: month, anchorDay: subscriber.anchorDay)
-            standing.startedAt = cycle.start
-            standing.resetsAt = min(cycle.end, now)
-        } else {
-            standing.startedAt = standing.plan.isTrial ? trialStarts[user] ?? row.createdAt : row.createdAt
-            standing.resetsAt = now
-        }
-        if case .trial(let days) = standing.plan.cycle {
-            standing.expiresAt = standing.startedAt.advanced(bySeconds: Int64(days) * 86_400)
-        }
+        standing.resetsAt = min(standing.resetsAt ?? now, now)
+        standing.observedAt = now
         return standing
     }
 
