@@ -5,7 +5,7 @@
 -- in which each user's row is expected. $5 bigint[]: messages of each user.
 --
 -- What is missing from the result was not counted: no row, another period, blocked, lapsed or out of date. It takes the
--- careful way (consume_batch). The check stands in the UPDATE's own WHERE, which is evaluated again on the newest row
+-- careful way (perform_batch). The check stands in the UPDATE's own WHERE, which is evaluated again on the newest row
 -- after waiting for a lock: in a CTE beside it, it would let another session's message through.
 --
 -- Rows are locked in the order of $3: the nested loop below walks the arrays and looks each row up. The lane's session
