@@ -44,7 +44,11 @@ struct ReceiptTests {
         }
     }
 
-    @Test("counts a batch once whose users go different ways", arguments: Moment.allCases, ["count_batch", "consume_batch"])
+    @Test(
+        "counts a batch once whose users go different ways",
+        arguments: Moment.allCases,
+        ["count_batch", "consume_batch"]
+    )
     func mixedWays(moment: Moment, statement: String) async throws {
         try await withStore { database, proxy, harness in
             _ = try await harness.ask([(user(1), .consume(1)), (user(2), .consume(99))])
