@@ -100,7 +100,7 @@ struct LaneCarrier {
         case .done(let result):
             return settle(counted: result, groups, periods, of: batch, deliver: deliver)
         case .repeated(let counts):
-            return settleRepeated(counts, groups, of: &batch, deliver: deliver)
+            return settleRepeated(counts, groups, periods, of: &batch, deliver: deliver)
         case .gone:
             return []
         case .rejected(let error):
@@ -140,22 +140,31 @@ struct LaneCarrier {
     private mutating func settleRepeated(
         _ counts: [Int: Int],
         _ groups: ArraySlice<Batch.Group>,
+        _ periods: [BillingPeriod],
         of batch: inout Batch,
         deliver: Deliver
     ) -> [Batch.Group] {
-        let counted = counts.keys.sorted().map { groups[groups.startIndex + $0] }
-        var usedAfter: [UserID: Int] = [:]
-        for (ordinal, count) in counts { usedAfter[groups[groups.startIndex + ordinal].user] = count }
+        let repeated = counts.keys.sorted().map { groups[groups.startIndex + $0] }
+        var counted: [UserID: (used: Int, period: BillingPeriod)] = [:]
+        for (ordinal, count) in counts {
+            counted[groups[groups.startIndex + ordinal].user] = (count, periods[ordinal])
+        }
         // They are counted: "nothing was counted" must not be what they are told if the reading fails.
-        readStandings(counted[...], of: &batch, orFail: .unknown, deliver: deliver) {
+        readStandings(repeated[...], of: &batch, orFail: .unknown, deliver: deliver) {
             carrier,
             group,
             row,
             batch,
             completions in
-            let standing = row.standing(carrier.link.catalog)
-            var before = standing
-            before.used = (usedAfter[group.user] ?? standing.used) - group.messages
+            var before = row.standing(carrier.link.catalog)
+            if let (used, period) = counted[group.user] {
+                before.used = used - group.messages
+                if before.period != period {
+                    // Counted in a period that is over by now.
+                    before.period = period
+                    before.resetsAt = before.observedAt
+                }
+            }
             // What was counted was allowed then, whatever an operator has changed since.
             before.lapse = nil
             if let limit = before.limit { before.limit = max(limit, before.used + before.held + group.messages) }

@@ -90,7 +90,8 @@ struct BatchTests {
     @Test("knows the next deadline among those it has not answered")
     func deadlines() {
         var batch = Batch([
-            request(user(1), .consume(1), slot: 1, afterSeconds: 3), request(user(2), .consume(1), slot: 2, afterSeconds: 2),
+            request(user(1), .consume(1), slot: 1, afterSeconds: 3),
+            request(user(2), .consume(1), slot: 2, afterSeconds: 2),
             request(user(3), .consume(1), slot: 3, afterSeconds: 1),
         ])
         #expect(batch.nextDeadline(batch.groups) == start + .seconds(1))

@@ -40,7 +40,8 @@ struct SQLAnswerTests {
             }
             let expected = SQLAnswer.fields(of: answer)
             for name in SQLAnswer.names where told[name] != expected[name] {
-                Issue.record("seed \(seed): \(name) is \(told[name] ?? nil), expected \(expected[name] ?? nil): \(standing)")
+                let (one, other) = (told[name] ?? nil, expected[name] ?? nil)
+                Issue.record("seed \(seed): \(name) is \(one ?? "null"), expected \(other ?? "null"): \(standing)")
             }
             if told != expected { return }
         }
@@ -89,7 +90,8 @@ struct SQLAnswerTests {
                     (.active, nil), (.active, nil), (.cancelled, nil), (.gracePeriod, nil),
                     (.billingRetry, .billingRetry), (.expired, .expired), (.revoked, .revoked),
                 ]
-            case .trial: [(.trial, nil), (.trial, nil), (.trial, .trialEnded), (.expired, .expired), (.revoked, .revoked)]
+            case .trial:
+                [(.trial, nil), (.trial, nil), (.trial, .trialEnded), (.expired, .expired), (.revoked, .revoked)]
             case .lifetime: [(.free, nil), (.free, .noSubscription), (.expired, .expired), (.revoked, .revoked)]
             }
         let (state, lapse) = random.element(of: states)

@@ -97,7 +97,8 @@ struct DerivationTests {
                     prominentPercent: prominent
                 )
                 let tier = Tier(used: used, limit: limit, plan: plan).rawValue
-                return result.text(row, 0) == tier ? nil : "\(questions[row]) is \(tier), SQL says \(result.text(row, 0))"
+                let told = result.text(row, 0)
+                return told == tier ? nil : "\(questions[row]) is \(tier), SQL says \(told)"
             }
         }
         #expect(mistakes.isEmpty)

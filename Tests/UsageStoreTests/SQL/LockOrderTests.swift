@@ -42,7 +42,9 @@ struct LockOrderTests {
 
     private func expectLockOrder(_ plan: [String: Any]) throws {
         let update = try #require(
-            nodes(plan).first { $0["Node Type"] as? String == "ModifyTable" && $0["Relation Name"] as? String == "message_usage" }
+            nodes(plan).first { node in
+                node["Node Type"] as? String == "ModifyTable" && node["Relation Name"] as? String == "message_usage"
+            }
         )
         let join = try #require(
             nodes(update).first { node in
@@ -67,7 +69,10 @@ struct LockOrderTests {
         try expectLockOrder(try await plan(database.conninfo))
     }
 
-    @Test("walks the arrays and looks each row up in the index, on a table that was just analyzed", arguments: [0, 1, 10, 100, 20_000])
+    @Test(
+        "walks the arrays and looks each row up in the index, on a table that was just analyzed",
+        arguments: [0, 1, 10, 100, 20_000]
+    )
     func analyzed(rows: Int) async throws {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(
