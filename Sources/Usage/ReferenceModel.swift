@@ -11,8 +11,11 @@ public struct ReferenceModel: Sendable {
         /// alone: that is how an operator's plain UPDATE lasts, and how a changed plan is noticed.
         var planLimit: Int?
         var plan: String
-        /// When its first message was counted.
+        /// When its first message was counted or held.
         var createdAt: Instant
+        /// Names this incarnation of the row: new with the row and with each reset, so that a message is never given
+        /// back to a count that it was not in.
+        var generation: Int
     }
 
     /// A row of `headroom.subscriptions`.
@@ -29,6 +32,8 @@ public struct ReferenceModel: Sendable {
     /// Kept whatever becomes of the subscription: a trial cannot be started again.
     var trialStarts: [UserID: Instant] = [:]
     var rows: [UserID: [BillingPeriod: Row]] = [:]
+    var keys: [UserID: [MessageKey: KnownKey]] = [:]
+    private var lastGeneration = 0
 
     /// - Parameter plans: must hold "trial" and "free", the plans of users whom nobody told about.
     public init(plans: [Plan] = Plan.initial, unknownUsers: UnknownUsers = .trial) {
@@ -46,20 +51,9 @@ extension ReferenceModel {
         // Without access nothing is written, as nothing is for a user who is merely asked about.
         guard standing.lapse == nil else { return answer }
         let isCounted = answer.status == .allowed
-        if isCounted, unknownUsers == .trial, subscribers[user] == nil {
-            subscribers[user] = subscriber(user, at: now)
-            trialStarts[user] = standing.startedAt
-        }
         guard isCounted || rows[user]?[standing.period] != nil else { return answer }
         // A refused message writes the limit too, or an operator who then raises it would raise the old plan's.
-        let createdAt = rows[user]?[standing.period]?.createdAt ?? now
-        rows[user, default: [:]][standing.period] = Row(
-            count: standing.used,
-            limit: standing.limit,
-            planLimit: standing.plan.allowance,
-            plan: standing.plan.name,
-            createdAt: createdAt
-        )
+        write(standing, of: user, at: now)
         return answer
     }
 
@@ -93,6 +87,28 @@ extension ReferenceModel {
 }
 
 extension ReferenceModel {
+    /// Writes the row of the current period; the first one of an unknown user starts the trial.
+    mutating func write(_ standing: Standing, of user: UserID, at now: Instant) {
+        if unknownUsers == .trial, subscribers[user] == nil {
+            subscribers[user] = subscriber(user, at: now)
+            trialStarts[user] = standing.startedAt
+        }
+        let row = rows[user]?[standing.period]
+        rows[user, default: [:]][standing.period] = Row(
+            count: standing.used,
+            limit: standing.limit,
+            planLimit: standing.plan.allowance,
+            plan: standing.plan.name,
+            createdAt: row?.createdAt ?? now,
+            generation: row?.generation ?? nextGeneration()
+        )
+    }
+
+    mutating func nextGeneration() -> Int {
+        lastGeneration += 1
+        return lastGeneration
+    }
+
     /// The user's standing in the current period, whether or not it has a row yet.
     func standing(of user: UserID, at now: Instant) -> Standing {
         let subscriber = subscriber(user, at: now)
@@ -108,6 +124,7 @@ extension ReferenceModel {
             state: subscription.state(at: now),
             period: period,
             used: row?.count ?? 0,
+            held: held(by: user, in: period, at: now),
             limit: keepsLimit ? row?.limit : plan.allowance,
             lapse: lapse,
             startedAt: cycle?.start ?? subscription.startedAt ?? now,
@@ -134,6 +151,7 @@ extension ReferenceModel {
         standing.plan = plans[row.plan] ?? standing.plan
         standing.period = period
         standing.used = row.count
+        standing.held = held(by: user, in: period, at: now)
         standing.limit = row.limit
         standing.lapse = nil
         if let (year, month) = period.month {
