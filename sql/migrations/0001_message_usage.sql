@@ -209,6 +209,7 @@ create table headroom.message_keys (
     -- Of a hold that was committed: what that was answered.
     committed_used integer,
     committed_held integer,
+    committed_limit integer,
     expires_at timestamptz,
     verb "char" not null,
     status "char" not null,

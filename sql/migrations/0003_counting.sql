@@ -131,6 +131,7 @@ begin
     if p_verb = 'commit' then
         v_standing.used := (p_key).committed_used;
         v_standing.held := (p_key).committed_held;
+        v_standing."limit" := (p_key).committed_limit;
     end if;
     v_standing.is_replay := true;
     return v_standing;
@@ -272,7 +273,8 @@ begin
                     v_used := least(v_used + v_key.messages, 2147483647);
                     v_is_changed := true;
                     update headroom.message_keys as keys
-                    set status = 'c', committed_used = v_used, committed_held = v_held, generation = v_row.generation
+                    set status = 'c', committed_used = v_used, committed_held = v_held,
+                        committed_limit = v_standing."limit", generation = v_row.generation
                     where keys.user_id = p_user_id and keys.key = v_key.key;
                     v_answer.verdict := 'allowed';
                     v_answer.messages := v_key.messages;
@@ -283,15 +285,16 @@ begin
                     set message_count = least(usage.message_count::bigint + v_key.messages, 2147483647),
                         held = greatest(usage.held - v_key.messages, 0), updated_at = v_now
                     where usage.user_id = p_user_id and usage.billing_period = v_key.billing_period
-                    returning usage.message_count, usage.held, usage.generation
-                    into v_key.committed_used, v_key.committed_held, v_key.generation;
+                    returning usage.message_count, usage.held, usage."limit", usage.generation
+                    into v_key.committed_used, v_key.committed_held, v_key.committed_limit, v_key.generation;
                     if not found then
                         -- An operator deleted the row, and the hold with it.
                         v_answer.verdict := 'expired';
                     else
                         update headroom.message_keys as keys
                         set status = 'c', committed_used = v_key.committed_used,
-                            committed_held = v_key.committed_held, generation = v_key.generation
+                            committed_held = v_key.committed_held, committed_limit = v_key.committed_limit,
+                            generation = v_key.generation
                         where keys.user_id = p_user_id and keys.key = v_key.key;
                         v_answer := headroom.replay(v_standing, v_key, 'commit', v_key.messages);
                         v_answer.is_replay := false;
