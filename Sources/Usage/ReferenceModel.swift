@@ -80,7 +80,8 @@ extension ReferenceModel {
         return newestFirst.prefix(months).map { period, row in
             // The row's plan may be gone; the usual percentages do then.
             let plan = plans[row.plan] ?? Plan(name: row.plan, label: "", cycle: .monthly, allowance: nil)
-            let tier = Tier(used: row.count, limit: row.limit, plan: plan)
+            let held = held(by: user, in: period, at: now)
+            let tier = Tier(used: row.count + held, limit: row.limit, plan: plan)
             return PeriodUsage(user: user, period: period, used: row.count, limit: row.limit, tier: tier)
         }
     }

@@ -44,6 +44,17 @@ begin atomic
         and keys.expires_at > p_at;
 end;
 
+-- What a row holds now. Its own number is as of its last message: holds that have ended by themselves since count in it.
+create function headroom.held_now(p_row public.message_usage) returns integer
+    language sql stable
+    return case
+        when (p_row).held = 0 then 0
+        else (
+            select holds.held::integer
+            from headroom.holds_of((p_row).user_id, (p_row).billing_period, headroom.now()) as holds
+        )
+    end;
+
 -- "held" in the row is exact until usable_until, which no hold outlives; after it, holds have to be looked up.
 create function headroom.standing_from(
     p_terms headroom.terms, p_row public.message_usage, p_held bigint, p_at timestamptz
@@ -281,16 +292,22 @@ begin
                     v_answer.lapse := null;
                 else
                     -- The period ended meanwhile: the message counts where it was held.
-                    update public.message_usage as usage
-                    set message_count = least(usage.message_count::bigint + v_key.messages, 2147483647),
-                        held = greatest(usage.held - v_key.messages, 0), updated_at = v_now
+                    perform from public.message_usage as usage
                     where usage.user_id = p_user_id and usage.billing_period = v_key.billing_period
-                    returning usage.message_count, usage.held, usage."limit", usage.generation
-                    into v_key.committed_used, v_key.committed_held, v_key.committed_limit, v_key.generation;
+                    for update;
                     if not found then
                         -- An operator deleted the row, and the hold with it.
                         v_answer.verdict := 'expired';
                     else
+                        -- Looked up with the row locked; what the row itself says may have expired since.
+                        select holds.held - v_key.messages into v_key.committed_held
+                        from headroom.holds_of(p_user_id, v_key.billing_period, v_now) as holds;
+                        update public.message_usage as usage
+                        set message_count = least(usage.message_count::bigint + v_key.messages, 2147483647),
+                            held = v_key.committed_held, updated_at = v_now
+                        where usage.user_id = p_user_id and usage.billing_period = v_key.billing_period
+                        returning usage.message_count, usage."limit", usage.generation
+                        into v_key.committed_used, v_key.committed_limit, v_key.generation;
                         update headroom.message_keys as keys
                         set status = 'c', committed_used = v_key.committed_used,
                             committed_held = v_key.committed_held, committed_limit = v_key.committed_limit,
