@@ -100,7 +100,7 @@ struct LaneCarrier {
         case .done(let result):
             return settle(counted: result, groups, periods, of: batch, deliver: deliver)
         case .repeated(let counts):
-            return settleRepeated(counts, groups, of: &batch, deliver: deliver)
+            return settleRepeated(counts, groups, periods, of: &batch, deliver: deliver)
         case .gone:
             return []
         case .rejected(let error):
@@ -135,35 +135,6 @@ struct LaneCarrier {
         return zip(groups, isCounted).compactMap { $1 ? nil : $0 }
     }
 
-    /// The batch had been counted by a connection that broke before it could say so: the receipt tells each user's
-    /// count, and everything else about the user is read now.
-    private mutating func settleRepeated(
-        _ counts: [Int: Int],
-        _ groups: ArraySlice<Batch.Group>,
-        of batch: inout Batch,
-        deliver: Deliver
-    ) -> [Batch.Group] {
-        let counted = counts.keys.sorted().map { groups[groups.startIndex + $0] }
-        var usedAfter: [UserID: Int] = [:]
-        for (ordinal, count) in counts { usedAfter[groups[groups.startIndex + ordinal].user] = count }
-        // They are counted: "nothing was counted" must not be what they are told if the reading fails.
-        readStandings(counted[...], of: &batch, orFail: .unknown, deliver: deliver) {
-            carrier,
-            group,
-            standing,
-            batch,
-            completions in
-            var before = standing
-            before.used = (usedAfter[group.user] ?? standing.used) - group.messages
-            // What was counted was allowed then, whatever an operator has changed since.
-            before.lapse = nil
-            if let limit = before.limit { before.limit = max(limit, before.used + before.held + group.messages) }
-            _ = batch.settle(group, from: before, into: &completions)
-            return true
-        }
-        return groups.enumerated().compactMap { counts[$0.offset] == nil ? $0.element : nil }
-    }
-
     // MARK: Reading
 
     /// Returns the groups in which something is to be counted after all.
@@ -185,14 +156,14 @@ struct LaneCarrier {
         }
     }
 
-    private typealias Settle = (
+    typealias Settle = (
         _ carrier: inout LaneCarrier, _ group: Batch.Group, _ standing: Standing, _ batch: Batch,
         _ completions: inout [Completion]
     ) -> Bool
 
     /// Reads and settles; returns the groups for which `settle` said false.
     @discardableResult
-    private mutating func readStandings(
+    mutating func readStandings(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         orFail failure: StoreError,
