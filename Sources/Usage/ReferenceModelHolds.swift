@@ -76,7 +76,7 @@ extension ReferenceModel {
         }
         let before = standing.tier
         write(standing, of: user, at: now)
-        standing.held += messages
+        standing.held = min(standing.held + messages, Standing.countMaximum)
         let crossed = standing.tier > before ? standing.tier : nil
         let answer = Answer(user: user, status: .held, standing: standing, crossed: crossed)
         let expiresAt = now.advanced(bySeconds: Int64(ttlSeconds))
@@ -137,9 +137,10 @@ extension ReferenceModel {
 }
 
 extension ReferenceModel {
-    /// Messages that a user holds in a period.
+    /// Messages that a user holds in a period; the sum stops where a count does.
     func held(by user: UserID, in period: BillingPeriod, at now: Instant) -> Int {
-        (keys[user] ?? [:]).values.reduce(0) { $0 + ($1.period == period && $1.isLive(at: now) ? $1.messages : 0) }
+        let live = (keys[user] ?? [:]).values.filter { $0.period == period && $0.isLive(at: now) }
+        return min(live.reduce(0) { $0 + $1.messages }, Standing.countMaximum)
     }
 
     private mutating func remember(

@@ -34,7 +34,12 @@ extension LaneCarrier {
             return rest
         }
         // They are counted: "nothing was counted" must not be what they are told if the reading fails.
-        readStandings(counted[...], of: &batch, orFail: .unknown, deliver: deliver) { _, group, now, batch, completions in
+        readStandings(counted[...], of: &batch, orFail: .unknown, deliver: deliver) {
+            _,
+            group,
+            now,
+            batch,
+            completions in
             guard let (period, count) = places[group.user] else { return true }
             var before = now
             before.used = count - group.messages

@@ -1,5 +1,6 @@
 -- name: read_keys
--- What the first use of each key was told beside its count: asked after a batch was counted by a connection that was lost.
+-- What the first use of each key was told beside its count: asked after a batch was counted by a connection that was
+-- lost.
 --
 -- $1 uuid[]: users. $2 text[]: a key of each, or null.
 select request.ordinal::integer, keys.held, keys."limit"
