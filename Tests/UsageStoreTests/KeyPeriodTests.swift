@@ -111,4 +111,23 @@ struct KeyPeriodTests {
             #expect(try await store.ask(ada, .commit(key)).answer?.firstNumbers == first.firstNumbers)
         }
     }
+
+    @Test("that holds more than a number can tell stops at the largest, and fails nothing")
+    func manyHeldUnlimited() async throws {
+        try await running { database, store, _ in
+            _ = try await store.ask(ada, .setPlan(PlanChange(user: ada, plan: "pro")))
+            for load in 0..<9 {
+                let reserves = (0..<250).map { number in
+                    let key = messageKey("key \(load) \(number)")
+                    return (user: ada, operation: StoreOperation.reserve(1_000_000, key: key, ttlSeconds: 60))
+                }
+                let outcomes = try await store.ask(reserves)
+                #expect(outcomes.compactMap(\.failure).isEmpty, "load \(load)")
+            }
+            #expect(try await store.ask(ada, .consume(1)).isAllowed)
+            #expect(try await store.ask(ada, .usage).answer?.standing.held == Standing.countMaximum)
+            #expect(try await store.ask(ada, .commit(messageKey("key 0 0"))).answer?.standing.used == 1_000_001)
+            #expect(try await store.ask(ada, .release(messageKey("key 0 1"))).answer?.released == 1_000_000)
+        }
+    }
 }

@@ -46,7 +46,9 @@ struct KeyWaysTests {
                 select string_agg(concat_ws(' ', user_id, key, messages, used, held, "limit", verb, status,
                     billing_period), ',' order by user_id, key) from headroom.message_keys
                 """
-            let counts = "select string_agg(concat_ws(' ', user_id, message_count), ',' order by user_id) from message_usage"
+            let counts = """
+                select string_agg(concat_ws(' ', user_id, message_count), ',' order by user_id) from message_usage
+                """
             return Told(
                 outcomes: told,
                 keys: try await database.psql.text(keys),

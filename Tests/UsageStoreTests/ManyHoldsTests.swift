@@ -33,7 +33,8 @@ struct ManyHoldsTests {
                 return false
             }
             let sum = standing.used + standing.held + (standing.remaining ?? 0)
-            let agrees = sum == ManyHoldsTests.limit && standing.used == used[user, default: 0]
+            let agrees =
+                sum == ManyHoldsTests.limit && standing.used == used[user, default: 0]
                 && standing.held == held[user, default: 0]
             #expect(agrees, "seed \(seed): used \(standing.used), held \(standing.held), of \(user)")
             return agrees
@@ -110,7 +111,8 @@ struct ManyHoldsTests {
         #expect(last?.status == .allowed && last?.standing.remaining == 0, "all that expired can be sent again")
         let sums = "select concat_ws(' ', sum(message_count), count(*)) from message_usage"
         #expect(try await database.psql.text(sums) == "\(20 * 167 + 633) 20")
-        let states = "select string_agg(number::text, ' ' order by status) from "
+        let states =
+            "select string_agg(number::text, ' ' order by status) from "
             + "(select status, count(*) as number from headroom.message_keys group by status) as counts"
         #expect(try await database.psql.text(states) == "3340 3320 3340")
     }

@@ -88,13 +88,14 @@ struct HoldHistory {
     /// Keys change with time, or soon all would be spent; an old one is remembered now and then.
     private mutating func key() -> MessageKey {
         let newest = steps / 20
-        let age = generator.chance(90) ? Int.random(in: 0...1, using: &generator) : Int.random(in: 0...9, using: &generator)
+        let age = Int.random(in: 0...(generator.chance(90) ? 1 : 9), using: &generator)
         return messageKey(generator.element(of: HoldHistory.keys) + (newest > age ? "\(newest - age)" : ""))
     }
 
     private mutating func plan(of user: UserID) -> PlanChange {
         let choices: [(String, SubscriptionState?)] = [
-            ("small", nil), ("small", nil), ("small", nil), ("other", nil), ("other", nil), ("pro", nil), ("trial", nil),
+            ("small", nil), ("small", nil), ("small", nil), ("other", nil), ("other", nil), ("pro", nil),
+            ("trial", nil),
             ("small", .cancelled), generator.element(of: [("small", .expired), ("other", .revoked), ("free", nil)]),
         ]
         let (plan, state) = generator.element(of: choices)
