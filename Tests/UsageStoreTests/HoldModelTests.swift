@@ -1,3 +1,4 @@
+import PostgresTestSupport
 import Testing
 import Usage
 
@@ -24,11 +25,32 @@ struct HoldModelTests {
         }
     }
 
+    @Test("answer so also when replies are lost again and again", arguments: [1, 2, UInt64.random(in: 100 ... .max)])
+    func randomLosses(seed: UInt64) async throws {
+        print("keys, holds and lost replies, history of seed \(seed)")
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(HoldHistory.plansSQL)
+        try await database.stopClock(at: HoldHistory.start)
+        let directory = try TemporaryDirectory()
+        let proxy = try CuttingProxy(database.conninfo, directory: directory.path)
+        defer { proxy.close() }
+        let store = StoreHarness(proxy.conninfo, lanes: 1)
+        try await store.running {
+            var run = Run(database: database, stores: [store], seed: seed, proxy: proxy)
+            for step in 0..<150 {
+                guard try await run.take(step) else { return }
+            }
+            #expect(proxy.cuts > 20, "the history of seed \(seed) shows something")
+        }
+    }
+
     /// One history, in the database and in the model.
     private struct Run {
         let database: TestDatabase
         let stores: [StoreHarness]
         let seed: UInt64
+        /// Loses the replies to some requests.
+        let proxy: CuttingProxy?
         var history: HoldHistory
         var model = ReferenceModel(plans: HoldHistory.plans)
         var generator: SeededGenerator
@@ -43,10 +65,11 @@ struct HoldModelTests {
             var isCommit: Bool
         }
 
-        init(database: TestDatabase, stores: [StoreHarness], seed: UInt64) {
+        init(database: TestDatabase, stores: [StoreHarness], seed: UInt64, proxy: CuttingProxy? = nil) {
             self.database = database
             self.stores = stores
             self.seed = seed
+            self.proxy = proxy
             history = HoldHistory(seed: seed)
             generator = SeededGenerator(seed: ~seed)
         }
@@ -69,6 +92,7 @@ struct HoldModelTests {
                 )
                 model.deleteRow(user, period: period)
             case .ask(let asked):
+                if let proxy, generator.chance(40) { proxy.cutNextReply() }
                 let outcomes = try await generator.element(of: stores).ask(asked)
                 for (index, (user, operation)) in asked.enumerated() {
                     let place = "seed \(seed), step \(number), request \(index): \(operation) of \(user)"

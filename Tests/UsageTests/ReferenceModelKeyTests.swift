@@ -77,6 +77,17 @@ struct ReferenceModelKeyTests {
         #expect(model.usage(ada, at: december).standing.used == 3)
     }
 
+    @Test("replays with the period of the first time also when its row is gone")
+    func deletedRowReplay() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        let first = try model.consume(ada, messages: 7, key: key, at: noon)
+        model.deleteRow(ada, period: november)
+        let again = try model.consume(ada, messages: 7, key: key, at: december)
+        #expect(again.standing.period == november)
+        #expect(again.standing.used == first.standing.used)
+        #expect(model.usage(ada, at: december).standing.used == 0)
+    }
+
     @Test("replays an allowed message to a user who has no access any more")
     func lapsedReplay() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
