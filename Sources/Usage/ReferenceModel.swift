@@ -14,6 +14,9 @@ public struct ReferenceModel: Sendable {
         var written: Standing
         /// When a message was last counted, or the count reset.
         var updatedAt: Instant
+        /// Names this incarnation of the row: new with the row and with each reset, so that a message is never given
+        /// back to a count that it was not in.
+        var generation: Int
 
         /// When the period ended or ends; a row that has no such date stands where it was last used.
         var endsAt: Instant { written.resetsAt ?? written.expiresAt ?? updatedAt }
@@ -33,6 +36,8 @@ public struct ReferenceModel: Sendable {
     /// Kept whatever becomes of the subscription: a trial cannot be started again.
     var trialStarts: [UserID: Instant] = [:]
     var rows: [UserID: [BillingPeriod: Row]] = [:]
+    var keys: [UserID: [MessageKey: KnownKey]] = [:]
+    private var lastGeneration = 0
 
     /// - Parameter plans: must hold "trial" and "free", the plans of users whom nobody told about.
     public init(plans: [Plan] = Plan.initial, unknownUsers: UnknownUsers = .trial) {
@@ -50,20 +55,9 @@ extension ReferenceModel {
         // Without access nothing is written, as nothing is for a user who is merely asked about.
         guard standing.lapse == nil else { return answer }
         let isCounted = answer.status == .allowed
-        if isCounted, unknownUsers == .trial, subscribers[user] == nil {
-            subscribers[user] = subscriber(user, at: now)
-            trialStarts[user] = standing.startedAt
-        }
         guard isCounted || rows[user]?[standing.period] != nil else { return answer }
         // A refused message writes the limit too, or an operator who then raises it would raise the old plan's.
-        let updatedAt = isCounted ? now : rows[user]?[standing.period]?.updatedAt ?? now
-        rows[user, default: [:]][standing.period] = Row(
-            count: standing.used,
-            limit: standing.limit,
-            planLimit: standing.plan.allowance,
-            written: standing,
-            updatedAt: updatedAt
-        )
+        write(standing, of: user, at: now, isTouched: isCounted)
         return answer
     }
 
@@ -89,13 +83,36 @@ extension ReferenceModel {
         }
         return newestFirst.prefix(months).map { period, row in
             let plan = plans[row.written.plan.name] ?? row.written.plan
-            let tier = Tier(used: row.count, limit: row.limit, plan: plan)
+            let held = held(by: user, in: period, at: now)
+            let tier = Tier(used: row.count + held, limit: row.limit, plan: plan)
             return PeriodUsage(user: user, period: period, used: row.count, limit: row.limit, tier: tier)
         }
     }
 }
 
 extension ReferenceModel {
+    /// Writes the row of the current period; the first one of an unknown user starts the trial.
+    mutating func write(_ standing: Standing, of user: UserID, at now: Instant, isTouched: Bool = true) {
+        if unknownUsers == .trial, subscribers[user] == nil {
+            subscribers[user] = subscriber(user, at: now)
+            trialStarts[user] = standing.startedAt
+        }
+        let row = rows[user]?[standing.period]
+        rows[user, default: [:]][standing.period] = Row(
+            count: standing.used,
+            limit: standing.limit,
+            planLimit: standing.plan.allowance,
+            written: standing,
+            updatedAt: isTouched ? now : row?.updatedAt ?? now,
+            generation: row?.generation ?? nextGeneration()
+        )
+    }
+
+    mutating func nextGeneration() -> Int {
+        lastGeneration += 1
+        return lastGeneration
+    }
+
     /// The user's standing in the current period, whether or not it has a row yet.
     func standing(of user: UserID, at now: Instant) -> Standing {
         let subscriber = subscriber(user, at: now)
@@ -111,6 +128,7 @@ extension ReferenceModel {
             state: subscription.state(at: now),
             period: period,
             used: row?.count ?? 0,
+            held: held(by: user, in: period, at: now),
             limit: keepsLimit ? row?.limit : plan.allowance,
             lapse: lapse,
             startedAt: cycle?.start ?? subscription.startedAt ?? now,
@@ -136,6 +154,7 @@ extension ReferenceModel {
         var standing = row.written
         standing.plan = plans[standing.plan.name] ?? standing.plan
         standing.used = row.count
+        standing.held = held(by: user, in: period, at: now)
         standing.limit = row.limit
         standing.resetsAt = min(standing.resetsAt ?? now, now)
         standing.observedAt = now

@@ -43,10 +43,27 @@ extension ReferenceModel {
     /// - Returns: nil when the named period has no row.
     public mutating func resetUsage(_ user: UserID, period: BillingPeriod? = nil, at now: Instant) -> Answer? {
         let target = period ?? standing(of: user, at: now).period
-        rows[user]?[target]?.count = 0
+        setCount(user, period: target, count: 0)
         rows[user]?[target]?.updatedAt = now
         let after = period == nil ? standing(of: user, at: now) : standing(of: user, in: target, at: now)
         return after.map { Answer(user: user, status: .ok, standing: $0) }
+    }
+
+    /// An operator's plain UPDATE of `message_count`; changes nothing where there is no row. A count that falls is a
+    /// reset, however far it falls.
+    public mutating func setCount(_ user: UserID, period: BillingPeriod, count: Int) {
+        guard var row = rows[user]?[period] else { return }
+        if count < row.count { row.generation = nextGeneration() }
+        row.count = count
+        rows[user]?[period] = row
+    }
+
+    /// An operator's DELETE of a row: what it held ends with it.
+    public mutating func deleteRow(_ user: UserID, period: BillingPeriod) {
+        rows[user]?[period] = nil
+        for (key, known) in keys[user] ?? [:] where known.period == period && known.status == .held {
+            keys[user]?[key]?.expiresAt = nil
+        }
     }
 
     /// An operator's plain UPDATE of `"limit"`; changes nothing where there is no row.

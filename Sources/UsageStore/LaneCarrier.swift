@@ -135,45 +135,6 @@ struct LaneCarrier {
         return zip(groups, isCounted).compactMap { $1 ? nil : $0 }
     }
 
-    /// The batch had been counted by a connection that broke before it could say so: the receipt tells each user's
-    /// count, and everything else about the user is read now.
-    private mutating func settleRepeated(
-        _ counts: [Int: Int],
-        _ groups: ArraySlice<Batch.Group>,
-        _ periods: [BillingPeriod],
-        of batch: inout Batch,
-        deliver: Deliver
-    ) -> [Batch.Group] {
-        let repeated = counts.keys.sorted().map { groups[groups.startIndex + $0] }
-        var counted: [UserID: (used: Int, period: BillingPeriod)] = [:]
-        for (ordinal, count) in counts {
-            counted[groups[groups.startIndex + ordinal].user] = (count, periods[ordinal])
-        }
-        // They are counted: "nothing was counted" must not be what they are told if the reading fails.
-        readStandings(repeated[...], of: &batch, orFail: .unknown, deliver: deliver) {
-            carrier,
-            group,
-            row,
-            batch,
-            completions in
-            var before = row.standing(carrier.link.catalog)
-            if let (used, period) = counted[group.user] {
-                before.used = used - group.messages
-                if before.period != period {
-                    // Counted in a period that is over by now.
-                    before.period = period
-                    before.resetsAt = before.observedAt
-                }
-            }
-            // What was counted was allowed then, whatever an operator has changed since.
-            before.lapse = nil
-            if let limit = before.limit { before.limit = max(limit, before.used + before.held + group.messages) }
-            _ = batch.settle(group, from: before, into: &completions)
-            return true
-        }
-        return groups.enumerated().compactMap { counts[$0.offset] == nil ? $0.element : nil }
-    }
-
     // MARK: Reading
 
     /// Returns the groups in which something is to be counted after all.
@@ -199,14 +160,14 @@ struct LaneCarrier {
         }
     }
 
-    private typealias Settle = (
+    typealias Settle = (
         _ carrier: inout LaneCarrier, _ group: Batch.Group, _ row: StandingRow, _ batch: Batch,
         _ completions: inout [Completion]
     ) -> Bool
 
     /// Reads and settles; returns the groups for which `settle` said false.
     @discardableResult
-    private mutating func readStandings(
+    mutating func readStandings(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         orFail failure: StoreError,

@@ -251,6 +251,7 @@ enum PreparedStatement: String, CaseIterable {
     case countKeyedBatch = "count_keyed_batch"
     case performBatch = "perform_batch"
     case readBatch = "read_batch"
+    case readKeys = "read_keys"
 
     var sql: String {
         switch self {
@@ -258,6 +259,7 @@ enum PreparedStatement: String, CaseIterable {
         case .countKeyedBatch: EmbeddedSQL.countKeyedBatch
         case .performBatch: EmbeddedSQL.performBatch
         case .readBatch: EmbeddedSQL.readBatch
+        case .readKeys: EmbeddedSQL.readKeys
         }
     }
 }

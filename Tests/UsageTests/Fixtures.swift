@@ -11,6 +11,11 @@ func billingPeriod(_ label: String) -> BillingPeriod {
     return period
 }
 
+func messageKey(_ text: String) -> MessageKey {
+    guard let key = MessageKey(text) else { preconditionFailure("no key: \(text)") }
+    return key
+}
+
 let oneDay: Int64 = 86_400
 
 let ada = UserID(high: 0x7f1c_0a52_3a51_4a7e, low: 0x9d55_0b6a_3f1f_7c11)

@@ -209,6 +209,7 @@ create table headroom.message_keys (
     -- Of a hold that was committed: what that was answered.
     committed_used integer,
     committed_held integer,
+    committed_limit integer,
     expires_at timestamptz,
     verb "char" not null,
     status "char" not null,
@@ -226,6 +227,21 @@ comment on column headroom.message_keys.status is
 create index message_keys_held on headroom.message_keys (user_id) where status = 'h';
 -- Rows come in the order of created_at, so a block range index finds the old ones and costs next to nothing to keep.
 create index message_keys_created_at on headroom.message_keys using brin (created_at) with (pages_per_range = 32);
+
+-- A row that an operator deletes takes what it held with it: a hold must not come back in a new row that does not know of
+-- it.
+create function headroom.end_holds_of_row() returns trigger
+    language plpgsql set search_path = pg_catalog
+as $$
+begin
+    update headroom.message_keys as keys set expires_at = '-infinity'
+    where keys.user_id = old.user_id and keys.status = 'h' and keys.billing_period = old.billing_period;
+    return null;
+end
+$$;
+create trigger end_holds_of_row after delete on public.message_usage
+    for each row when (old.held > 0)
+    execute function headroom.end_holds_of_row();
 
 -- Receipts ------------------------------------------------------------------------------------------------------------
 

@@ -44,6 +44,17 @@ begin atomic
         and keys.expires_at > p_at;
 end;
 
+-- What a row holds now. Its own number is as of its last message: holds that have ended by themselves since count in it.
+create function headroom.held_now(p_row public.message_usage) returns integer
+    language sql stable
+    return case
+        when (p_row).held = 0 then 0
+        else (
+            select least(holds.held, 2147483647)::integer
+            from headroom.holds_of((p_row).user_id, (p_row).billing_period, headroom.now()) as holds
+        )
+    end;
+
 -- "held" in the row is exact until usable_until, which no hold outlives; after it, holds have to be looked up.
 create function headroom.standing_from(
     p_terms headroom.terms, p_row public.message_usage, p_held bigint, p_at timestamptz
@@ -51,7 +62,7 @@ create function headroom.standing_from(
     language sql immutable parallel safe
     return row(
         (p_terms).plan, (p_terms).state, (p_terms).lapse, (p_terms).billing_period,
-        coalesce((p_row).message_count, 0), coalesce(p_held, 0)::integer,
+        coalesce((p_row).message_count, 0), least(coalesce(p_held, 0), 2147483647)::integer,
         headroom.limit_in_force(p_row, (p_terms).allowance),
         (p_terms).started_at, (p_terms).resets_at, (p_terms).expires_at, (p_terms).previous_plan,
         p_at, (p_terms).plan_revision, 'ok', 0, false
@@ -131,6 +142,7 @@ begin
     if p_verb = 'commit' then
         v_standing.used := (p_key).committed_used;
         v_standing.held := (p_key).committed_held;
+        v_standing."limit" := (p_key).committed_limit;
     end if;
     v_standing.is_replay := true;
     return v_standing;
@@ -198,7 +210,7 @@ begin
                 v_is_read := true;
             end if;
             v_standing.used := v_used;
-            v_standing.held := v_held;
+            v_standing.held := least(v_held, 2147483647);
             v_answer := v_standing;
             v_key := null;
             if p_keys[i] is not null then
@@ -247,8 +259,8 @@ begin
                         user_id, created_at, generation, messages, used, held, "limit", expires_at, verb, status,
                         billing_period, key
                     ) values (
-                        p_user_id, v_now, v_row.generation, v_messages, v_used, v_held, v_standing."limit",
-                        v_expires_at, case v_verb when 'reserve' then 'r' else 'c' end,
+                        p_user_id, v_now, v_row.generation, v_messages, v_used, least(v_held, 2147483647),
+                        v_standing."limit", v_expires_at, case v_verb when 'reserve' then 'r' else 'c' end,
                         case v_verb when 'reserve' then 'h' else 'c' end, v_terms.billing_period, p_keys[i]
                     );
                 end if;
@@ -272,26 +284,35 @@ begin
                     v_used := least(v_used + v_key.messages, 2147483647);
                     v_is_changed := true;
                     update headroom.message_keys as keys
-                    set status = 'c', committed_used = v_used, committed_held = v_held, generation = v_row.generation
+                    set status = 'c', committed_used = v_used,
+                        committed_held = least(v_held, 2147483647),
+                        committed_limit = v_standing."limit", generation = v_row.generation
                     where keys.user_id = p_user_id and keys.key = v_key.key;
                     v_answer.verdict := 'allowed';
                     v_answer.messages := v_key.messages;
                     v_answer.lapse := null;
                 else
                     -- The period ended meanwhile: the message counts where it was held.
-                    update public.message_usage as usage
-                    set message_count = least(usage.message_count::bigint + v_key.messages, 2147483647),
-                        held = greatest(usage.held - v_key.messages, 0), updated_at = v_now
+                    perform from public.message_usage as usage
                     where usage.user_id = p_user_id and usage.billing_period = v_key.billing_period
-                    returning usage.message_count, usage.held, usage.generation
-                    into v_key.committed_used, v_key.committed_held, v_key.generation;
+                    for update;
                     if not found then
                         -- An operator deleted the row, and the hold with it.
                         v_answer.verdict := 'expired';
                     else
+                        -- Looked up with the row locked; what the row itself says may have expired since.
+                        select least(holds.held - v_key.messages, 2147483647) into v_key.committed_held
+                        from headroom.holds_of(p_user_id, v_key.billing_period, v_now) as holds;
+                        update public.message_usage as usage
+                        set message_count = least(usage.message_count::bigint + v_key.messages, 2147483647),
+                            held = v_key.committed_held, updated_at = v_now
+                        where usage.user_id = p_user_id and usage.billing_period = v_key.billing_period
+                        returning usage.message_count, usage."limit", usage.generation
+                        into v_key.committed_used, v_key.committed_limit, v_key.generation;
                         update headroom.message_keys as keys
                         set status = 'c', committed_used = v_key.committed_used,
-                            committed_held = v_key.committed_held, generation = v_key.generation
+                            committed_held = v_key.committed_held, committed_limit = v_key.committed_limit,
+                            generation = v_key.generation
                         where keys.user_id = p_user_id and keys.key = v_key.key;
                         v_answer := headroom.replay(v_standing, v_key, 'commit', v_key.messages);
                         v_answer.is_replay := false;
@@ -336,7 +357,7 @@ begin
                 end if;
             end if;
             v_answer.used := v_used;
-            v_answer.held := v_held;
+            v_answer.held := least(v_held, 2147483647);
             exit;
         end loop;
         v_answers := v_answers || v_answer;
@@ -345,7 +366,7 @@ begin
     if v_is_changed then
         update public.message_usage as usage
         set message_count = v_used,
-            held = v_held,
+            held = least(v_held, 2147483647),
             released = usage.released + v_released,
             updated_at = case when v_used <> usage.message_count or v_held <> usage.held then v_now else usage.updated_at end,
             "limit" = v_standing."limit", plan_limit = v_terms.allowance,

@@ -21,16 +21,17 @@ select
     usage.plan,
     usage.state,
     usage.message_count as used,
-    usage.held,
+    holds.held,
     usage."limit",
-    greatest(usage."limit"::bigint - usage.message_count - usage.held, 0)::integer as remaining,
+    greatest(usage."limit"::bigint - usage.message_count - holds.held, 0)::integer as remaining,
     headroom.tier_of(
-        usage.message_count::bigint + usage.held, usage."limit", plans.gentle_percent, plans.prominent_percent
+        usage.message_count::bigint + holds.held, usage."limit", plans.gentle_percent, plans.prominent_percent
     ) as tier,
     usage.resets_at,
     usage.expires_at,
     usage.updated_at
 from public.message_usage as usage
+cross join lateral (select headroom.held_now(usage) as held) as holds
 left join headroom.plans as plans on plans.plan = usage.plan;
 comment on view public.monthly_usage is
     'A row per user and billing period. state is as of the row''s last message; "limit" null is unlimited.';
@@ -254,6 +255,15 @@ begin
         raise exception 'p_limit must not be negative' using errcode = 'invalid_parameter_value';
     end if;
     if coalesce(p_limit, 1) > 0 then
+        -- Holds that have ended by themselves must not refuse a message. They are added up with the row locked, or a
+        -- hold that is being made would be missed.
+        perform from public.message_usage as usage
+        where usage.user_id = p_user_id and usage.billing_period = p_billing_period and usage.held > 0
+        for update;
+        if found then
+            update public.message_usage as usage set held = headroom.held_now(usage)
+            where usage.user_id = p_user_id and usage.billing_period = p_billing_period;
+        end if;
         insert into public.message_usage as usage (user_id, billing_period, message_count, "limit", updated_at)
         values (p_user_id, p_billing_period, 1, p_limit, headroom.now())
         on conflict (user_id, billing_period) do update
@@ -265,7 +275,7 @@ begin
     end if;
     v_allowed := v_count is not null;
     if not v_allowed then
-        select usage.message_count, usage.held into v_count, v_held
+        select usage.message_count, headroom.held_now(usage) into v_count, v_held
         from public.message_usage as usage
         where usage.user_id = p_user_id and usage.billing_period = p_billing_period;
     end if;

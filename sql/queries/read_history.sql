@@ -6,7 +6,8 @@
 select
     usage.billing_period, usage.message_count, usage."limit",
     headroom.tier_of(
-        usage.message_count::bigint + usage.held, usage."limit", plans.gentle_percent, plans.prominent_percent
+        usage.message_count::bigint + headroom.held_now(usage), usage."limit", plans.gentle_percent,
+        plans.prominent_percent
     )
 from public.message_usage as usage
 left join headroom.plans as plans on plans.plan = usage.plan

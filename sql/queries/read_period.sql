@@ -5,8 +5,8 @@
 -- older clients wrote has none, and shows as paid. It is not the user's current period, so it is over by now, whatever
 -- its cycle: a trial that became a subscription, say.
 select
-    usage.message_count as used, usage.held, usage."limit", coalesce(usage.plan, 'paid'), coalesce(usage.state, 'active'),
-    coalesce(usage.started_at, usage.updated_at), least(usage.resets_at, headroom.now()),
+    usage.message_count as used, headroom.held_now(usage), usage."limit", coalesce(usage.plan, 'paid'),
+    coalesce(usage.state, 'active'), coalesce(usage.started_at, usage.updated_at), least(usage.resets_at, headroom.now()),
     usage.expires_at, usage.previous_plan, revised.revision, headroom.now(), usage.billing_period
 from public.message_usage as usage
 cross join headroom.plan_revision as revised

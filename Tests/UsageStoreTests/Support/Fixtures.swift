@@ -14,6 +14,11 @@ func billingPeriod(_ label: String) -> BillingPeriod {
     return period
 }
 
+func messageKey(_ text: String) -> MessageKey {
+    guard let key = MessageKey(text) else { preconditionFailure("no key: \(text)") }
+    return key
+}
+
 /// Users 0, 1, 2 … in ascending order; two neighbours belong to different lanes of two.
 func user(_ number: UInt64) -> UserID {
     UserID(high: 0x7f1c_0a52_3a51_4a7e, low: 0x9d55_0b6a_3f1f_0000 + number)

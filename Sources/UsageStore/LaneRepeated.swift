@@ -1,0 +1,96 @@
+import Postgres
+import Usage
+
+/// Batches that were counted by a connection which broke before it could say so.
+extension LaneCarrier {
+    /// What a key's repetitions are told beside the count, and so its first use.
+    private struct KeyNumbers {
+        var held: Int
+        var limit: Int?
+    }
+
+    /// The receipt tells each user's count, and a key what its first use is told; everything else is read now.
+    ///
+    /// - Parameter periods: in which each group's row was expected, and so counted.
+    mutating func settleRepeated(
+        _ counts: [Int: Int],
+        _ groups: ArraySlice<Batch.Group>,
+        _ periods: [BillingPeriod],
+        of batch: inout Batch,
+        deliver: Deliver
+    ) -> [Batch.Group] {
+        var counted: [Batch.Group] = []
+        var places: [UserID: (period: BillingPeriod, count: Int)] = [:]
+        for (ordinal, count) in counts.sorted(by: { $0.key < $1.key }) {
+            let group = groups[groups.startIndex + ordinal]
+            counted.append(group)
+            places[group.user] = (periods[ordinal], count)
+        }
+        let rest = groups.enumerated().compactMap { counts[$0.offset] == nil ? $0.element : nil }
+        guard let keys = readKeys(counted[...], of: &batch, deliver: deliver) else {
+            var completions: [Completion] = []
+            batch.fail(counted, .unknown, into: &completions)
+            deliver(completions)
+            return rest
+        }
+        // They are counted: "nothing was counted" must not be what they are told if the reading fails.
+        readStandings(counted[...], of: &batch, orFail: .unknown, deliver: deliver) {
+            carrier,
+            group,
+            row,
+            batch,
+            completions in
+            let now = row.standing(carrier.link.catalog)
+            guard let (period, count) = places[group.user] else { return true }
+            var before = now
+            before.used = count - group.messages
+            if now.period != period {
+                // The next period has begun since: the one in which the message counted ended where this one starts.
+                before.period = period
+                before.held = 0
+                if before.resetsAt != nil { before.resetsAt = now.startedAt }
+            }
+            if let key = keys[group.user] { (before.held, before.limit) = (key.held, key.limit) }
+            // What was counted was allowed then, whatever an operator has changed since.
+            before.lapse = nil
+            if let limit = before.limit { before.limit = max(limit, before.used + before.held + group.messages) }
+            _ = batch.settle(group, from: before, into: &completions)
+            return true
+        }
+        return rest
+    }
+
+    /// Nil when the database refuses to tell. Empty also when the keys could not be read in time, after which their requests are answered as unknown.
+    private mutating func readKeys(
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        deliver: Deliver
+    ) -> [UserID: KeyNumbers]? {
+        let keyed = groups.filter { $0.keyed != nil }
+        guard !keyed.isEmpty else { return [:] }
+        let trip = trips.read(keyed[...], of: &batch, orFail: .unknown, deliver: deliver) {
+            connection throws(PostgresError) in
+            var parameters = Parameters(capacity: 128 + keyed.count * 48)
+            parameters.appendUUIDs(count: keyed.count) { (keyed[$0].user.high, keyed[$0].user.low) }
+            parameters.appendTexts(count: keyed.count) { keyed[$0].keyed?.key.text }
+            try connection.send(prepared: PreparedStatement.readKeys.rawValue, parameters)
+        }
+        switch trip {
+        case .done(let result):
+            var numbers: [UserID: KeyNumbers] = [:]
+            for row in 0..<result.rowCount {
+                let limit = result.isNull(row, 2) ? nil : Int(result.int32(row, 2))
+                numbers[keyed[Int(result.int32(row, 0)) - 1].user] = KeyNumbers(
+                    held: Int(result.int32(row, 1)),
+                    limit: limit
+                )
+            }
+            return numbers
+        case .repeated, .gone:
+            return [:]
+        case .rejected(let error):
+            logger.warning("keys could not be read after a lost reply", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+}

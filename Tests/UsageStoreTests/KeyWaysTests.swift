@@ -1,0 +1,83 @@
+import Testing
+import Usage
+
+@testable import UsageStore
+
+/// Keyed messages are counted by the hot statement, or the careful way when another request of their user needs it.
+@Suite("A keyed message, counted the hot way and the careful way")
+struct KeyWaysTests {
+    private let noon = at("2026-11-10T12:00:00Z")
+
+    private struct Told: Equatable {
+        var outcomes: [Outcome]
+        var keys: String?
+        var counts: String?
+    }
+
+    /// What is told and kept when each load goes the hot way, or, with a release of an unknown key in it, the careful way.
+    private func run(seed: UInt64, isCareful: Bool) async throws -> Told {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: noon)
+        let harness = StoreHarness(database.conninfo, lanes: 1)
+        return try await harness.running {
+            var generator = SeededGenerator(seed: seed)
+            let users = (0..<4).map { user(UInt64($0)) }
+            for user in users { _ = try await harness.ask(user, .setPlan(PlanChange(user: user, plan: "paid"))) }
+            for user in users { _ = try await harness.ask(user, .consume(600)) }
+            var told: [Outcome] = []
+            for round in 0..<60 {
+                var asked: [(user: UserID, operation: StoreOperation)] = []
+                for user in users {
+                    let age = Int.random(in: 0...min(3, round), using: &generator)
+                    let messages = generator.element(of: [1, 1, 1, 2, 9])
+                    let keyed = StoreOperation.consume(messages, key: messageKey("key \(round - age)"))
+                    let others = [StoreOperation.consume(messages), .check(1), .usage].shuffled(using: &generator)
+                    let own = ([keyed] + others.prefix(2)).shuffled(using: &generator)
+                    asked += own.map { (user, $0) }
+                    if isCareful { asked.append((user, .release(messageKey("never used")))) }
+                }
+                let outcomes = try await harness.ask(asked)
+                told += zip(asked, outcomes).compactMap { request, outcome in
+                    if case .release = request.operation { nil } else { outcome }
+                }
+                try await expectWay(isCareful, database, isFirst: round == 0)
+            }
+            let keys = """
+                select string_agg(concat_ws(' ', user_id, key, messages, used, held, "limit", verb, status,
+                    billing_period), ',' order by user_id, key) from headroom.message_keys
+                """
+            let counts = """
+                select string_agg(concat_ws(' ', user_id, message_count), ',' order by user_id) from message_usage
+                """
+            return Told(
+                outcomes: told,
+                keys: try await database.psql.text(keys),
+                counts: try await database.psql.text(counts)
+            )
+        }
+    }
+
+    /// The receipt says which way the lane's newest batch went; in the first, every key is new.
+    private func expectWay(_ isCareful: Bool, _ database: TestDatabase, isFirst: Bool) async throws {
+        guard isFirst else { return }
+        let way = try await database.psql.text(
+            "select standings is not null from headroom.lane_receipts order by moved_at desc limit 1"
+        )
+        #expect(way == (isCareful ? "true" : "false"))
+    }
+
+    @Test("is answered and remembered alike", arguments: [1, 2, UInt64.random(in: 3 ... .max)])
+    func alike(seed: UInt64) async throws {
+        print("hot and careful keys, seed \(seed)")
+        let hot = try await run(seed: seed, isCareful: false)
+        let careful = try await run(seed: seed, isCareful: true)
+        for (index, pair) in zip(hot.outcomes, careful.outcomes).enumerated() where pair.0 != pair.1 {
+            Issue.record("seed \(seed), answer \(index): hot \(pair.0), careful \(pair.1)")
+            break
+        }
+        #expect(hot == careful, "seed \(seed)")
+        let answers = hot.outcomes.compactMap(\.answer)
+        #expect(answers.contains { $0.isReplay } && answers.contains { $0.crossed != nil })
+        #expect(hot.outcomes.contains(.failure(.keyConflict)))
+    }
+}

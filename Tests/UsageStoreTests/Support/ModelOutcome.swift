@@ -1,0 +1,100 @@
+import Usage
+
+@testable import UsageStore
+
+extension ReferenceModel {
+    private static let noSuchPeriod = StoreError(
+        .notFound,
+        "this user has no usage in that period; HISTORY lists the periods"
+    )
+
+    /// What the model does with a request, in the store's terms.
+    mutating func outcome(of operation: StoreOperation, user: UserID, at now: Instant) -> Outcome {
+        do {
+            switch operation {
+            case .consume(let messages, nil):
+                return .answer(consume(user, messages: messages, at: now))
+            case .consume(let messages, let key?):
+                return .answer(try consume(user, messages: messages, key: key, at: now))
+            case .reserve(let messages, let key, let ttlSeconds):
+                return .answer(try reserve(user, messages: messages, key: key, ttlSeconds: ttlSeconds, at: now))
+            case .commit(let key):
+                return .answer(try commit(user, key: key, at: now))
+            case .release(let key):
+                return .answer(try release(user, key: key, at: now))
+            case .check(let messages):
+                return .answer(check(user, messages: messages, at: now))
+            case .usage:
+                return .answer(usage(user, at: now))
+            case .usageInPeriod(let period):
+                return usage(user, period: period, at: now).map { .answer($0) } ?? .failure(ReferenceModel.noSuchPeriod)
+            case .history(let months):
+                return .history(history(user, months: months, at: now))
+            case .setPlan(let change):
+                return .answer(try setPlan(change, at: now))
+            case .resetUsage(let period):
+                return resetUsage(user, period: period, at: now).map { .answer($0) }
+                    ?? .failure(ReferenceModel.noSuchPeriod)
+            }
+        } catch let error as KeyError {
+            return .failure(StoreError(error))
+        } catch {
+            return .failure(StoreError(.badArgument, "\(error)"))
+        }
+    }
+}
+
+extension StoreError {
+    init(_ error: KeyError) {
+        self =
+            switch error {
+            case .conflict: .keyConflict
+            case .released: .keyReleased
+            case .expired: .holdExpired
+            case .unknownKey: .noSuchKey
+            }
+    }
+}
+
+extension Outcome {
+    /// Without what nobody promises: an answer about another period than the user's current one has that period's
+    /// numbers, and the rest of its standing, the limit too, as its row was last written, which a mere reading in a
+    /// careful batch may do. When a plan that never resets began shows nowhere.
+    func comparable(in current: BillingPeriod) -> Outcome {
+        guard case .answer(var answer) = self else { return self }
+        if answer.standing.period != current {
+            answer = answer.numbers
+            answer.standing.limit = nil
+            return .answer(answer)
+        }
+        if answer.standing.plan.cycle == .lifetime { answer.standing.startedAt = at("2026-01-01") }
+        return .answer(answer)
+    }
+}
+
+extension Answer {
+    /// Status and numbers, what a repetition has to tell again; the same for any plan, state and instant.
+    var numbers: Answer {
+        var numbers = self
+        numbers.standing = Standing(
+            plan: .paid,
+            state: .active,
+            period: standing.period,
+            used: standing.used,
+            held: standing.held,
+            limit: standing.limit,
+            lapse: standing.lapse,
+            startedAt: at("2026-01-01"),
+            observedAt: at("2026-01-01")
+        )
+        return numbers
+    }
+
+    /// The numbers of the first outcome, as both the first answer and its repetitions tell them.
+    var firstNumbers: Answer {
+        var first = numbers
+        first.isReplay = false
+        first.crossed = nil
+        return first
+    }
+}

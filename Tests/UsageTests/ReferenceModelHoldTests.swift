@@ -1,0 +1,176 @@
+import Testing
+import Usage
+
+private let noon = at("2026-11-10T12:00:00Z")
+private let november = billingPeriod("2026-11")
+
+@Suite("The model, with holds")
+struct ReferenceModelHoldTests {
+    private let key = messageKey("first")
+    private let other = messageKey("other")
+
+    @Test("holds beside what is counted, and crosses as if it were used")
+    func reserve() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = model.consume(ada, messages: 600, at: noon)
+        let held = try model.reserve(ada, messages: 40, key: key, at: noon)
+        #expect(held.status == .held)
+        #expect(held.crossed == .gentle)
+        #expect(held.standing.used == 600)
+        #expect(held.standing.held == 40)
+        #expect(held.standing.remaining == 160)
+        #expect(model.consume(ada, messages: 161, at: noon).status == .blocked(.limitReached))
+        #expect(try model.reserve(ada, messages: 161, key: other, at: noon).status == .blocked(.limitReached))
+        #expect(model.consume(ada, messages: 160, at: noon).status == .allowed)
+    }
+
+    @Test("starts an unknown user's trial with a hold")
+    func trialStart() throws {
+        var model = ReferenceModel()
+        _ = try model.reserve(ada, key: key, at: noon)
+        let later = noon.advanced(bySeconds: oneDay)
+        #expect(model.usage(ada, at: later).standing.trialDay?.day == 2)
+    }
+
+    @Test("replays a repeated RESERVE, whatever its ttl and whatever became of the hold")
+    func replay() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        let first = try model.reserve(ada, messages: 2, key: key, ttlSeconds: 10, at: noon)
+        let again = try model.reserve(ada, messages: 2, key: key, ttlSeconds: 1_000, at: noon)
+        #expect(again.isReplay)
+        #expect(again.status == .held)
+        #expect(again.standing == first.standing)
+        #expect(model.usage(ada, at: noon.advanced(bySeconds: 10)).standing.held == 0)
+        _ = try model.commit(ada, key: key, at: noon)
+        let late = try model.reserve(ada, messages: 2, key: key, at: noon)
+        #expect(late.status == .held)
+        #expect(late.standing == first.standing)
+    }
+
+    @Test("refuses a repeated RESERVE of another number of messages")
+    func otherMessages() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.reserve(ada, messages: 2, key: key, at: noon)
+        #expect(throws: KeyError.conflict) { try model.reserve(ada, messages: 1, key: key, at: noon) }
+    }
+
+    @Test("counts a hold once with COMMIT, which moves nobody into a tier, and replays it with its own numbers")
+    func commit() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.reserve(ada, messages: 640, key: key, at: noon)
+        _ = model.consume(ada, messages: 10, at: noon)
+        let committed = try model.commit(ada, key: key, at: noon)
+        #expect(committed.status == .allowed)
+        #expect(committed.crossed == nil)
+        #expect(!committed.isReplay)
+        #expect(committed.standing.used == 650)
+        #expect(committed.standing.held == 0)
+        _ = model.consume(ada, messages: 10, at: noon)
+        model.setLimit(ada, period: november, limit: 900)
+        let again = try model.commit(ada, key: key, at: noon)
+        #expect(again.status == .allowed)
+        #expect(again.isReplay)
+        #expect(again.standing == committed.standing, "the limit of then, too")
+        #expect(model.usage(ada, at: noon).standing.used == 660)
+    }
+
+    @Test("ends a hold by itself at its very instant, after which it cannot be committed")
+    func expiry() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.reserve(ada, messages: 2, key: key, ttlSeconds: 60, at: noon)
+        let end = noon.advanced(bySeconds: 60)
+        #expect(model.usage(ada, at: end.justBefore).standing.held == 2)
+        #expect(model.usage(ada, at: end).standing.held == 0)
+        #expect(throws: KeyError.expired) { try model.commit(ada, key: key, at: end) }
+        let release = try model.release(ada, key: key, at: end)
+        #expect(release.released == 0)
+        #expect(!release.isReplay)
+        #expect(model.usage(ada, at: end).standing.used == 0)
+    }
+
+    @Test("commits until the last instant")
+    func lastInstant() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.reserve(ada, key: key, ttlSeconds: 60, at: noon)
+        #expect(try model.commit(ada, key: key, at: noon.advanced(bySeconds: 60).justBefore).standing.used == 1)
+        #expect(model.usage(ada, at: noon.advanced(bySeconds: 61)).standing.used == 1)
+    }
+
+    @Test("gives a hold back once with RELEASE, after which COMMIT refuses")
+    func release() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.reserve(ada, messages: 3, key: key, at: noon)
+        let release = try model.release(ada, key: key, at: noon)
+        #expect(release.released == 3)
+        #expect(release.standing.held == 0)
+        #expect(throws: KeyError.released) { try model.commit(ada, key: key, at: noon) }
+        let again = try model.release(ada, key: key, at: noon)
+        #expect(again.released == 0)
+        #expect(again.isReplay)
+    }
+
+    @Test("gives back what was committed, off the count")
+    func releaseCommitted() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.reserve(ada, messages: 3, key: key, at: noon)
+        _ = try model.commit(ada, key: key, at: noon)
+        let release = try model.release(ada, key: key, at: noon)
+        #expect(release.released == 3)
+        #expect(release.standing.used == 0)
+        #expect(throws: KeyError.released) { try model.commit(ada, key: key, at: noon) }
+    }
+
+    @Test("counts a hold in its own period when it is committed in the next")
+    func commitInNextPeriod() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        let eve = at("2026-11-30T23:59:00Z")
+        let after = at("2026-12-01T00:00:30Z")
+        _ = model.consume(ada, messages: 5, at: eve)
+        _ = try model.reserve(ada, messages: 2, key: key, at: eve)
+        _ = try model.reserve(ada, messages: 4, key: other, ttlSeconds: 100, at: eve)
+        _ = try model.reserve(ada, messages: 8, key: messageKey("short"), ttlSeconds: 10, at: eve)
+        #expect(model.consume(ada, at: after).standing.held == 0, "holds of November take nothing from December")
+        let committed = try model.commit(ada, key: key, at: after)
+        #expect(committed.standing.period == november)
+        #expect(committed.standing.used == 7)
+        #expect(committed.standing.held == 4)
+        #expect(try model.commit(ada, key: key, at: after).standing == committed.standing)
+        #expect(model.usage(ada, at: after).standing.used == 1)
+        #expect(try model.release(ada, key: other, at: after).released == 4)
+        #expect(model.usage(ada, period: november, at: after)?.standing.held == 0)
+    }
+
+    @Test("keeps holds over a reset; one that is committed then can be given back")
+    func reset() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = model.consume(ada, messages: 9, at: noon)
+        _ = try model.reserve(ada, messages: 2, key: key, at: noon)
+        #expect(model.resetUsage(ada, at: noon)?.standing.held == 2)
+        #expect(try model.commit(ada, key: key, at: noon).standing.used == 2)
+        #expect(try model.release(ada, key: key, at: noon).released == 2)
+    }
+
+    @Test("lets a user who has no access any more commit and release, but not reserve")
+    func lapsed() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.reserve(ada, messages: 2, key: key, at: noon)
+        _ = try model.reserve(ada, messages: 3, key: other, at: noon)
+        _ = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .expired), at: noon)
+        let committed = try model.commit(ada, key: key, at: noon)
+        #expect(committed.status == .allowed)
+        #expect(committed.standing.remaining == 795)
+        #expect(try model.release(ada, key: other, at: noon).released == 3)
+        #expect(try model.reserve(ada, key: messageKey("third"), at: noon).status == .blocked(.expired))
+        #expect(model.usage(ada, at: noon).standing.used == 2)
+    }
+
+    @Test("ends a hold with its row")
+    func deletedRow() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.reserve(ada, messages: 2, key: key, at: noon)
+        model.deleteRow(ada, period: november)
+        _ = model.consume(ada, at: noon)
+        #expect(model.usage(ada, at: noon).standing.held == 0)
+        #expect(throws: KeyError.expired) { try model.commit(ada, key: key, at: noon) }
+    }
+}

@@ -1,0 +1,175 @@
+import Testing
+import Usage
+
+private let noon = at("2026-11-10T12:00:00Z")
+private let december = at("2026-12-10T12:00:00Z")
+private let november = billingPeriod("2026-11")
+
+@Suite("The model, with keys")
+struct ReferenceModelKeyTests {
+    private let key = messageKey("first")
+
+    @Test("counts a key once and tells the first outcome again, without crossing")
+    func replay() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        let first = try model.consume(ada, messages: 640, key: key, at: noon)
+        #expect(first.crossed == .gentle)
+        #expect(!first.isReplay)
+        _ = model.consume(ada, messages: 60, at: noon)
+        let again = try model.consume(ada, messages: 640, key: key, at: noon)
+        #expect(again.status == .allowed)
+        #expect(again.isReplay)
+        #expect(again.crossed == nil)
+        #expect(again.standing == first.standing)
+        #expect(model.usage(ada, at: noon).standing.used == 700)
+    }
+
+    @Test("refuses a key that means another number of messages")
+    func otherMessages() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.consume(ada, messages: 2, key: key, at: noon)
+        #expect(throws: KeyError.conflict) { try model.consume(ada, messages: 3, key: key, at: noon) }
+        #expect(model.usage(ada, at: noon).standing.used == 2)
+    }
+
+    @Test("refuses a key that was used with another verb, in both directions")
+    func otherVerb() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        let held = messageKey("held")
+        _ = try model.consume(ada, key: key, at: noon)
+        _ = try model.reserve(ada, key: held, at: noon)
+        #expect(throws: KeyError.conflict) { try model.reserve(ada, key: key, at: noon) }
+        #expect(throws: KeyError.conflict) { try model.consume(ada, key: held, at: noon) }
+        #expect(throws: KeyError.conflict) { try model.commit(ada, key: key, at: noon) }
+        #expect(model.usage(ada, at: noon).standing.used == 1)
+        #expect(model.usage(ada, at: noon).standing.held == 1)
+    }
+
+    @Test("keeps each user's keys apart")
+    func twoUsers() throws {
+        var model = ReferenceModel()
+        _ = try model.consume(ada, key: key, at: noon)
+        let other = try model.consume(ben, messages: 2, key: key, at: noon)
+        #expect(!other.isReplay)
+        #expect(other.standing.used == 2)
+    }
+
+    @Test("does not remember a refusal")
+    func refusal() throws {
+        var model = try ReferenceModel.subscribed(to: "free", at: noon)
+        #expect(try model.consume(ada, key: key, at: noon).status == .blocked(.noSubscription))
+        #expect(try model.reserve(ada, key: key, at: noon).status == .blocked(.noSubscription))
+        _ = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: noon)
+        let counted = try model.consume(ada, key: key, at: noon)
+        #expect(counted.status == .allowed)
+        #expect(!counted.isReplay)
+    }
+
+    @Test("replays in the next period what was counted in the last")
+    func nextPeriod() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.consume(ada, messages: 7, key: key, at: noon)
+        _ = model.consume(ada, messages: 3, at: december)
+        let again = try model.consume(ada, messages: 7, key: key, at: december)
+        #expect(again.isReplay)
+        #expect(again.standing.period == november)
+        #expect(again.standing.used == 7)
+        #expect(model.usage(ada, at: december).standing.used == 3)
+    }
+
+    @Test("replays with the period of the first time also when its row is gone")
+    func deletedRowReplay() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        let first = try model.consume(ada, messages: 7, key: key, at: noon)
+        model.deleteRow(ada, period: november)
+        let again = try model.consume(ada, messages: 7, key: key, at: december)
+        #expect(again.standing.period == november)
+        #expect(again.standing.used == first.standing.used)
+        #expect(model.usage(ada, at: december).standing.used == 0)
+    }
+
+    @Test("replays an allowed message to a user who has no access any more")
+    func lapsedReplay() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.consume(ada, key: key, at: noon)
+        _ = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .expired), at: noon)
+        let again = try model.consume(ada, key: key, at: noon)
+        #expect(again.status == .allowed)
+        #expect(again.standing.remaining == 799)
+    }
+
+    @Test("gives a counted message back once, and keeps its key spent")
+    func release() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        let first = try model.consume(ada, messages: 5, key: key, at: noon)
+        _ = model.consume(ada, messages: 2, at: noon)
+        let release = try model.release(ada, key: key, at: noon)
+        #expect(release.status == .ok)
+        #expect(release.released == 5)
+        #expect(!release.isReplay)
+        #expect(release.standing.used == 2)
+        let again = try model.release(ada, key: key, at: noon)
+        #expect(again.released == 0)
+        #expect(again.isReplay)
+        let spent = try model.consume(ada, messages: 5, key: key, at: noon)
+        #expect(spent.isReplay)
+        #expect(spent.standing == first.standing)
+        #expect(model.usage(ada, at: noon).standing.used == 2)
+    }
+
+    @Test("gives back in the period in which it was counted, when another has begun")
+    func releaseInNextPeriod() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.consume(ada, messages: 5, key: key, at: noon)
+        _ = model.consume(ada, messages: 3, at: december)
+        #expect(try model.release(ada, key: key, at: december).released == 5)
+        #expect(model.usage(ada, at: december).standing.used == 3)
+        #expect(model.usage(ada, period: november, at: december)?.standing.used == 0)
+    }
+
+    @Test("gives nothing back after a reset, by RESETUSAGE or by a plain UPDATE", arguments: [true, false])
+    func releaseAfterReset(isPlain: Bool) throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.consume(ada, messages: 5, key: key, at: noon)
+        if isPlain {
+            model.setCount(ada, period: november, count: 4)
+        } else {
+            _ = model.resetUsage(ada, at: noon)
+            _ = model.consume(ada, messages: 4, at: noon)
+        }
+        let release = try model.release(ada, key: key, at: noon)
+        #expect(release.released == 0)
+        #expect(!release.isReplay)
+        #expect(release.standing.used == 4)
+    }
+
+    @Test("gives back after a count was raised, which is no reset")
+    func releaseAfterRaise() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        _ = try model.consume(ada, messages: 5, key: key, at: noon)
+        model.setCount(ada, period: november, count: 100)
+        #expect(try model.release(ada, key: key, at: noon).released == 5)
+        #expect(model.usage(ada, at: noon).standing.used == 95)
+    }
+
+    @Test("gives nothing back to a row that was deleted, or that began anew since")
+    func releaseAfterDelete() throws {
+        var model = try ReferenceModel.subscribed(to: "paid", at: noon)
+        let other = messageKey("other")
+        _ = try model.consume(ada, messages: 5, key: key, at: noon)
+        _ = try model.consume(ada, messages: 5, key: other, at: noon)
+        model.deleteRow(ada, period: november)
+        #expect(try model.release(ada, key: key, at: noon).released == 0)
+        _ = model.consume(ada, messages: 9, at: noon)
+        #expect(try model.release(ada, key: other, at: noon).released == 0)
+        #expect(model.usage(ada, at: noon).standing.used == 9)
+    }
+
+    @Test("knows no key that was never used, or only with a refusal")
+    func unknownKey() throws {
+        var model = try ReferenceModel.subscribed(to: "free", at: noon)
+        _ = try model.consume(ada, key: key, at: noon)
+        #expect(throws: KeyError.unknownKey) { try model.commit(ada, key: key, at: noon) }
+        #expect(throws: KeyError.unknownKey) { try model.release(ada, key: key, at: noon) }
+    }
+}
