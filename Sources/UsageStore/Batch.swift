@@ -35,6 +35,7 @@ struct Batch {
     private(set) var groups: [Group] = []
     /// Already told that the outcome is unknown, because their deadline passed while the database was silent.
     private var isAnswered: [Bool]
+    private var answeredCount = 0
 
     init(_ arrived: [Request]) {
         // Sorting positions keeps arrival order within a user without a stable sort of the larger requests.
@@ -116,11 +117,24 @@ struct Batch {
         for group in groups {
             for index in group.range where !isAnswered[index] && requests[index].deadline <= now {
                 isAnswered[index] = true
+                answeredCount += 1
                 completions.append(
                     Completion(returnAddress: requests[index].returnAddress, outcome: .failure(error))
                 )
             }
         }
+    }
+
+    /// Whether somebody among these groups has been answered already. What was told "nothing was counted" must not be
+    /// sent any more.
+    func hasAnswered(_ groups: some Sequence<Group>) -> Bool {
+        guard answeredCount > 0 else { return false }
+        return groups.contains { $0.range.contains { isAnswered[$0] } }
+    }
+
+    /// The requests of these groups that nobody has answered.
+    func unanswered(_ groups: some Sequence<Group>) -> [Request] {
+        groups.flatMap { $0.range.filter { !isAnswered[$0] }.map { requests[$0] } }
     }
 
     /// The next deadline among requests of these groups that nobody has answered, or nil when all are answered.

@@ -16,6 +16,9 @@ struct ExactlyOnce {
         case repeated([Int: Int])
         /// Every request has been answered because its deadline passed.
         case gone
+        /// Some requests have been answered because their deadline passed before anything was sent; nothing was done, and
+        /// the others are to be carried without them.
+        case thinned
         /// The database refused; nothing happened.
         case rejected(PostgresError)
     }
@@ -39,6 +42,7 @@ struct ExactlyOnce {
         send: (_ connection: Connection, _ lane: LaneName, _ number: Int64) throws(PostgresError) ->
             Void
     ) -> Trip {
+        guard !batch.hasAnswered(groups) else { return .thinned }
         var number = link.nextNumber()
         var lane = link.lane
         var losses = 0
@@ -56,6 +60,10 @@ struct ExactlyOnce {
                 }
                 (lane, number) = (link.lane, link.nextNumber())
             }
+            if losses == 0, batch.hasAnswered(groups) {
+                link.takeBack(number)
+                return .thinned
+            }
             do throws(PostgresError) {
                 try send(connection, link.lane, number)
                 guard let result = try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver) else {
@@ -64,11 +72,20 @@ struct ExactlyOnce {
                 }
                 let isUnreplicated = result.warnings.contains { $0.sqlState == .warning }
                 // After a loss nobody can tell whether the commit that was lost had reached the standby.
-                if isUnreplicated || losses > 0 { try confirm(connection) }
-                guard result.rowCount == 0, losses > 0, let counts = try receipt(connection, number) else {
-                    return .done(result)
+                if isUnreplicated || losses > 0 {
+                    guard try awaitTouch(connection, groups, of: &batch, deliver: deliver) else {
+                        link.abandon()
+                        return .gone
+                    }
                 }
-                return .repeated(counts)
+                guard result.rowCount == 0, losses > 0 else { return .done(result) }
+                switch try awaitReceipt(connection, number, groups, of: &batch, deliver: deliver) {
+                case .counted(let counts): return .repeated(counts)
+                case .notCounted: return .done(result)
+                case .gone:
+                    link.abandon()
+                    return .gone
+                }
             } catch {
                 switch verdict(on: error) {
                 case .lost:
@@ -156,8 +173,7 @@ struct ExactlyOnce {
         _ error: StoreError,
         deliver: LaneCarrier.Deliver
     ) throws(PostgresError) -> QueryResult? {
-        // Nearly always the answer is there before the first deadline, which is the oldest request's.
-        var deadline = batch.requests.isEmpty ? nil : batch.nextDeadline(groups.prefix(1))
+        var deadline = batch.nextDeadline(groups)
         while let until = deadline {
             if let result = try connection.awaitResult(until: until) { return result }
             deadline = expire(groups, of: &batch, error, deliver: deliver)
@@ -180,28 +196,83 @@ struct ExactlyOnce {
 
     // MARK: Receipts
 
+    private enum Receipt {
+        /// This batch counted: place in the batch and message_count after it.
+        case counted([Int: Int])
+        case notCounted
+        /// Every request has been answered meanwhile.
+        case gone
+    }
+
     /// What the lane's newest committed batch counted, if that is this one.
-    private func receipt(_ connection: Connection, _ number: Int64) throws(PostgresError) -> [Int: Int]? {
-        var parameters = Parameters()
-        parameters.append(uuid: link.lane.uuid)
-        let result = try connection.query(EmbeddedSQL.readReceipt, parameters, deadline: .now + .seconds(1))
-        guard result.rowCount == 1, result.int64(0, 0) == number, !result.isNull(0, 1) else { return nil }
+    private func awaitReceipt(
+        _ connection: Connection,
+        _ number: Int64,
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        deliver: LaneCarrier.Deliver
+    ) throws(PostgresError) -> Receipt {
+        let answer = try afterwards(.readReceipt, connection, groups, of: &batch, deliver: deliver)
+        guard let result = answer else { return .gone }
+        guard result.rowCount == 1, result.int64(0, 0) == number, !result.isNull(0, 1) else { return .notCounted }
         var counts: [Int: Int] = [:]
         for case .some(let entry) in result.int64s(0, 1) {
             counts[Int(entry >> 32) - 1] = Int(entry & 0xFFFF_FFFF)
         }
-        return counts
+        return .counted(counts)
     }
 
     /// A commit that succeeded with the warning that it was not replicated is not durable yet. It is once a later commit
-    /// of the same database is: that one waits for everything before it.
-    func confirm(_ connection: Connection) throws(PostgresError) {
+    /// of the same database is: that one waits for everything before it. False when every request has been answered
+    /// meanwhile.
+    private func awaitTouch(
+        _ connection: Connection,
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        deliver: LaneCarrier.Deliver
+    ) throws(PostgresError) -> Bool {
+        let answer = try afterwards(.touchReceipt, connection, groups, of: &batch, deliver: deliver)
+        guard let result = answer else { return false }
+        try checkReplicated(result)
+        return true
+    }
+
+    /// The same for a change that goes alone.
+    func confirm(_ connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {
         var parameters = Parameters()
         parameters.append(uuid: link.lane.uuid)
-        let touched = try connection.query(EmbeddedSQL.touchReceipt, parameters, deadline: .now + .seconds(2))
-        guard touched.warnings.contains(where: { $0.sqlState == .warning }) else { return }
+        let touched: QueryResult
+        do throws(PostgresError) {
+            touched = try connection.query(EmbeddedSQL.touchReceipt, parameters, deadline: deadline)
+        } catch {
+            throw PostgresError(.connectionLost, error.message)
+        }
+        try checkReplicated(touched)
+    }
+
+    private func checkReplicated(_ result: QueryResult) throws(PostgresError) {
+        guard result.warnings.contains(where: { $0.sqlState == .warning }) else { return }
         logger.warning("commits are not replicated synchronously; nothing is answered before they are")
         throw PostgresError(.connectionLost, "the commit could not be replicated")
+    }
+
+    /// Runs a statement about the lane's receipt once the batch may have been committed. Whatever goes wrong here is
+    /// no refusal of the batch: what became of that has to be found out again.
+    private func afterwards(
+        _ statement: PreparedStatement,
+        _ connection: Connection,
+        _ groups: ArraySlice<Batch.Group>,
+        of batch: inout Batch,
+        deliver: LaneCarrier.Deliver
+    ) throws(PostgresError) -> QueryResult? {
+        var parameters = Parameters()
+        parameters.append(uuid: link.lane.uuid)
+        do throws(PostgresError) {
+            try connection.send(prepared: statement.rawValue, parameters)
+            return try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver)
+        } catch {
+            throw PostgresError(.connectionLost, error.message)
+        }
     }
 
     private func fail(

@@ -103,6 +103,9 @@ struct LaneCarrier {
             return settleRepeated(counts, groups, periods, of: &batch, deliver: deliver)
         case .gone:
             return []
+        case .thinned:
+            carry(Batch(batch.unanswered(groups)), deliver: deliver)
+            return []
         case .rejected(let error):
             return isolate(groups, error, of: &batch, deliver: deliver) { carrier, half, batch in
                 carrier.count(half, of: &batch, deliver: deliver)
@@ -198,7 +201,7 @@ struct LaneCarrier {
             }
             deliver(completions)
             return unsettled
-        case .repeated, .gone:
+        case .repeated, .gone, .thinned:
             return []
         case .rejected where failure == .unknown:
             var completions: [Completion] = []
@@ -243,17 +246,15 @@ struct LaneCarrier {
         switch trip {
         case .done(let result):
             if result.rowCount > 0 { refreshCatalog(StandingRow(result, row: 0).planRevision) }
-            var completions: [Completion] = []
-            for index in 0..<result.rowCount {
-                let row = StandingRow(result, row: index)
-                let performed = row.performed(link.catalog)
-                let request = requests[row.ordinal]
-                batch.settle(request, performed, into: &completions)
-                if !performed.isReplay { hints.learn(batch.requests[request].user, performed.standing) }
-            }
-            deliver(completions)
-        case .repeated, .gone:
+            settle(performed: result, requests, of: batch, deliver: deliver)
+        case .gone:
             break
+        case .thinned:
+            carry(Batch(batch.unanswered(groups)), deliver: deliver)
+        case .repeated:
+            // perform_batch repeats its own rows; only a counting batch is told from its receipt.
+            assertionFailure("a careful batch without rows")
+            fail(groups, .unknown, of: batch, deliver: deliver)
         case .rejected(let error):
             _ = isolate(groups, error, of: &batch, deliver: deliver) { carrier, half, batch in
                 carrier.perform(half, of: &batch, deliver: deliver)
@@ -262,13 +263,31 @@ struct LaneCarrier {
         }
     }
 
+    private mutating func settle(
+        performed result: QueryResult,
+        _ requests: [Int],
+        of batch: Batch,
+        deliver: Deliver
+    ) {
+        var completions: [Completion] = []
+        for index in 0..<result.rowCount {
+            let row = StandingRow(result, row: index)
+            let performed = row.performed(link.catalog)
+            let request = requests[row.ordinal]
+            batch.settle(request, performed, into: &completions)
+            if !performed.isReplay { hints.learn(batch.requests[request].user, performed.standing) }
+        }
+        deliver(completions)
+    }
+
     /// The labels of the periods in which the rows of these users are expected.
     func expectedPeriods(_ groups: ArraySlice<Batch.Group>) -> [BillingPeriod] {
         groups.map { hints.period(of: $0.user) }
     }
 
     func refreshCatalog(_ revision: Int32) {
-        link.refreshCatalog(ifOlderThan: revision, deadline: .now + configuration.requestTimeout)
+        // Answers that are committed wait for it.
+        link.refreshCatalog(ifOlderThan: revision, deadline: .now + .milliseconds(500))
     }
 }
 

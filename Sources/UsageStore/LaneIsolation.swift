@@ -50,10 +50,12 @@ extension LaneCarrier {
         var isLocked = Array(repeating: false, count: groups.count)
         do throws(PostgresError) {
             guard let connection = link.connection else { throw PostgresError(.connectionLost, "no connection") }
-            let locked = try connection.query(EmbeddedSQL.readLocked, parameters, deadline: .now + .seconds(1))
+            // It waits for nobody, so it is quick or the database is in trouble.
+            let locked = try connection.query(EmbeddedSQL.readLocked, parameters, deadline: .now + .milliseconds(250))
             for row in 0..<locked.rowCount { isLocked[Int(locked.int32(row, 0)) - 1] = true }
         } catch {
             logger.debug("locked rows could not be told apart", metadata: ["error": "\(error)"])
+            if let connection = link.connection, !connection.isUsable { link.drop(error) }
         }
         let free = zip(groups, isLocked).compactMap { $1 ? nil : $0 }
         let blocked = zip(groups, isLocked).compactMap { $1 ? $0 : nil }
@@ -66,7 +68,7 @@ extension LaneCarrier {
         return free.isEmpty ? [] : carryAgain(&self, free[...], &batch)
     }
 
-    private func fail(_ groups: ArraySlice<Batch.Group>, _ error: StoreError, of batch: Batch, deliver: Deliver) {
+    func fail(_ groups: ArraySlice<Batch.Group>, _ error: StoreError, of batch: Batch, deliver: Deliver) {
         var completions: [Completion] = []
         batch.fail(groups, error, into: &completions)
         deliver(completions)

@@ -250,6 +250,8 @@ enum PreparedStatement: String, CaseIterable {
     case countBatch = "count_batch"
     case countKeyedBatch = "count_keyed_batch"
     case performBatch = "perform_batch"
+    case readReceipt = "read_receipt"
+    case touchReceipt = "touch_receipt"
     case readBatch = "read_batch"
     case readKeys = "read_keys"
 
@@ -258,6 +260,8 @@ enum PreparedStatement: String, CaseIterable {
         case .countBatch: EmbeddedSQL.countBatch
         case .countKeyedBatch: EmbeddedSQL.countKeyedBatch
         case .performBatch: EmbeddedSQL.performBatch
+        case .readReceipt: EmbeddedSQL.readReceipt
+        case .touchReceipt: EmbeddedSQL.touchReceipt
         case .readBatch: EmbeddedSQL.readBatch
         case .readKeys: EmbeddedSQL.readKeys
         }

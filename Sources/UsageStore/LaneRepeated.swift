@@ -60,7 +60,8 @@ extension LaneCarrier {
         return rest
     }
 
-    /// Nil when the database refuses to tell. Empty also when the keys could not be read in time, after which their requests are answered as unknown.
+    /// Nil when the database refuses to tell. Empty also when the keys could not be read in time, after which their
+    /// requests are answered as unknown.
     private mutating func readKeys(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
@@ -86,7 +87,7 @@ extension LaneCarrier {
                 )
             }
             return numbers
-        case .repeated, .gone:
+        case .repeated, .gone, .thinned:
             return [:]
         case .rejected(let error):
             logger.warning("keys could not be read after a lost reply", metadata: ["error": "\(error)"])

@@ -98,7 +98,7 @@ extension LaneCarrier {
         }
         let committed = try connection.query("commit", deadline: request.deadline)
         if isRepeated || committed.warnings.contains(where: { $0.sqlState == .warning }) {
-            try trips.confirm(connection)
+            try trips.confirm(connection, deadline: request.deadline)
         }
     }
 
