@@ -203,7 +203,7 @@ log_checkpoints = off
     def conninfo(self, database: str) -> str:
         return f"host=127.0.0.1 port={self.port} dbname={database} user=headroom"
 
-    async def sql(self, text: str, database: str = "headroom", seconds: float = 30) -> Output:
+    async def sql(self, text: str, database: str = "postgres", seconds: float = 30) -> Output:
         return await psql(self.bin, f"host={self.directory}/socket port={self.port} dbname={database} user=headroom", text, seconds)
 
     async def lanes(self, database: str) -> list[int]:
