@@ -21,6 +21,7 @@ from typing import Callable
 import checker
 from faults import FAULTS, Fault, Scene
 from machinery import TEST_CLOCK, Cluster, Instance, Proxy, Tracer, json_lines, postgres_programs, psql, run
+from plants import PLANTS, Plant
 from workload import FIVE, HOLD, HOT, RESET, RESET_USERS, Recorder, Workload, setup_sql, user_id
 
 TEMPLATE = "prepared"
@@ -175,7 +176,10 @@ async def read_final(scene: Scene, recorder: Recorder, house: House) -> None:
 class Case:
     """One fault with one seed."""
 
-    def __init__(self, house: House, fault: Fault, seed: int, seconds: float, directory: Path) -> None:
+    def __init__(
+        self, house: House, fault: Fault, seed: int, seconds: float, directory: Path, plant: Plant | None = None
+    ) -> None:
+        self.plant = plant
         self.house, self.fault, self.seed, self.seconds, self.directory = house, fault, seed, seconds, directory
         self.result = Result(fault.name, seed)
         self.instances: list[Instance] = []
@@ -215,6 +219,8 @@ class Case:
         await self.house.must(cluster, f"create database {database} template {TEMPLATE}", "postgres")
         if "clock" in needs:
             await self.house.must(cluster, TEST_CLOCK, database)
+        if self.plant:
+            await self.house.must(cluster, self.plant.sql, database)
         standby = None
         conninfo = cluster.conninfo(database)
         if "standby" in needs:
@@ -280,7 +286,10 @@ class Case:
             code = await instance.terminate()
             recorder.write(t="sigterm", at=at, exited=time.monotonic_ns(), i=instance.index, code=code)
         if not self.fault.may_deadlock:
-            recorder.write(t="deadlocks", count=first_cluster.log_count("deadlock detected", log_start))
+            count = first_cluster.log_count("deadlock detected", log_start)
+            if self.fault.is_quiet:
+                count += first_cluster.log_count("due to lock timeout", log_start)
+            recorder.write(t="deadlocks", count=count)
         await read_final(scene, recorder, self.house)
         recorder.write(t="meta", lag_ms=int(scene.workload.lag * 1000))
         self.result.notes.append(f"lag {int(scene.workload.lag * 1000)} ms")
@@ -355,6 +364,36 @@ def chosen_faults(only: str | None) -> list[Fault]:
     return [fault for fault in FAULTS if fault.name in names]
 
 
+async def run_planted(arguments: argparse.Namespace) -> int:
+    """Each planted bug must be caught, by an invariant that names it."""
+    directory = Path(tempfile.mkdtemp(prefix="headroom-faults-", dir="/var/tmp"))
+    directory.chmod(0o711)
+    house = House(directory, Path(arguments.binary).resolve(), {})
+    faults = {fault.name: fault for fault in FAULTS}
+    passed = failed = 0
+    try:
+        for plant in PLANTS:
+            place = directory / f"planted-{plant.name}"
+            place.mkdir()
+            case = Case(house, faults[plant.fault], arguments.first_seed, plant.seconds, place, plant)
+            result = await case.run()
+            caught = sorted({violation.invariant for violation in result.violations})
+            is_caught = not result.error and bool(plant.caught_by & set(caught))
+            passed, failed = passed + is_caught, failed + (not is_caught)
+            verdict = f"caught by {', '.join(caught)}" if is_caught else f"NOT caught ({result.error or ', '.join(caught) or 'nothing seen'})"
+            print(f"planted {plant.name} ({plant.what}), under {plant.fault}, seed {arguments.first_seed}: {verdict}")
+            for violation in result.violations:
+                if violation.invariant in plant.caught_by:
+                    print("    " + str(violation).replace("\n", "\n    "))
+                    break
+            sys.stdout.flush()
+    finally:
+        await house.close()
+        shutil.rmtree(directory, ignore_errors=True)
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
 async def run_all(arguments: argparse.Namespace) -> int:
     directory = Path(tempfile.mkdtemp(prefix="headroom-faults-", dir="/var/tmp"))
     directory.chmod(0o711)
@@ -381,9 +420,9 @@ async def run_all(arguments: argparse.Namespace) -> int:
                     totals[name] += result.counts.get(name, 0)
                 if not result.is_passed:
                     print(f"    again: script/faults --only {fault.name} --first-seed {seed} --duration {arguments.duration:g}")
-                    if kept:
-                        kept.mkdir(parents=True, exist_ok=True)
-                        shutil.copytree(place, kept / place.name, dirs_exist_ok=True)
+                if kept and (arguments.verbose or not result.is_passed):
+                    kept.mkdir(parents=True, exist_ok=True)
+                    shutil.copytree(place, kept / place.name, dirs_exist_ok=True)
                 if arguments.verbose:
                     print(f"    {'; '.join(result.notes)}")
                 shutil.rmtree(place)
@@ -409,7 +448,8 @@ def main() -> int:
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--duration", type=float, default=5, help="seconds of faults in each run")
     parser.add_argument("--only", help="names of faults, with commas between")
-    parser.add_argument("--keep", help="where histories and logs of failed runs go")
+    parser.add_argument("--keep", help="where histories and logs of failed runs go; with --verbose, of all")
+    parser.add_argument("--planted", action="store_true", help="plant bugs instead, and see that they are caught")
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
     die_with_parent()
@@ -417,7 +457,7 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(16384, hard), hard))
 
     async def bounded() -> int:
-        task = asyncio.ensure_future(run_all(arguments))
+        task = asyncio.ensure_future((run_planted if arguments.planted else run_all)(arguments))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, task.cancel)

@@ -186,6 +186,14 @@ class Client:
                 intents.append(intent)
             else:
                 self.waiting.append(intent)
+        if self.kind == FIVE and self.random.random() < 0.3:
+            # Several of one user's at once, of which some fit and some do not.
+            first = self.make_five(self.random.randrange(FIVE_USERS))
+            intents.append(self.known(first))
+            for _ in range(self.random.randrange(2, 5)):
+                key = self.new_key() if self.random.random() < 0.5 else None
+                intents.append(Intent("CONSUME", first.user, self.random.choice((1, 1, 2, 3, 4)), key))
+            return intents
         while len(intents) < self.random.choice((1, 1, 2, 4, 8)):
             intents.append(self.make())
         return intents
@@ -198,6 +206,9 @@ class Client:
 
     def make(self) -> Intent:
         intent = {HOT: self.make_hot, FIVE: self.make_five, HOLD: self.make_hold, RESET: self.make_reset}[self.kind]()
+        return self.known(intent)
+
+    def known(self, intent: Intent) -> Intent:
         self.workload.recorder.user(intent.user, LIMITS[self.kind])
         return intent
 
@@ -224,9 +235,10 @@ class Client:
 
         return act
 
-    def make_five(self) -> Intent:
-        # Log-uniform, which is Zipf's law: few users are asked for often, most hardly ever.
-        index = int(FIVE_USERS ** self.random.random()) - 1
+    def make_five(self, index: int | None = None) -> Intent:
+        if index is None:
+            # Log-uniform, which is Zipf's law: few users are asked for often, most hardly ever.
+            index = int(FIVE_USERS ** self.random.random()) - 1
         n = self.random.choice((1, 1, 1, 1, 2, 2, 3, 4))
         key = self.new_key() if self.random.random() < 0.5 else None
         return Intent("CONSUME", user_id(FIVE, index), n, key)
