@@ -89,7 +89,7 @@ class Op:
             )
             if part
         )
-        shown = ("used", "held", "limit", "remaining", "period", "reason", "released", "replayed")
+        shown = ("used", "held", "limit", "remaining", "period", "reason", "released", "replayed", "text")
         outcome = " ".join([self.status, self.code or ""] + [f"{k}={self.fields[k]}" for k in shown if k in self.fields])
         until = "never" if self.answered_at is None else f"{self.answered_at / SECOND:.4f}"
         return f"op {self.id} client {self.client} instance {self.instance} [{self.sent / SECOND:.4f} – {until}] {what} → {outcome}"

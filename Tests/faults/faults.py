@@ -250,10 +250,15 @@ async def fill_disk(scene: Scene) -> int:
                     file.write(b"\0" * size)
             except OSError:
                 continue
-    if scene.random.random() < 0.5:
-        # A new segment is needed at once, and there is no room for it.
-        await scene.cluster.sql("select pg_switch_wal()", seconds=3)
-    await asyncio.sleep(2.5)
+    await asyncio.sleep(1)
+    if scene.cluster.log_count("No space left on device", before) == 0 or scene.random.random() < 0.5:
+        # New segments of the log are needed at once, and when those kept in stock are used up there is no room.
+        for _ in range(5):
+            if not scene.cluster.is_running or scene.cluster.log_count("No space left on device", before):
+                break
+            await scene.cluster.sql("select pg_switch_wal()", seconds=2)
+            await asyncio.sleep(0.2)
+    await asyncio.sleep(1)
     filler.unlink()
     # Without room for its log PostgreSQL ends itself, and an operator starts it again.
     await asyncio.sleep(0.5)

@@ -91,7 +91,8 @@ def parse(line: bytes) -> tuple[str, str | None, dict[str, str]]:
     """Status, code, fields. Quoted values are banners at the end of the line, which nothing here needs."""
     text = line.decode("utf-8", "replace").rstrip("\r\n")
     if text.startswith("-"):
-        return "ERROR", text[1:].split(" ", 1)[0], {}
+        code, _, why = text[1:].partition(" ")
+        return "ERROR", code, {"text": why[:90]}
     words = text[1:].split(' "', 1)[0].split(" ")
     fields = {}
     for word in words[1:]:
