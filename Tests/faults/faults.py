@@ -1,0 +1,434 @@
+"""The faults. Each returns after one injection and says how often it fired, proved by what it caused."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import signal
+import socket
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Awaitable, Callable
+
+from machinery import Cluster, Instance, Proxy, Tracer, children_of, resume, run, state_of, wait_for
+from workload import FIVE, HOT, Recorder, Workload, user_id
+
+
+@dataclass
+class Scene:
+    """Everything that a fault may touch."""
+
+    random: random.Random
+    directory: Path
+    cluster: Cluster
+    database: str
+    instances: list[Instance]
+    recorder: Recorder
+    workload: Workload
+    standby: Cluster | None = None
+    database_proxy: Proxy | None = None
+    client_proxies: list[Proxy] = field(default_factory=list)
+    serial: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def tracer(self) -> Tracer:
+        self.serial += 1
+        return Tracer(self.directory / f"strace-{self.serial}.log")
+
+    def instance(self) -> Instance:
+        return self.random.choice(self.instances)
+
+    async def lane(self) -> int | None:
+        lanes = await self.cluster.lanes(self.database)
+        return self.random.choice(lanes) if lanes else None
+
+    def frozen(self, since: int, instance: Instance | None) -> None:
+        self.recorder.write(
+            t="frozen", **{"from": since}, to=time.monotonic_ns(), i=instance.index if instance else None
+        )
+
+
+Inject = Callable[[Scene], Awaitable[int]]
+
+
+@dataclass
+class Fault:
+    name: str
+    inject: Inject
+    # What the run has to set up: "standby", "tmpfs", "database proxy", "client proxy", "clock", "strace".
+    needs: frozenset[str] = frozenset()
+    # Injected once and not over and over.
+    is_once: bool = False
+    # PostgreSQL's deadlock detector may have to end the operator's session, or ours.
+    may_deadlock: bool = False
+    # Nobody but the service locks rows for long, so a lock timeout would be a deadlock that lock_timeout cut short.
+    is_quiet: bool = False
+
+
+# The service ------------------------------------------------------------------------------------------------------------
+
+
+async def kill_service(scene: Scene) -> int:
+    instance = scene.instance()
+    process = instance.process
+    await asyncio.sleep(scene.random.random() * 0.5)
+    instance.kill()
+    await instance.start()
+    return int(process is not None and process.returncode == -signal.SIGKILL)
+
+
+async def kill_service_at_call(scene: Scene) -> int:
+    """Between two given instructions, as it were: at the nth time that a thread makes a system call."""
+    instance = scene.instance()
+    process = instance.process
+    assert process is not None
+    call = scene.random.choice(("sendto", "recvfrom", "write,writev,sendmsg", "read", "poll,ppoll", "epoll_wait"))
+    tracer = scene.tracer()
+    tracer.attach(process.pid, call, f"signal=KILL:when={scene.random.randrange(1, 40)}", threads=True)
+    await wait_for(lambda: process.poll() is not None, 4)
+    fired = int(process.poll() == -signal.SIGKILL)
+    await tracer.detach()
+    instance.kill()
+    await instance.start()
+    return fired
+
+
+async def stop_service(scene: Scene) -> int:
+    instance = scene.instance()
+    since = time.monotonic_ns()
+    os.kill(instance.pid, signal.SIGSTOP)
+    await asyncio.sleep(0.02)
+    fired = int(state_of(instance.pid) == "T")
+    await asyncio.sleep(scene.random.choice((0.2, 1.0, 3.0)))
+    resume(instance.pid)
+    # What piled up is worked off first.
+    await asyncio.sleep(0.3)
+    scene.frozen(since, instance)
+    return fired
+
+
+async def terminate_service(scene: Scene) -> int:
+    instance = scene.instance()
+    at = time.monotonic_ns()
+    code = await instance.terminate()
+    scene.recorder.write(t="sigterm", at=at, exited=time.monotonic_ns(), i=instance.index, code=code)
+    await instance.start()
+    return int(code == 0)
+
+
+async def reconnect_storm(scene: Scene) -> int:
+    """2,000 connections at once; every one has to be answered or turned away."""
+    instance = scene.instance()
+    question = f"CHECK {user_id(HOT, 0)}\n".encode()
+
+    async def visit() -> bool:
+        try:
+            reader, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", instance.port), 10)
+            writer.write(question)
+            line = await asyncio.wait_for(reader.readline(), 10)
+            writer.transport.abort()
+            return line.startswith((b"+", b"-"))
+        except (OSError, asyncio.TimeoutError, TimeoutError):
+            return False
+
+    since = time.monotonic_ns()
+    answered = sum(await asyncio.gather(*(visit() for _ in range(2000))))
+    # This process is what is slow here.
+    scene.frozen(since, None)
+    scene.notes.append(f"{answered} of 2000 connections were answered")
+    return int(answered >= 1900)
+
+
+# The database -----------------------------------------------------------------------------------------------------------
+
+
+async def kill_backend(scene: Scene) -> int:
+    before = scene.cluster.log_size()
+    lane = await scene.lane()
+    if lane is None:
+        return 0
+    os.kill(lane, signal.SIGKILL)
+    await wait_for(lambda: scene.cluster.log_count("was terminated by signal 9", before) > 0, 5)
+    return scene.cluster.log_count("was terminated by signal 9", before)
+
+
+async def terminate_backend(scene: Scene) -> int:
+    result = await scene.cluster.sql(
+        "select count(*) filter (where pg_terminate_backend(pid)) from pg_stat_activity"
+        f" where application_name = 'headroom lane' and datname = '{scene.database}' and random() < 0.7"
+    )
+    return int(result.out) if result.code == 0 else 0
+
+
+async def restart_immediately(scene: Scene) -> int:
+    before = scene.cluster.log_size()
+    await scene.cluster.stop(signal.SIGQUIT)
+    await asyncio.sleep(scene.random.choice((0.0, 0.5)))
+    await scene.cluster.start()
+    return scene.cluster.log_count("database system was not properly shut down", before)
+
+
+async def stop_backend(scene: Scene) -> int:
+    lane = await scene.lane()
+    if lane is None:
+        return 0
+    os.kill(lane, signal.SIGSTOP)
+    await asyncio.sleep(0.02)
+    fired = int(state_of(lane) == "T")
+    await asyncio.sleep(scene.random.choice((0.3, 1.0, 2.5, 3.5)))
+    resume(lane)
+    return fired
+
+
+async def stop_postmaster(scene: Scene) -> int:
+    """Nobody can connect; and the lanes have just lost their connections."""
+    os.kill(scene.cluster.pid, signal.SIGSTOP)
+    await asyncio.sleep(0.02)
+    fired = int(state_of(scene.cluster.pid) == "T")
+    for child in children_of(scene.cluster.pid):
+        if b"headroom" in Path(f"/proc/{child}/cmdline").read_bytes() and scene.random.random() < 0.5:
+            os.kill(child, signal.SIGTERM)
+    await asyncio.sleep(scene.random.choice((0.5, 1.5, 3.0)))
+    resume(scene.cluster.pid)
+    return fired
+
+
+async def cut_before_reply(scene: Scene) -> int:
+    """The backend commits, and its reply cannot be sent: the row is durable, the service sees a lost connection."""
+    lane = await scene.lane()
+    if lane is None:
+        return 0
+    tracer = scene.tracer()
+    tracer.attach(lane, "sendto", f"error=ECONNRESET:when={scene.random.randrange(1, 12)}")
+    await wait_for(lambda: not state_of(lane) or tracer.injected() > 0, 4)
+    await wait_for(lambda: not state_of(lane), 1)
+    await tracer.detach()
+    return int(tracer.injected() > 0 and not state_of(lane))
+
+
+async def slow_flush(scene: Scene) -> int:
+    tracers = []
+    for lane in await scene.cluster.lanes(scene.database):
+        tracer = scene.tracer()
+        tracer.attach(lane, "fdatasync", f"delay_enter={scene.random.choice((100_000, 400_000, 900_000))}")
+        tracers.append(tracer)
+    await asyncio.sleep(2)
+    for tracer in tracers:
+        await tracer.detach()
+    return sum(tracer.injected() for tracer in tracers)
+
+
+async def lock_in_reverse(scene: Scene) -> int:
+    """An operator's session locks the rows of many users, last first, and takes its time."""
+    before = scene.cluster.log_size()
+    hot = scene.workload.hot_set % 200 * 8
+    users = [user_id(HOT, hot + index) for index in range(8)] + [user_id(FIVE, index) for index in range(8)]
+    listed = ", ".join(f"'{user}'" for user in users)
+    await scene.cluster.sql(
+        f"""do $$ declare u record; begin
+            for u in select user_id from message_usage where user_id in ({listed}) order by user_id desc loop
+                perform from message_usage where user_id = u.user_id for update;
+                perform pg_sleep(0.12);
+            end loop;
+        end $$""",
+        database=scene.database,
+    )
+    await asyncio.sleep(0.2)
+    return scene.cluster.log_count("due to lock timeout", before) + scene.cluster.log_count("deadlock detected", before)
+
+
+async def fill_disk(scene: Scene) -> int:
+    before = scene.cluster.log_size()
+    filler = scene.cluster.directory / "filler"
+    with open(filler, "wb", buffering=0) as file:
+        for size in (1 << 20, 1 << 16, 1 << 12):
+            try:
+                while True:
+                    file.write(b"\0" * size)
+            except OSError:
+                continue
+    await asyncio.sleep(1)
+    if scene.cluster.log_count("No space left on device", before) == 0 or scene.random.random() < 0.5:
+        # New segments of the log are needed at once, and when those kept in stock are used up there is no room.
+        for _ in range(5):
+            if not scene.cluster.is_running or scene.cluster.log_count("No space left on device", before):
+                break
+            await scene.cluster.sql("select pg_switch_wal()", seconds=2)
+            await asyncio.sleep(0.2)
+    await asyncio.sleep(1)
+    filler.unlink()
+    # Without room for its log PostgreSQL ends itself, and an operator starts it again.
+    await asyncio.sleep(0.5)
+    if not scene.cluster.is_running:
+        scene.notes.append("PostgreSQL ended itself and was started again")
+        await scene.cluster.start()
+    return scene.cluster.log_count("No space left on device", before)
+
+
+# Between them -----------------------------------------------------------------------------------------------------------
+
+
+async def disturb(scene: Scene, proxies: list[Proxy], ways: tuple[str, ...]) -> int:
+    way = scene.random.choice(ways)
+    before = sum(proxy.counts[way] for proxy in proxies)
+    for proxy in proxies:
+        if way == "reset":
+            proxy.reset()
+        elif way == "cut":
+            proxy.cut_after_bytes = scene.random.choice((0, 1, 5, 20))
+        elif way == "delay":
+            proxy.delay = scene.random.choice((0.05, 0.2))
+        elif way == "split":
+            proxy.is_split = True
+        elif way == "silence":
+            proxy.is_silent = True
+    await asyncio.sleep({"silence": scene.random.choice((0.5, 1.9, 3.0)), "reset": 0.1, "cut": 0.3}.get(way, 1.0))
+    for proxy in proxies:
+        proxy.heal()
+    return sum(proxy.counts[way] for proxy in proxies) - before
+
+
+async def disturb_database(scene: Scene) -> int:
+    assert scene.database_proxy is not None
+    return await disturb(scene, [scene.database_proxy], ("reset", "cut", "cut", "delay", "split", "silence"))
+
+
+async def disturb_clients(scene: Scene) -> int:
+    return await disturb(scene, scene.client_proxies, ("reset", "cut", "delay", "split"))
+
+
+# Failover ---------------------------------------------------------------------------------------------------------------
+
+
+async def promote(scene: Scene) -> int:
+    assert scene.standby is not None
+    result = await scene.standby.sql("select pg_promote(true, 20)", database="postgres")
+    answer = await scene.standby.sql("select pg_is_in_recovery()", database="postgres")
+    scene.recorder.write(t="healed", at=time.monotonic_ns())
+    return int(result.code == 0 and answer.out.strip() == "f")
+
+
+async def fail_over_stopped(scene: Scene) -> int:
+    assert scene.standby is not None
+    await asyncio.sleep(1 + scene.random.random())
+    await scene.cluster.stop(signal.SIGQUIT)
+    fired = await promote(scene)
+    scene.cluster = scene.standby
+    await asyncio.sleep(2)
+    return fired
+
+
+async def fail_over_frozen(scene: Scene) -> int:
+    """The old primary is frozen, and back for a while beside the new one, until it is fenced off."""
+    assert scene.standby is not None
+    await asyncio.sleep(1 + scene.random.random())
+    old = scene.cluster
+    frozen = [old.pid] + children_of(old.pid)
+    for pid in frozen:
+        os.kill(pid, signal.SIGSTOP)
+    await asyncio.sleep(0.02)
+    fired = int(all(state_of(pid) in ("T", "") for pid in frozen))
+    fired &= await promote(scene)
+    scene.cluster = scene.standby
+    # By now the service has to be back, on the new primary.
+    await asyncio.sleep(5.2)
+    for pid in frozen:
+        resume(pid)
+    await asyncio.sleep(2.5)
+    await old.stop(signal.SIGQUIT)
+    return fired
+
+
+async def fail_over_unreplicated(scene: Scene) -> int:
+    """The standby is gone for a moment, and the sessions that wait for it are ended: what they had counted is on the
+    primary and nowhere else. Then the primary is lost and the standby comes back."""
+    assert scene.standby is not None
+    await asyncio.sleep(1 + scene.random.random())
+    # Not only stopped: what lies in a stopped process's sockets would still arrive.
+    await scene.standby.stop(signal.SIGQUIT)
+    before = scene.cluster.log_size()
+    for _ in range(4):
+        await asyncio.sleep(0.4)
+        await terminate_backend(scene)
+    await asyncio.sleep(1.2)
+    # The server's own words for a commit that it could not replicate.
+    fired = scene.cluster.log_count("canceling the wait for synchronous replication", before)
+    await scene.cluster.stop(signal.SIGQUIT)
+    await scene.standby.start()
+    promoted = await promote(scene)
+    scene.cluster = scene.standby
+    await asyncio.sleep(2)
+    return fired if promoted else 0
+
+
+# Time -------------------------------------------------------------------------------------------------------------------
+
+
+async def roll_over(scene: Scene) -> int:
+    """The database's clock passes the month's end while everything runs, twice."""
+    fired = 0
+    for _ in range(2):
+        result = await scene.cluster.sql(
+            """with moved as (
+                update headroom.clock set ahead =
+                    (date_trunc('month', headroom.now() at time zone 'UTC') + interval '1 month - 700 milliseconds')
+                    at time zone 'UTC' - pg_catalog.now()
+                returning ahead)
+            select to_char(pg_catalog.now() + ahead, 'YYYY-MM') from moved""",
+            database=scene.database,
+        )
+        await asyncio.sleep(2)
+        after = await scene.cluster.sql("select to_char(headroom.now(), 'YYYY-MM')", database=scene.database)
+        fired += int(result.code == 0 and re.match(r"\d{4}-\d\d", after.out.strip()) is not None and after.out != result.out)
+    return fired
+
+
+async def idle_day(scene: Scene) -> int:
+    """An instance is idle for two days, and another one is started meanwhile."""
+    scene.workload.running.clear()
+    await asyncio.sleep(1)
+    result = await scene.cluster.sql(
+        "with aged as (update headroom.lane_receipts set moved_at = moved_at - interval '2 days' returning 1)"
+        " select count(*) from aged",
+        database=scene.database,
+    )
+    code = await scene.instances[1].terminate()
+    await scene.instances[1].start()
+    scene.workload.running.set()
+    await asyncio.sleep(1)
+    return int(result.out or 0) if code == 0 else 0
+
+
+async def nothing(scene: Scene) -> int:
+    """The same load undisturbed: what the checker must find nothing in. Fires by not being disturbed."""
+    await asyncio.sleep(1)
+    return 1
+
+
+FAULTS: list[Fault] = [
+    Fault("none", nothing, is_quiet=True),
+    Fault("kill-service", kill_service),
+    Fault("kill-service-at-call", kill_service_at_call, frozenset({"strace"})),
+    Fault("cut-before-reply", cut_before_reply, frozenset({"strace"})),
+    Fault("kill-backend", kill_backend),
+    Fault("terminate-backend", terminate_backend),
+    Fault("restart-immediately", restart_immediately),
+    Fault("stop-backend", stop_backend),
+    Fault("stop-postmaster", stop_postmaster),
+    Fault("stop-service", stop_service),
+    Fault("disturb-database", disturb_database, frozenset({"database proxy"})),
+    Fault("disturb-clients", disturb_clients, frozenset({"client proxy"})),
+    Fault("fill-disk", fill_disk, frozenset({"tmpfs"})),
+    Fault("slow-flush", slow_flush, frozenset({"strace"})),
+    Fault("lock-in-reverse", lock_in_reverse, may_deadlock=True),
+    Fault("reconnect-storm", reconnect_storm),
+    Fault("terminate-service", terminate_service),
+    Fault("roll-over", roll_over, frozenset({"clock"}), is_once=True),
+    Fault("idle-day", idle_day),
+    Fault("fail-over-stopped", fail_over_stopped, frozenset({"standby"}), is_once=True),
+    Fault("fail-over-frozen", fail_over_frozen, frozenset({"standby"}), is_once=True),
+    Fault("fail-over-unreplicated", fail_over_unreplicated, frozenset({"standby"}), is_once=True),
+]

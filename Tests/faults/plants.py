@@ -1,0 +1,88 @@
+"""Bugs, planted to see that they are caught.
+
+Each changes the functions of one run's own database, and so what the release build does; nothing of it is in the service
+or its migrations. A plant that no longer finds the text it replaces fails its run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Plant:
+    name: str
+    what: str
+    sql: str
+    # The fault under which it shows, and the invariants of which one must be reported.
+    fault: str
+    caught_by: frozenset[str]
+    seconds: float = 4
+
+
+def rewritten(function: str, *changes: tuple[str, str]) -> str:
+    """Replaces text in the source of a function."""
+    steps = "\n".join(
+        f"if position({quoted(old)} in v_source) = 0 then raise exception 'nothing to plant in {function}'; end if;"
+        f" v_source := replace(v_source, {quoted(old)}, {quoted(new)});"
+        for old, new in changes
+    )
+    return f"""do $plant$ declare v_source text := pg_get_functiondef('{function}'::regproc); begin
+        {steps} execute v_source; end $plant$;"""
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+PLANTS = [
+    Plant(
+        "reply-before-commit",
+        "answers leave before the commit is on disk",
+        """create or replace function headroom.now() returns timestamptz language sql stable
+            return (select case when set_config('synchronous_commit', 'off', true) is not null then pg_catalog.now() end);""",
+        "restart-immediately", frozenset({"I5"}),
+    ),
+    Plant(
+        "key-not-recorded",
+        "one key in twenty is not remembered",
+        """create function headroom.forgetful() returns trigger language plpgsql as
+            'begin if random() < 0.05 then return null; end if; return new; end';
+        create trigger forgetful before insert on headroom.message_keys for each row execute function headroom.forgetful();""",
+        "none", frozenset({"I4", "I5"}),
+    ),
+    Plant(
+        "less-or-equal",
+        "one message more than the limit is granted",
+        rewritten("headroom.perform", ("v_used + v_held + v_messages > v_limit", "v_used + v_held + v_messages > v_limit + 1")),
+        "none", frozenset({"I1"}),
+    ),
+    Plant(
+        "unsorted-locks",
+        "each lane locks its users in an order of its own",
+        rewritten(
+            "headroom.perform_batch",
+            ("for i in 1 .. cardinality(p_users) loop",
+             "perform from public.message_usage as usage where usage.user_id = any (p_users)"
+             " order by md5(usage.user_id::text || p_lane::text) for update;"
+             " for i in 1 .. cardinality(p_users) loop"),
+        ),
+        "none", frozenset({"I13"}), 8,
+    ),
+    Plant(
+        "window-sum-grants",
+        "what was refused in a batch counts against what comes after it",
+        rewritten(
+            "headroom.perform",
+            ("v_used + v_held + v_messages > v_limit",
+             "v_used + v_held + v_messages + coalesce((select sum(p_messages[j]) from generate_series(1, i - 1) as j"
+             " where (v_answers[j]).verdict = 'blocked'), 0) > v_limit"),
+        ),
+        "none", frozenset({"I6", "INTERNAL"}),
+    ),
+    Plant(
+        "release-across-a-reset",
+        "a release takes its messages off the count that a reset began anew",
+        rewritten("headroom.perform", ("v_key.generation = v_row.generation", "v_key.generation <= v_row.generation")),
+        "none", frozenset({"I9"}), 6,
+    ),
+]

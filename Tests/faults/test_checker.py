@@ -1,0 +1,398 @@
+"""The checker, tested: a sound history passes, and the history that each planted bug would leave does not."""
+
+from __future__ import annotations
+
+import random
+import sys
+import unittest
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+import checker  # noqa: E402
+
+USER = "00000001-0001-4000-8000-000000000001"
+OTHER = "00000002-0001-4000-8000-000000000002"
+MS = 1_000_000
+
+
+class Story:
+    """Writes a history by hand, in milliseconds."""
+
+    def __init__(self, limit: int = 5) -> None:
+        self.lines: list[dict[str, Any]] = [
+            {"t": "meta", "deadline_ms": 2000, "instances": []}, {"t": "user", "user": USER, "limit": limit}
+        ]
+        self.limit = limit
+        self.op = 0
+
+    def send(self, at: float, verb: str = "CONSUME", n: int = 1, key: str | None = None, **more: Any) -> int:
+        self.op += 1
+        entry = {"t": "send", "at": int(at * MS), "op": self.op, "c": 0, "i": 0, "verb": verb, "user": USER, "n": n, "key": key}
+        self.lines.append(entry | more)
+        return self.op
+
+    def reply(self, op: int, at: float, status: str, used: int | None = None, code: str | None = None, **fields: Any) -> None:
+        shown = {name: str(value) for name, value in fields.items()}
+        if used is not None:
+            limit = fields.get("limit", self.limit)
+            shown |= {"used": str(used), "limit": str(limit), "period": fields.get("period", "2026-11")}
+            shown.setdefault("remaining", str(max(limit - used - int(fields.get("held", 0)), 0)))
+        entry: dict[str, Any] = {"t": "reply", "at": int(at * MS), "op": op, "status": status, "fields": shown}
+        if code:
+            entry["code"] = code
+        self.lines.append(entry)
+
+    def ask(self, at: float, until: float, status: str, used: int | None = None, **more: Any) -> int:
+        """A request and its reply."""
+        sending = {name: more.pop(name) for name in ("verb", "n", "key", "ttl", "i", "value") if name in more}
+        op = self.send(at, **sending)
+        self.reply(op, until, status, used, **more)
+        return op
+
+    def row(self, count: int, period: str = "2026-11", generation: int = 1, held: int = 0) -> None:
+        self.lines.append({
+            "t": "row", "user": USER, "period": period, "count": count, "held": held, "limit": self.limit,
+            "generation": generation,
+        })
+
+    def key(self, name: str, used: int, verb: str = "c", status: str = "c", n: int = 1, generation: int = 1,
+            committed_used: int | None = None) -> None:
+        self.lines.append({
+            "t": "key", "user": USER, "key": name, "verb": verb, "status": status, "messages": n, "used": used,
+            "committed_used": committed_used, "period": "2026-11", "generation": generation,
+        })
+
+    def event(self, **entry: Any) -> None:
+        self.lines.append(entry)
+
+    def end(self, at: float = 100_000) -> None:
+        self.lines.append({"t": "end", "at": int(at * MS)})
+
+    def broken(self) -> set[str]:
+        return {violation.invariant for violation in checker.check(checker.read(self.lines))}
+
+
+class SoundHistories(unittest.TestCase):
+    def test_counts_up_to_the_limit(self) -> None:
+        story = Story(limit=3)
+        for used in (1, 2, 3):
+            story.ask(used * 10, used * 10 + 5, "ALLOWED", used)
+        story.ask(50, 55, "BLOCKED", 3)
+        story.row(3)
+        story.end()
+        self.assertEqual(story.broken(), set())
+
+    def test_concurrent_requests_may_be_counted_in_any_order(self) -> None:
+        story = Story()
+        first, second = story.send(10), story.send(11)
+        story.reply(second, 20, "ALLOWED", 1)
+        story.reply(first, 21, "ALLOWED", 2)
+        story.row(2)
+        story.end()
+        self.assertEqual(story.broken(), set())
+
+    def test_unknown_without_a_key_may_count_or_not(self) -> None:
+        for count in (1, 2):
+            story = Story()
+            lost = story.send(10)
+            story.reply(lost, 20, "CLOSED")
+            story.ask(30, 40, "ALLOWED", count)
+            story.row(count)
+            story.end()
+            self.assertEqual(story.broken(), set(), count)
+
+    def test_unknown_with_a_key_is_answered_by_its_retry(self) -> None:
+        story = Story()
+        lost = story.send(10, key="a")
+        story.reply(lost, 20, "CLOSED")
+        story.ask(30, 40, "ALLOWED", 1, key="a", replayed=1)
+        story.ask(50, 60, "ERROR", key="a", n=2, code="CONFLICT")
+        story.row(1)
+        story.key("a", 1)
+        story.end()
+        self.assertEqual(story.broken(), set())
+
+    def test_holds_committed_released_and_expired(self) -> None:
+        story = Story()
+        for number, key in enumerate("abc"):
+            story.ask(10 * number, 10 * number + 5, "HELD", 0, verb="RESERVE", key=key, ttl=2, held=number + 1)
+        story.ask(50, 55, "ALLOWED", 1, verb="COMMIT", n=0, key="a", held=2)
+        story.ask(60, 65, "OK", 1, verb="RELEASE", n=0, key="b", held=1, released=1)
+        story.ask(2500, 2505, "ERROR", verb="COMMIT", n=0, key="c", code="EXPIRED")
+        story.ask(3000, 3005, "OK", 1, verb="CHECK", n=1)
+        story.row(1)
+        story.key("a", 0, "r", "c", committed_used=1)
+        story.key("b", 0, "r", "r")
+        story.key("c", 0, "r", "h")
+        story.end()
+        self.assertEqual(story.broken(), set())
+
+    def test_reset_and_lowered_limit(self) -> None:
+        story = Story(limit=10)
+        for used in (1, 2, 3):
+            story.ask(used * 10, used * 10 + 5, "ALLOWED", used, key=f"k{used}")
+        story.ask(50, 60, "OK", verb="LIMIT", value=2)
+        story.ask(70, 75, "BLOCKED", 3, limit=2, remaining=0)
+        story.ask(80, 90, "OK", verb="RESET")
+        story.ask(100, 105, "ALLOWED", 1, limit=2, key="k4")
+        story.row(1, generation=2)
+        for used in (1, 2, 3):
+            story.key(f"k{used}", used)
+        story.key("k4", 1, generation=2)
+        story.end()
+        self.assertEqual(story.broken(), set())
+
+    def test_random_sound_histories(self) -> None:
+        """A simulated service that counts right, with lost replies, retries, refusals and overlap."""
+        for seed in range(200):
+            self.assertEqual(simulate(seed), set(), f"seed {seed}")
+
+
+class PlantedBugs(unittest.TestCase):
+    def test_reply_before_commit(self) -> None:
+        story = Story()
+        story.ask(10, 15, "ALLOWED", 1)
+        story.row(0)
+        story.end()
+        self.assertEqual(story.broken(), {"I5"})
+
+    def test_reply_before_commit_with_a_key(self) -> None:
+        story = Story()
+        story.ask(10, 15, "ALLOWED", 1, key="a")
+        story.row(0)
+        story.end()
+        self.assertIn("I5", story.broken())
+
+    def test_key_not_recorded(self) -> None:
+        story = Story()
+        story.ask(10, 15, "ALLOWED", 1, key="a")
+        story.ask(20, 25, "ALLOWED", 2, key="a")
+        self.assertIn("I4", story.broken())
+
+    def test_key_not_recorded_is_seen_in_the_database_too(self) -> None:
+        story = Story()
+        story.ask(10, 15, "ALLOWED", 1, key="a")
+        story.row(1)
+        story.end()
+        self.assertIn("I5", story.broken())
+
+    def test_less_or_equal(self) -> None:
+        story = Story(limit=2)
+        for used in (1, 2, 3):
+            story.ask(used * 10, used * 10 + 5, "ALLOWED", used, remaining=max(2 - used, 0))
+        self.assertIn("I1", story.broken())
+
+    def test_less_for_less_or_equal(self) -> None:
+        story = Story(limit=2)
+        story.ask(10, 15, "ALLOWED", 1)
+        story.ask(20, 25, "BLOCKED", 1)
+        self.assertIn("I6", story.broken())
+
+    def test_unsorted_locks(self) -> None:
+        story = Story()
+        story.event(t="deadlocks", count=2)
+        self.assertEqual(story.broken(), {"I13"})
+
+    def test_unsorted_locks_are_seen_as_late_answers(self) -> None:
+        story = Story()
+        story.ask(10, 3100, "ALLOWED", 1)
+        self.assertEqual(story.broken(), {"I12"})
+
+    def test_window_sum_grants(self) -> None:
+        """Remaining 5, asked for 4, 3 and 1 at once: 4 and 1 fit. A running sum refuses the 1 as well."""
+        story = Story(limit=5)
+        ops = [(story.send(10, n=n), n) for n in (4, 3, 1)]
+        story.reply(ops[0][0], 20, "ALLOWED", 4)
+        story.reply(ops[1][0], 20, "BLOCKED", 4)
+        story.reply(ops[2][0], 20, "BLOCKED", 4)
+        self.assertEqual(story.broken(), {"I6"})
+
+    def test_window_sum_grants_whose_refusal_claims_the_sum(self) -> None:
+        story = Story(limit=5)
+        ops = [(story.send(10, n=n), n) for n in (4, 3, 1)]
+        story.reply(ops[0][0], 20, "ALLOWED", 4)
+        story.reply(ops[1][0], 20, "BLOCKED", 4)
+        story.reply(ops[2][0], 20, "BLOCKED", 8, remaining=0)
+        self.assertTrue(story.broken() & {"I2", "I6"})
+
+    def test_release_across_a_reset(self) -> None:
+        story = Story(limit=10)
+        story.ask(10, 15, "ALLOWED", 1, key="a")
+        story.ask(20, 30, "OK", verb="RESET")
+        story.ask(40, 45, "ALLOWED", 1, key="b")
+        story.ask(50, 55, "OK", 0, verb="RELEASE", n=0, key="a", released=1)
+        story.row(0, generation=2)
+        story.key("a", 1, status="r")
+        story.key("b", 1, generation=2)
+        story.end()
+        self.assertIn("I9", story.broken())
+
+    def test_counted_twice_by_a_resent_batch(self) -> None:
+        story = Story()
+        story.ask(10, 500, "ALLOWED", 2)
+        story.row(2)
+        story.end()
+        self.assertTrue(story.broken() >= {"I2", "I3"})
+
+    def test_unavailable_but_counted(self) -> None:
+        story = Story()
+        story.ask(10, 2010, "ERROR", code="UNAVAILABLE")
+        story.row(1)
+        story.end()
+        self.assertEqual(story.broken(), {"I2"})
+
+    def test_unavailable_but_counted_with_a_key(self) -> None:
+        story = Story()
+        story.ask(10, 2010, "ERROR", key="a", code="UNAVAILABLE")
+        story.row(1)
+        story.key("a", 1)
+        story.end()
+        self.assertIn("I2", story.broken())
+
+    def test_used_out_of_real_time_order(self) -> None:
+        story = Story()
+        story.ask(10, 15, "ALLOWED", 2)
+        story.ask(20, 25, "ALLOWED", 1)
+        self.assertIn("I3", story.broken())
+
+    def test_the_same_used_twice(self) -> None:
+        story = Story()
+        first, second = story.send(10), story.send(10)
+        story.reply(first, 20, "ALLOWED", 1)
+        story.reply(second, 20, "ALLOWED", 1)
+        self.assertEqual(story.broken(), {"I3"})
+
+    def test_stale_read_through_the_other_instance(self) -> None:
+        story = Story()
+        story.ask(10, 15, "ALLOWED", 1)
+        story.ask(20, 25, "OK", 0, verb="USAGE", n=0, i=1)
+        self.assertEqual(story.broken(), {"I7"})
+
+    def test_different_replay(self) -> None:
+        story = Story()
+        story.ask(10, 15, "ALLOWED", 1, key="a")
+        story.ask(20, 25, "ALLOWED", 2, key="a", replayed=1)
+        self.assertIn("I4", story.broken())
+
+    def test_no_conflict(self) -> None:
+        story = Story()
+        story.ask(10, 15, "ALLOWED", 1, key="a")
+        story.ask(20, 25, "ALLOWED", 1, key="a", n=2, replayed=1)
+        self.assertIn("I4", story.broken())
+
+    def test_hold_ends_twice(self) -> None:
+        story = Story()
+        story.ask(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
+        story.ask(20, 25, "OK", 0, verb="RELEASE", n=0, key="a", released=1)
+        story.ask(30, 35, "ALLOWED", 1, verb="COMMIT", n=0, key="a")
+        self.assertIn("I8", story.broken())
+
+    def test_hold_committed_after_its_time(self) -> None:
+        story = Story()
+        story.ask(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
+        story.ask(2100, 2105, "ALLOWED", 1, verb="COMMIT", n=0, key="a")
+        self.assertEqual(story.broken(), {"I8"})
+
+    def test_hold_forgotten(self) -> None:
+        """An expired hold that goes on counting as used refuses messages that fit."""
+        story = Story(limit=1)
+        story.ask(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
+        story.ask(5000, 5005, "BLOCKED", 0, held=1)
+        self.assertEqual(story.broken(), {"I6"})
+
+    def test_period_goes_back(self) -> None:
+        story = Story()
+        story.ask(10, 15, "ALLOWED", 1, period="2026-12")
+        story.ask(20, 25, "ALLOWED", 1, period="2026-11")
+        self.assertEqual(story.broken(), {"I10"})
+
+    def test_silence(self) -> None:
+        story = Story()
+        op = story.send(10)
+        story.reply(op, 8010, "SILENT")
+        self.assertEqual(story.broken(), {"I12"})
+
+    def test_not_back_in_time(self) -> None:
+        story = Story()
+        story.event(t="meta", instances=[0])
+        story.event(t="healed", at=10 * MS)
+        story.ask(20, 30, "ERROR", code="UNAVAILABLE")
+        story.ask(7000, 7005, "ALLOWED", 1)
+        self.assertEqual(story.broken(), {"I12"})
+
+    def test_replies_out_of_order(self) -> None:
+        story = Story()
+        story.ask(10, 15, "ALLOWED", 1, user=OTHER)
+        self.assertIn("I15", story.broken())
+
+    def test_extra_reply(self) -> None:
+        story = Story()
+        story.event(t="extra", at=10, i=0, line="+ALLOWED")
+        self.assertEqual(story.broken(), {"I15"})
+
+    def test_lost_in_shutdown(self) -> None:
+        story = Story()
+        op = story.send(10)
+        story.event(t="sigterm", at=500 * MS, exited=600 * MS, i=0, code=0)
+        story.reply(op, 550, "CLOSED")
+        self.assertEqual(story.broken(), {"I17"})
+
+
+def simulate(seed: int) -> set[str]:
+    """A service that counts right, and a network that loses replies. Effects happen within their calls or, where the
+    reply was lost, at any time later."""
+    chance = random.Random(seed)
+    story = Story(limit=chance.randrange(3, 30))
+    used, now = 0, 0
+    keys: dict[str, tuple[int, int]] = {}
+    pending: list[tuple[int, int, str | None, int, bool]] = []
+    late: list[tuple[int, str | None]] = []
+
+    def count(n: int, key: str | None) -> tuple[str, int, bool]:
+        nonlocal used
+        if key is not None and key in keys:
+            return "ALLOWED", keys[key][1], True
+        if used + n > story.limit:
+            return "BLOCKED", used, False
+        used += n
+        if key is not None:
+            keys[key] = (n, used)
+        return "ALLOWED", used, False
+
+    unanswered: list[tuple[int, str]] = []
+    for step in range(chance.randrange(5, 60)):
+        now += chance.randrange(1, 5)
+        key = f"k{step}" if chance.random() < 0.6 else None
+        n = chance.choice((1, 1, 2))
+        if unanswered and chance.random() < 0.5:
+            n, key = unanswered.pop()
+        pending.append((story.send(now, n=n, key=key), n, key, now, chance.random() < 0.2))
+        while pending and chance.random() < 0.7:
+            op, n, key, _, is_lost = pending.pop(chance.randrange(len(pending)))
+            now += 1
+            if is_lost:
+                story.reply(op, now, "CLOSED")
+                late.append((n, key))
+                if key:
+                    unanswered.append((n, key))
+            else:
+                status, shown, is_replay = count(n, key)
+                story.reply(op, now + 1, status, shown, **({"replayed": 1} if is_replay else {}))
+                now += 1
+        if late and chance.random() < 0.5:
+            count(*late.pop(chance.randrange(len(late))))
+    for op, n, key, _, _ in pending:
+        now += 1
+        status, shown, is_replay = count(n, key)
+        story.reply(op, now + 1, status, shown, **({"replayed": 1} if is_replay else {}))
+        now += 1
+    story.row(used)
+    for name, (n, shown) in keys.items():
+        story.key(name, shown, n=n)
+    story.end()
+    return story.broken()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,443 @@
+"""Clients that ask two instances, retry what they must, and write down what they sent and what came back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import IO, Any, Callable
+
+HOT, FIVE, HOLD, RESET = 1, 2, 3, 4
+HOT_SETS = 200
+FIVE_USERS = 20_000
+HOLD_SETS, HOLD_SET = 100, 60
+RESET_USERS = 6
+LIMITS = {HOT: 1000, FIVE: 5, HOLD: 50, RESET: 1000}
+PLANS = {HOT: "hot", FIVE: "five", HOLD: "hold", RESET: "swung"}
+COUNTS = {HOT: HOT_SETS * 8, FIVE: FIVE_USERS, HOLD: HOLD_SETS * HOLD_SET, RESET: RESET_USERS}
+# The client gives up after this: by then the service has broken its word by seconds.
+PATIENCE = 8.0
+UNCOUNTED = {"UNAVAILABLE", "OVERLOADED", "DRAINING", "INTERNAL", "UNKNOWN"}
+
+
+def user_id(kind: int, index: int) -> str:
+    # Spread over the whole range, so that order by id is not order by index.
+    return f"{(index * 2654435761) & 0xFFFFFFFF:08x}-000{kind}-4000-8000-{index:012d}"
+
+
+def setup_sql() -> str:
+    """Plans and users. The ids are computed as in user_id."""
+    parts = ["begin;"]
+    for kind, plan in PLANS.items():
+        parts.append(
+            f"insert into headroom.plans (plan, label, cycle, allowance) values ('{plan}', '{plan}', 'monthly', {LIMITS[kind]});"
+            f"create temporary table u{kind} as select (lpad(to_hex((i * 2654435761) & 4294967295), 8, '0')"
+            f" || '-000{kind}-4000-8000-' || lpad(i::text, 12, '0'))::uuid as id"
+            f" from generate_series(0::bigint, {COUNTS[kind] - 1}) as i;"
+            f"insert into headroom.subscribers (user_id) select id from u{kind};"
+            f"insert into headroom.subscriptions (user_id, original_transaction_id, plan, started_at)"
+            f" select id, 'operator', '{plan}', now() from u{kind};"
+        )
+    parts.append("commit; analyze;")
+    return "\n".join(parts)
+
+
+class Recorder:
+    """Writes the history, a line an event."""
+
+    def __init__(self, out: IO[str]) -> None:
+        self.out = out
+        self.next_op = 0
+        self.known_users: set[str] = set()
+        self.counts: dict[str, int] = {"ops": 0, "unknowns": 0, "replays": 0}
+
+    def write(self, **entry: Any) -> None:
+        self.out.write(json.dumps(entry, separators=(",", ":")) + "\n")
+
+    def user(self, user: str, limit: int) -> None:
+        if user not in self.known_users:
+            self.known_users.add(user)
+            self.write(t="user", user=user, limit=limit)
+
+    def send(self, client: int, instance: int | None, verb: str, user: str, **more: Any) -> int:
+        self.next_op += 1
+        self.counts["ops"] += 1
+        # The time is taken before the bytes leave, so that a reply can never seem to come before its request.
+        self.write(t="send", at=time.monotonic_ns(), op=self.next_op, c=client, i=instance, verb=verb, user=user, **more)
+        return self.next_op
+
+    def reply(self, op: int, status: str, code: str | None = None, fields: dict[str, str] | None = None) -> None:
+        entry: dict[str, Any] = {"t": "reply", "at": time.monotonic_ns(), "op": op, "status": status}
+        if code:
+            entry["code"] = code
+        if fields:
+            entry["fields"] = fields
+            if fields.get("replayed") == "1":
+                self.counts["replays"] += 1
+        if status in ("CLOSED", "SILENT") or code == "UNKNOWN":
+            self.counts["unknowns"] += 1
+        self.write(**entry)
+
+
+KEPT = {
+    "user", "used", "held", "limit", "remaining", "period", "reason", "released", "replayed", "degraded",
+}
+
+
+def parse(line: bytes) -> tuple[str, str | None, dict[str, str]]:
+    """Status, code, fields. Quoted values are banners at the end of the line, which nothing here needs."""
+    text = line.decode("utf-8", "replace").rstrip("\r\n")
+    if text.startswith("-"):
+        code, _, why = text[1:].partition(" ")
+        return "ERROR", code, {"text": why[:90]}
+    words = text[1:].split(' "', 1)[0].split(" ")
+    fields = {}
+    for word in words[1:]:
+        name, separator, value = word.partition("=")
+        if separator and name in KEPT and not value.startswith('"'):
+            fields[name] = value
+    return words[0], None, fields
+
+
+@dataclass
+class Intent:
+    """Something that a caller wants, under one key where it has one."""
+
+    verb: str
+    user: str
+    n: int = 0
+    key: str | None = None
+    ttl: int = 0
+    on_outcome: Callable[[str], None] | None = None
+    is_retry: bool = False
+    not_before: float = 0.0
+
+    def line(self) -> bytes:
+        parts = [self.verb, self.user]
+        if self.n and self.verb not in ("COMMIT", "RELEASE", "USAGE"):
+            parts.append(str(self.n))
+        if self.key:
+            parts.append(f"key={self.key}")
+        if self.ttl:
+            parts.append(f"ttl={self.ttl}")
+        return " ".join(parts).encode() + b"\n"
+
+
+@dataclass
+class Link:
+    """A client's connection to one instance."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    port: int
+
+    def abort(self) -> None:
+        self.writer.transport.abort()
+
+
+@dataclass
+class Client:
+    workload: "Workload"
+    id: int
+    kind: int
+    random: random.Random
+    links: dict[int, Link] = field(default_factory=dict)
+    waiting: deque[Intent] = field(default_factory=deque)
+    unresolved: int = 0
+    serial: int = 0
+
+    async def run(self) -> None:
+        while not self.workload.is_over:
+            await self.workload.running.wait()
+            await self.turn()
+            await asyncio.sleep(self.workload.pause * self.random.random())
+
+    async def turn(self) -> None:
+        """One burst to each of one or two instances at the same time."""
+        first = self.random.randrange(2)
+        bursts: dict[int, list[Intent]] = {first: self.burst()}
+        if self.random.random() < 0.4:
+            bursts[1 - first] = self.burst()
+        repeated = [
+            intent for intent in bursts[first]
+            if intent.key and not intent.is_retry and intent.verb == self.repeatable and self.random.random() < 0.3
+        ]
+        for intent in repeated:
+            # The same key again: half of them now and on the other instance, in a race, half of them later.
+            again = Intent(intent.verb, intent.user, intent.n, intent.key, intent.ttl, None, True)
+            if self.random.random() < 0.5:
+                bursts.setdefault(1 - first, []).append(again)
+            else:
+                self.waiting.append(again)
+        await asyncio.gather(*(self.exchange(i, burst) for i, burst in bursts.items() if burst))
+
+    @property
+    def repeatable(self) -> str:
+        return "RESERVE" if self.kind == HOLD else "CONSUME"
+
+    def burst(self) -> list[Intent]:
+        intents: list[Intent] = []
+        now = time.monotonic()
+        for _ in range(min(len(self.waiting), 4)):
+            intent = self.waiting.popleft()
+            if intent.not_before <= now:
+                intents.append(intent)
+            else:
+                self.waiting.append(intent)
+        if self.kind == FIVE and self.random.random() < 0.3:
+            # Several of one user's at once, of which some fit and some do not.
+            first = self.make_five(self.random.randrange(FIVE_USERS))
+            intents.append(self.known(first))
+            for _ in range(self.random.randrange(2, 5)):
+                key = self.new_key() if self.random.random() < 0.5 else None
+                intents.append(Intent("CONSUME", first.user, self.random.choice((1, 1, 2, 3, 4)), key))
+            return intents
+        while len(intents) < self.random.choice((1, 1, 2, 4, 8)):
+            intents.append(self.make())
+        return intents
+
+    def new_key(self) -> str:
+        self.serial += 1
+        return f"c{self.id}-{self.serial}"
+
+    # What is asked -------------------------------------------------------------------------------------------------
+
+    def make(self) -> Intent:
+        intent = {HOT: self.make_hot, FIVE: self.make_five, HOLD: self.make_hold, RESET: self.make_reset}[self.kind]()
+        return self.known(intent)
+
+    def known(self, intent: Intent) -> Intent:
+        self.workload.recorder.user(intent.user, LIMITS[self.kind])
+        return intent
+
+    def make_hot(self) -> Intent:
+        chosen = self.workload.hot_set % HOT_SETS
+        user = user_id(HOT, chosen * 8 + self.random.randrange(8))
+        roll = self.random.random()
+        if roll < 0.05:
+            return Intent(self.random.choice(("CHECK", "USAGE")), user, 1)
+        n = 1 if self.random.random() < 0.9 else self.random.randrange(2, 6)
+        key = self.new_key() if roll < 0.7 else None
+        intent = Intent("CONSUME", user, n, key)
+        intent.on_outcome = self.after_hot(intent, chosen)
+        return intent
+
+    def after_hot(self, intent: Intent, chosen: int) -> Callable[[str], None]:
+        def act(status: str) -> None:
+            if status == "BLOCKED":
+                self.workload.hot_blocked(chosen)
+            elif status == "ALLOWED" and intent.key and self.random.random() < 0.03:
+                # The same key for something else must be a conflict.
+                other = Intent("CONSUME", intent.user, intent.n + 1, intent.key, 0, None, True)
+                self.waiting.append(other)
+
+        return act
+
+    def make_five(self, index: int | None = None) -> Intent:
+        if index is None:
+            # Log-uniform, which is Zipf's law: few users are asked for often, most hardly ever.
+            index = int(FIVE_USERS ** self.random.random()) - 1
+        n = self.random.choice((1, 1, 1, 1, 2, 2, 3, 4))
+        key = self.new_key() if self.random.random() < 0.5 else None
+        return Intent("CONSUME", user_id(FIVE, index), n, key)
+
+    def make_hold(self) -> Intent:
+        index = self.workload.hold_set % HOLD_SETS * HOLD_SET + self.random.randrange(HOLD_SET)
+        intent = Intent("RESERVE", user_id(HOLD, index), self.random.randrange(1, 4), self.new_key(), 2)
+        intent.on_outcome = self.after_hold(intent)
+        return intent
+
+    def after_hold(self, intent: Intent) -> Callable[[str], None]:
+        def act(status: str) -> None:
+            if status == "BLOCKED":
+                self.workload.hold_blocked()
+            if status != "HELD":
+                return
+            roll, now = self.random.random(), time.monotonic()
+            if roll < 0.34:
+                commit = Intent("COMMIT", intent.user, 0, intent.key, 0, None, True)
+                if self.random.random() < 0.2:
+                    commit.on_outcome = lambda _: self.follow("RELEASE", intent)
+                self.waiting.append(commit)
+            elif roll < 0.67:
+                self.follow("RELEASE", intent)
+                if self.random.random() < 0.2:
+                    self.follow("COMMIT", intent)
+            elif roll < 0.75:
+                self.follow("COMMIT", intent, now + 1.5 + self.random.random())
+
+        return act
+
+    def follow(self, verb: str, intent: Intent, not_before: float = 0.0) -> None:
+        self.waiting.append(Intent(verb, intent.user, 0, intent.key, 0, None, True, not_before))
+
+    def make_reset(self) -> Intent:
+        user = user_id(RESET, self.random.randrange(RESET_USERS))
+        if self.random.random() < 0.05:
+            return Intent("CHECK", user, 1)
+        intent = Intent("CONSUME", user, self.random.choice((1, 1, 1, 3)), self.new_key())
+        if self.random.random() < 0.1:
+            # Given back at once, or when a reset has probably come in between.
+            later = time.monotonic() + self.random.choice((0.0, 0.6))
+            intent.on_outcome = lambda status: self.follow("RELEASE", intent, later) if status == "ALLOWED" else None
+        return intent
+
+    # Asking ----------------------------------------------------------------------------------------------------------
+
+    async def exchange(self, instance: int, burst: list[Intent]) -> None:
+        link = await self.link(instance)
+        if link is None:
+            # Nothing was sent, so nothing is written down.
+            self.waiting.extend(intent for intent in burst if intent.key)
+            await asyncio.sleep(0.03)
+            return
+        recorder = self.workload.recorder
+        sent: list[tuple[int, Intent]] = []
+        for intent in burst:
+            op = recorder.send(
+                self.id, instance, intent.verb, intent.user, n=intent.n, key=intent.key, ttl=intent.ttl
+            )
+            sent.append((op, intent))
+        self.unresolved += len(sent)
+        link.writer.write(b"".join(intent.line() for intent in burst))
+        troubled = await self.collect(instance, link, sent)
+        self.unresolved -= len(sent)
+        if troubled:
+            await asyncio.sleep(0.02 + 0.05 * self.random.random())
+
+    async def collect(self, instance: int, link: Link, sent: list[tuple[int, Intent]]) -> bool:
+        """Reads a reply for each request; whether any was an error or missing."""
+        troubled, gone = False, ""
+        until = time.monotonic() + PATIENCE
+        for op, intent in sent:
+            line = b""
+            if not gone:
+                try:
+                    line = await asyncio.wait_for(link.reader.readline(), max(until - time.monotonic(), 0.01))
+                except (asyncio.TimeoutError, TimeoutError):
+                    gone = "SILENT"
+                except (OSError, ValueError):
+                    gone = "CLOSED"
+                if not line.endswith(b"\n"):
+                    gone = gone or "CLOSED"
+            if gone:
+                self.workload.recorder.reply(op, gone)
+                self.again(intent)
+                continue
+            status, code, fields = parse(line)
+            self.workload.recorder.reply(op, status, code, fields)
+            if code in UNCOUNTED:
+                troubled = True
+                self.again(intent)
+            elif intent.on_outcome:
+                intent.on_outcome(status)
+        if gone:
+            link.abort()
+            self.links.pop(instance, None)
+        elif extra := bytes(link.reader._buffer):  # type: ignore[attr-defined]  # no public way to look without waiting
+            self.workload.recorder.write(t="extra", at=time.monotonic_ns(), i=instance, line=extra.decode("utf-8", "replace"))
+            link.abort()
+            self.links.pop(instance, None)
+        return troubled or bool(gone)
+
+    def again(self, intent: Intent) -> None:
+        # With a key until it is answered; without one it stays unknown.
+        if intent.key:
+            intent.is_retry = True
+            self.waiting.append(intent)
+
+    async def link(self, instance: int) -> Link | None:
+        port = self.workload.port_of(instance)
+        link = self.links.get(instance)
+        if link is not None and link.port == port and not link.reader.at_eof():
+            return link
+        if link is not None:
+            link.abort()
+            del self.links[instance]
+        if port is None:
+            return None
+        try:
+            reader, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", port), 3)
+        except (OSError, asyncio.TimeoutError, TimeoutError):
+            return None
+        self.links[instance] = Link(reader, writer, port)
+        return self.links[instance]
+
+    async def settle(self, until: float) -> None:
+        """Asks again, with the same keys, until everything is answered."""
+        while self.waiting and time.monotonic() < until:
+            burst = [self.waiting.popleft() for _ in range(min(len(self.waiting), 16))]
+            for intent in burst:
+                intent.on_outcome = None
+            await self.exchange(self.random.randrange(2), burst)
+
+    def close(self) -> None:
+        for link in self.links.values():
+            link.abort()
+        self.links.clear()
+
+
+class Workload:
+    """All clients of one run, and the operator who resets and changes limits meanwhile."""
+
+    def __init__(
+        self, recorder: Recorder, seed: int, port_of: Callable[[int], int | None], kinds: tuple[int, ...] = (HOT, FIVE, HOLD, RESET)
+    ) -> None:
+        self.recorder = recorder
+        self.port_of = port_of
+        self.random = random.Random(seed)
+        self.hot_set = self.hold_set = 0
+        self.blocked_hot = self.blocked_holds = 0
+        self.is_over = False
+        self.pause = 0.008
+        self.lag = 0.0
+        self.running = asyncio.Event()
+        self.running.set()
+        shares = {HOT: 10, FIVE: 6, HOLD: 5, RESET: 3}
+        self.clients: list[Client] = []
+        for kind in kinds:
+            for _ in range(shares[kind]):
+                number = len(self.clients)
+                self.clients.append(Client(self, number, kind, random.Random(f"{seed}/{number}")))
+        self.tasks: list[asyncio.Task[None]] = []
+
+    def hot_blocked(self, chosen: int) -> None:
+        """When the hot users have used everything up, others become hot."""
+        if chosen == self.hot_set % HOT_SETS:
+            self.blocked_hot += 1
+            if self.blocked_hot > 200:
+                self.hot_set += 1
+                self.blocked_hot = 0
+
+    def hold_blocked(self) -> None:
+        self.blocked_holds += 1
+        if self.blocked_holds > 100:
+            self.hold_set += 1
+            self.blocked_holds = 0
+
+    def start(self) -> None:
+        self.tasks = [asyncio.create_task(client.run()) for client in self.clients]
+        self.tasks.append(asyncio.create_task(self.watch_lag()))
+
+    async def watch_lag(self) -> None:
+        """How late this process itself is: what it measures cannot be more exact."""
+        while not self.is_over:
+            before = time.monotonic()
+            await asyncio.sleep(0.02)
+            self.lag = max(self.lag, time.monotonic() - before - 0.02)
+
+    async def stop(self) -> None:
+        self.is_over = True
+        self.running.set()
+        await asyncio.gather(*self.tasks)
+
+    async def settle(self, seconds: float) -> int:
+        """How many keyed operations are still without an answer after trying for so long."""
+        until = time.monotonic() + seconds
+        await asyncio.gather(*(client.settle(until) for client in self.clients))
+        for client in self.clients:
+            client.close()
+        return sum(len(client.waiting) for client in self.clients)
