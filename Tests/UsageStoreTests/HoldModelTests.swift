@@ -4,7 +4,8 @@ import Usage
 
 @testable import UsageStore
 
-@Suite("Keys and holds, held against the model")
+/// One history after the other: each has a handful of database sessions.
+@Suite("Keys and holds, held against the model", .serialized)
 struct HoldModelTests {
     @Test("answer random histories as the model does", arguments: [UInt64](1...7) + [UInt64.random(in: 100 ... .max)])
     func randomHistory(seed: UInt64) async throws {
