@@ -107,6 +107,8 @@ let package = Package(
             name: "HeadroomServerTests",
             dependencies: [
                 "HeadroomServer", "LineProtocol", "Usage", "UsageStore",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ]
         ),

@@ -10,12 +10,16 @@ public struct ReferenceModel: Sendable {
         /// The plan's allowance when `limit` was last taken from it. While the plan still says so, `limit` is left
         /// alone: that is how an operator's plain UPDATE lasts, and how a changed plan is noticed.
         var planLimit: Int?
-        var plan: String
-        /// When its first message was counted or held.
-        var createdAt: Instant
+        /// The user's standing when the row was last written: what a period that is over is told from.
+        var written: Standing
+        /// When a message was last counted or held, or the count reset.
+        var updatedAt: Instant
         /// Names this incarnation of the row: new with the row and with each reset, so that a message is never given
         /// back to a count that it was not in.
         var generation: Int
+
+        /// When the period ended or ends; a row that has no such date stands where it was last used.
+        var endsAt: Instant { written.resetsAt ?? written.expiresAt ?? updatedAt }
     }
 
     /// A row of `headroom.subscriptions`.
@@ -53,7 +57,7 @@ extension ReferenceModel {
         let isCounted = answer.status == .allowed
         guard isCounted || rows[user]?[standing.period] != nil else { return answer }
         // A refused message writes the limit too, or an operator who then raises it would raise the old plan's.
-        write(standing, of: user, at: now)
+        write(standing, of: user, isUsed: isCounted, at: now)
         return answer
     }
 
@@ -72,14 +76,13 @@ extension ReferenceModel {
         standing(of: user, in: period, at: now)?.usage(of: user)
     }
 
-    /// `HISTORY`: at most `months` rows, the one that was begun last first.
+    /// `HISTORY`: at most `months` rows, the one that ended or ends last first.
     public func history(_ user: UserID, months: Int = 12, at now: Instant) -> [PeriodUsage] {
         let newestFirst = (rows[user] ?? [:]).sorted { one, other in
-            (one.value.createdAt, one.key.label) > (other.value.createdAt, other.key.label)
+            (one.value.endsAt, one.key.label) > (other.value.endsAt, other.key.label)
         }
         return newestFirst.prefix(months).map { period, row in
-            // The row's plan may be gone; the usual percentages do then.
-            let plan = plans[row.plan] ?? Plan(name: row.plan, label: "", cycle: .monthly, allowance: nil)
+            let plan = plans[row.written.plan.name] ?? row.written.plan
             let held = held(by: user, in: period, at: now)
             let tier = Tier(used: row.count + held, limit: row.limit, plan: plan)
             return PeriodUsage(user: user, period: period, used: row.count, limit: row.limit, tier: tier)
@@ -89,7 +92,9 @@ extension ReferenceModel {
 
 extension ReferenceModel {
     /// Writes the row of the current period; the first one of an unknown user starts the trial.
-    mutating func write(_ standing: Standing, of user: UserID, at now: Instant) {
+    ///
+    /// - Parameter isUsed: a message was counted, held or given back.
+    mutating func write(_ standing: Standing, of user: UserID, isUsed: Bool, at now: Instant) {
         if unknownUsers == .trial, subscribers[user] == nil {
             subscribers[user] = subscriber(user, at: now)
             trialStarts[user] = standing.startedAt
@@ -99,8 +104,8 @@ extension ReferenceModel {
             count: standing.used,
             limit: standing.limit,
             planLimit: standing.plan.allowance,
-            plan: standing.plan.name,
-            createdAt: row?.createdAt ?? now,
+            written: standing,
+            updatedAt: isUsed ? now : row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
         )
     }
@@ -143,29 +148,20 @@ extension ReferenceModel {
     }
 
     /// The user's standing in a period that has a row, nil when it has none. One that is not the current period is
-    /// past, however it became so: nothing can be sent in it any more, and no lapse of today makes it blocked.
+    /// past, however it became so: nothing can be sent in it any more, and it is told as it was last written.
     func standing(of user: UserID, in period: BillingPeriod, at now: Instant) -> Standing? {
         guard let row = rows[user]?[period] else { return nil }
-        var standing = standing(of: user, at: now)
-        if standing.period == period { return standing }
-        let subscriber = subscriber(user, at: now)
-        standing.plan = plans[row.plan] ?? standing.plan
-        standing.period = period
+        let current = standing(of: user, at: now)
+        if current.period == period { return current }
+        var standing = row.written
+        standing.plan = plans[standing.plan.name] ?? standing.plan
         standing.used = row.count
         standing.held = held(by: user, in: period, at: now)
         standing.limit = row.limit
+        // A commit or release writes the row of a user who has lapsed; what was is no less for it.
         standing.lapse = nil
-        if let (year, month) = period.month {
-            let cycle = BillingCycle(year: year, month: month, anchorDay: subscriber.anchorDay)
-            standing.startedAt = cycle.start
-            standing.resetsAt = min(cycle.end, now)
-        } else {
-            standing.startedAt = standing.plan.isTrial ? trialStarts[user] ?? row.createdAt : row.createdAt
-            standing.resetsAt = now
-        }
-        if case .trial(let days) = standing.plan.cycle {
-            standing.expiresAt = standing.startedAt.advanced(bySeconds: Int64(days) * 86_400)
-        }
+        standing.resetsAt = min(standing.resetsAt ?? now, now)
+        standing.observedAt = now
         return standing
     }
 

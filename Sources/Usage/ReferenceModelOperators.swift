@@ -44,6 +44,7 @@ extension ReferenceModel {
     public mutating func resetUsage(_ user: UserID, period: BillingPeriod? = nil, at now: Instant) -> Answer? {
         let target = period ?? standing(of: user, at: now).period
         setCount(user, period: target, count: 0)
+        rows[user]?[target]?.updatedAt = now
         let after = period == nil ? standing(of: user, at: now) : standing(of: user, in: target, at: now)
         return after.map { Answer(user: user, status: .ok, standing: $0) }
     }

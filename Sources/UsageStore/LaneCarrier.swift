@@ -146,10 +146,14 @@ struct LaneCarrier {
         readStandings(groups, of: &batch, orFail: .unavailable, deliver: deliver) {
             carrier,
             group,
-            standing,
+            row,
             batch,
             completions in
+            let standing = row.standing(carrier.link.catalog)
             guard batch.isRefusedThroughout(group, at: standing) else { return false }
+            // The careful way writes the limit that refuses into the row: an operator's UPDATE of it would be undone by
+            // the next message otherwise, and a client that reads the table would show the limit of before.
+            guard group.consumes == 0 || !row.isStale else { return false }
             let after = batch.settle(group, from: standing, into: &completions)
             carrier.hints.learn(group.user, after)
             return true
@@ -157,7 +161,7 @@ struct LaneCarrier {
     }
 
     typealias Settle = (
-        _ carrier: inout LaneCarrier, _ group: Batch.Group, _ standing: Standing, _ batch: Batch,
+        _ carrier: inout LaneCarrier, _ group: Batch.Group, _ row: StandingRow, _ batch: Batch,
         _ completions: inout [Completion]
     ) -> Bool
 
@@ -190,7 +194,7 @@ struct LaneCarrier {
             for index in 0..<result.rowCount {
                 let row = StandingRow(result, row: index)
                 let group = groups[first + row.ordinal]
-                if !settle(&self, group, row.standing(link.catalog), batch, &completions) { unsettled.append(group) }
+                if !settle(&self, group, row, batch, &completions) { unsettled.append(group) }
             }
             deliver(completions)
             return unsettled

@@ -107,9 +107,11 @@ extension LaneCarrier {
         case .history(let count):
             return .history(try history(of: request.user, count, on: connection, deadline: request.deadline))
         case .usageInPeriod(let period):
+            let row = try usage(of: request.user, in: period, on: connection, deadline: request.deadline)
+            guard case .answer = row else { return row }
             let now = try standing(of: request.user, on: connection, deadline: request.deadline)
             if let now, now.period == period { return .answer(now.usage(of: request.user)) }
-            return try usage(of: request.user, in: period, on: connection, deadline: request.deadline)
+            return row
         case .resetUsage(let period?):
             let now = try standing(of: request.user, on: connection, deadline: request.deadline)
             guard let now, now.period != period else { fallthrough }
@@ -160,6 +162,7 @@ extension LaneCarrier {
         let result = try connection.query(EmbeddedSQL.readPeriod, parameters, deadline: deadline)
         guard result.rowCount == 1 else { return .failure(LaneCarrier.noSuchPeriod) }
         let row = StandingRow(result, row: 0, hasOrdinal: false)
+        refreshCatalog(row.planRevision)
         return .answer(row.standing(link.catalog, period: period).usage(of: user))
     }
 

@@ -62,4 +62,8 @@ struct StandingRow {
             isReplay: result.bool(row, first + 15)
         )
     }
+
+    /// From read_batch: a message would write the row anew, even a refused one.
+    var isStale: Bool { result.bool(row, first + 13) }
+
 }

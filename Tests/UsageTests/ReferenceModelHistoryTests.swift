@@ -73,10 +73,11 @@ struct ReferenceModelHistoryTests {
         _ = model.consume(ada, messages: 3, at: december)
         model.setLimit(ada, period: billingPeriod("2026-12"), limit: 0)
         let history = model.history(ada, months: 12, at: december)
-        #expect(history.map(\.period.label) == ["2026-12", "2026-11", "2026-10", "2026-09", "trial"])
-        #expect(history.map(\.used) == [3, 800, 640, 1, 95])
-        #expect(history.map(\.limit) == [0, 800, 800, 800, 100])
-        #expect(history.map(\.tier) == [.blocked, .blocked, .gentle, .silent, .prominent])
+        // The trial would have ended on October 2, a day after the month in which it was left for a paid plan.
+        #expect(history.map(\.period.label) == ["2026-12", "2026-11", "2026-10", "trial", "2026-09"])
+        #expect(history.map(\.used) == [3, 800, 640, 95, 1])
+        #expect(history.map(\.limit) == [0, 800, 800, 100, 800])
+        #expect(history.map(\.tier) == [.blocked, .blocked, .gentle, .prominent, .silent])
         #expect(history.allSatisfy { $0.user == ada })
         #expect(model.history(ada, months: 2, at: december) == Array(history.prefix(2)))
     }

@@ -103,12 +103,17 @@ begin
         -- are half-open: at expires_at itself access is over.
         v_lapse := null;
         v_ends_at := v_held.expires_at;
+        if v_held.cycle = 'trial' then
+            v_ends_at := coalesce(v_ends_at, v_held.started_at + make_interval(hours => 24 * v_held.trial_days));
+        elsif v_held.billing_issue_at is not null then
+            -- The store's date counts; 16 days after expiry where it gives none.
+            v_ends_at := greatest(v_ends_at, coalesce(v_held.grace_until, v_ends_at + interval '16 days'));
+        end if;
         if v_held.revoked_at <= p_at then
             v_state := 'revoked';
             v_lapse := 'revoked';
         elsif v_held.cycle = 'trial' then
             v_state := 'trial';
-            v_ends_at := coalesce(v_ends_at, v_held.started_at + make_interval(hours => 24 * v_held.trial_days));
             if p_at >= v_ends_at then
                 v_lapse := 'trial_ended';
                 -- Somebody ended it; it did not run out.
@@ -118,10 +123,6 @@ begin
                 end if;
             end if;
         elsif v_held.billing_issue_at is not null then
-            -- The store's date counts; 16 days after expiry where it gives none.
-            v_ends_at := greatest(
-                v_held.expires_at, coalesce(v_held.grace_until, v_held.expires_at + interval '16 days')
-            );
             if p_at < v_ends_at then
                 v_state := 'grace_period';
             else

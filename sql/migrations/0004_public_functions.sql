@@ -188,7 +188,8 @@ begin atomic
             used, "limit", remaining, null, null, null, null
         ),
         case
-            when (p_standing).state = 'cancelled'
+            -- A store can tell of the cancellation before it tells the date; without one the sentence has a hole.
+            when (p_standing).state = 'cancelled' and (p_standing).expires_at is not null
                 then headroom.words('cancelled', used, "limit", remaining, (p_standing).expires_at, null, null, null)
             when (p_standing).state in ('grace_period', 'billing_retry')
                 then headroom.words('billing_issue', used, "limit", remaining, null, null, null, null)
@@ -418,7 +419,8 @@ begin
             v_grace_until := coalesce(p_grace_until, coalesce(p_expires, v_now) + interval '16 days');
         when 'billing_retry' then
             v_grace_until := least(p_grace_until, v_now);
-            v_expires := least(p_expires, v_now);
+            -- Paid time that is left would be access; where nobody told of any, there is none to end.
+            v_expires := case when p_expires > v_now then v_now else p_expires end;
         when 'expired' then
             v_expires := least(p_expires, v_now);
         else

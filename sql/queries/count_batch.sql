@@ -5,11 +5,13 @@
 -- in which each user's row is expected. $5 bigint[]: messages of each user.
 --
 -- What is missing from the result was not counted: no row, another period, blocked, lapsed or out of date. It takes the
--- careful way (consume_batch). The check stands in the UPDATE's own WHERE, which is evaluated again on the newest row
+-- careful way (perform_batch). The check stands in the UPDATE's own WHERE, which is evaluated again on the newest row
 -- after waiting for a lock: in a CTE beside it, it would let another session's message through.
 --
 -- Rows are locked in the order of $3: the nested loop below walks the arrays and looks each row up. The lane's session
--- turns off the plans that would not (docs/decisions/0003-lock-order.md).
+-- turns off the plans that would not (docs/decisions/0003-lock-order.md). "= any" is there for the same reason: with "="
+-- the planner may walk the whole index and look into the arrays for each row, which it does while the table is small and
+-- goes on doing, at a second a batch, until the grown table is analyzed.
 with gate as materialized (
     -- Closed when this number was already counted, by a connection that we lost: then nothing below happens.
     select receipt.lane
@@ -22,7 +24,7 @@ counted as (
     set message_count = usage.message_count + request.messages, updated_at = headroom.now()
     from gate, unnest($3::uuid[], $4::text[], $5::bigint[])
         with ordinality as request (user_id, billing_period, messages, ordinal)
-    where usage.user_id = request.user_id and usage.billing_period = request.billing_period
+    where usage.user_id = any (array[request.user_id]) and usage.billing_period = request.billing_period
         and request.messages + usage.message_count + usage.held <= coalesce(usage."limit", 2147483647)
         and usage.usable_until > headroom.now()
         and usage.plan_revision = (select revision from headroom.plan_revision)

@@ -18,7 +18,7 @@ counted as (
     set message_count = usage.message_count + request.messages, updated_at = headroom.now()
     from gate, unnest($3::uuid[], $4::text[], $5::bigint[], $6::text[], $7::integer[], $8::bigint[])
         with ordinality as request (user_id, billing_period, messages, key, key_messages, so_far, ordinal)
-    where usage.user_id = request.user_id and usage.billing_period = request.billing_period
+    where usage.user_id = any (array[request.user_id]) and usage.billing_period = request.billing_period
         and request.messages + usage.message_count + usage.held <= coalesce(usage."limit", 2147483647)
         and usage.usable_until > headroom.now()
         and usage.plan_revision = (select revision from headroom.plan_revision)

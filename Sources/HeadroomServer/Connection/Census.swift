@@ -54,7 +54,8 @@ final class Census: Sendable {
     private func emptied() async {
         await withCheckedContinuation { continuation in
             let isEmpty = state.withLock { state in
-                guard state.counts.current > 0 else { return true }
+                // Time may be up before this began to wait: then nobody would come to end it.
+                guard state.counts.current > 0, !Task.isCancelled else { return true }
                 state.waiter = continuation
                 return false
             }

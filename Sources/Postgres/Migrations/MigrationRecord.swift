@@ -38,7 +38,6 @@ struct MigrationRecord {
     func create() throws(PostgresError) {
         try connection.execute(
             """
-            BEGIN;
             CREATE SCHEMA IF NOT EXISTS \(quotedSchema);
             CREATE TABLE IF NOT EXISTS \(quotedSchema).migrations (
                 number integer NOT NULL,
@@ -48,8 +47,7 @@ struct MigrationRecord {
                 CONSTRAINT migrations_pkey PRIMARY KEY (number)
             );
             COMMENT ON TABLE \(quotedSchema).migrations IS
-                'Which files of sql/migrations are applied. checksum is what sha256sum says of the file.';
-            COMMIT
+                'Which files of sql/migrations are applied. checksum is what sha256sum says of the file.'
             """,
             deadline: deadline
         )

@@ -140,16 +140,15 @@ extension Migrator {
     private func findPending(
         _ record: MigrationRecord
     ) throws(MigrationError) -> [(migration: Migration, checksum: String)] {
-        let applied: [AppliedMigration]
-        let checksums: [String]
+        var applied: [AppliedMigration] = []
+        var checksums: [String] = []
         do throws(PostgresError) {
-            if try !record.exists() { try record.create() }
-            applied = try record.applied()
-            checksums = try record.checksums(of: migrations)
-        } catch {
-            if record.connection.isInTransaction {
-                try? record.connection.execute("ROLLBACK", deadline: .now + .seconds(5))
+            try inTransaction(record.connection) { () throws(PostgresError) in
+                if try !record.exists() { try record.create() }
+                applied = try record.applied()
+                checksums = try record.checksums(of: migrations)
             }
+        } catch {
             throw .database("the migrations table cannot be prepared", error)
         }
         let numbers = Set(migrations.map(\.number))

@@ -5,7 +5,7 @@ from support.deadline import wait_until
 from support.proxy import Proxy, commits, runs, runs_any_of
 from support.wire import Answer
 
-CAREFUL = (b"consume_batch", b"perform_batch")
+CAREFUL = (b"perform_batch",)
 """Prepared statements of the careful way, by the names they have had."""
 
 

@@ -48,7 +48,8 @@ class PrivateServer(unittest.TestCase):
         try:
             with open(self.directory + "/postgres/postmaster.pid") as file:
                 return int(file.readline())
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
+            # Not there, or being written.
             return None
 
     def assert_stops(self, pid):

@@ -1,0 +1,148 @@
+import Logging
+import Testing
+import Usage
+
+@testable import HeadroomServer
+
+@Suite("The configuration")
+struct ConfigurationTests {
+    private func configuration(
+        flags: [String: String] = [:],
+        environment: [String: String] = [:]
+    ) throws(SettingsReader.Invalid) -> ServerConfiguration {
+        try ServerConfiguration(SettingsReader(flags: flags, environment: environment))
+    }
+
+    @Test("has the documented defaults")
+    func defaults() throws {
+        let configuration = try configuration()
+        #expect(configuration.listen == ListenAddress(host: "127.0.0.1", port: 6747))
+        #expect(configuration.database == .privateServer(dataDirectory: ".headroom"))
+        #expect(configuration.logLevel == .info)
+        #expect(configuration.drainTimeout == .seconds(8))
+        let limits = configuration.connectionLimits
+        #expect(limits.connectionsMaximum == 4_096)
+        #expect(limits.inFlightMaximum == 1_024)
+        #expect(limits.outputBytesMaximum == 1_048_576)
+        #expect(limits.outputTimeout == .seconds(10))
+        #expect(limits.idleTimeout == .seconds(300))
+        #expect(limits.firstRequestTimeout == .seconds(10))
+        #expect(limits.request.requestSizeBytes == 1_024)
+        #expect(limits.request.tokens == 16)
+        #expect(!limits.allowsWhenUnavailable)
+        let store = configuration.store(databaseURL: "host=db")
+        #expect(store.databaseURL == "host=db")
+        #expect(store.unknownUsers == .trial)
+        #expect(store.lanes == 2)
+        #expect(store.queueCapacity == 65_536)
+        #expect(store.requestTimeout == .seconds(2))
+        #expect(store.connectTimeout == .seconds(2))
+    }
+
+    @Test("takes the flag before the environment, and that before the default")
+    func precedence() throws {
+        let environment = ["HEADROOM_LANES": "5", "HEADROOM_UNKNOWN_USERS": "deny", "LANES": "9"]
+        let configuration = try configuration(flags: ["lanes": "3"], environment: environment)
+        let store = configuration.store(databaseURL: "")
+        #expect(store.lanes == 3)
+        #expect(store.unknownUsers == .deny)
+        #expect(store.batchMaximum == 512)
+    }
+
+    @Test("reads every setting from its flag and from its environment variable", arguments: Setting.all)
+    func everySetting(setting: Setting) {
+        #expect(setting.environmentName == "HEADROOM_" + setting.name.uppercased().replacing("-", with: "_"))
+        let fromFlag = SettingsReader(flags: [setting.name: "from the flag"], environment: [:])
+        #expect(fromFlag.text(setting) == "from the flag")
+        let environment = [setting.environmentName: "from the environment"]
+        let fromEnvironment = SettingsReader(flags: [:], environment: environment)
+        #expect(fromEnvironment.text(setting) == "from the environment")
+        let fromBoth = SettingsReader(flags: [setting.name: "from the flag"], environment: environment)
+        #expect(fromBoth.text(setting) == "from the flag")
+        #expect(SettingsReader(flags: [:], environment: [:]).text(setting) == setting.defaultValue)
+    }
+
+    @Test("names each setting once")
+    func names() {
+        #expect(Set(Setting.all.map(\.name)).count == Setting.all.count)
+        for setting in Setting.all {
+            #expect(setting.name.allSatisfy { $0.isLowercase || $0 == "-" })
+            #expect(!setting.range.isEmpty && !setting.meaning.isEmpty)
+        }
+    }
+
+    private static let badValues: [(Setting, [String])] = [
+        (.listen, ["6747", "host:", ":6747", "::1:6747", "host:65536", "host:-1", "s3cret"]),
+        (.http, ["on", "6748", "s3cret"]),
+        (.unknownUsers, ["Trial", "s3cret"]),
+        (.whenUnavailable, ["yes", "s3cret"]),
+        (.logLevel, ["verbose", "s3cret"]),
+        (.lanes, ["0", "65", "two", "1.5", "-1", "s3cret"]),
+        (.eventLoops, ["0", "65"]),
+        (.batchMaximum, ["0", "4097"]),
+        (.queueCapacity, ["63", "1048577"]),
+        (.requestTimeout, ["99", "60001", "2s"]),
+        (.connectTimeout, ["99", "60001"]),
+        (.connectionsMaximum, ["0", "1000001"]),
+        (.inFlightMaximum, ["0", "65537"]),
+        (.requestSize, ["127", "65537"]),
+        (.requestTokens, ["7", "65"]),
+        (.outputBytes, ["65535", "67108865"]),
+        (.outputTimeout, ["99", "3600001"]),
+        (.idleTimeout, ["999", "86400001"]),
+        (.firstRequestTimeout, ["99", "3600001"]),
+        (.keysKeepDays, ["6", "366", "1 week"]),
+        (.drainTimeout, ["99", "600001", "99999999999999999999999"]),
+    ]
+
+    @Test("refuses a bad value by the setting's name and range, and never repeats it", arguments: badValues)
+    func badValue(setting: Setting, values: [String]) {
+        for value in values {
+            let error = #expect(throws: SettingsReader.Invalid.self, "\(setting.name)=\(value)") {
+                try configuration(environment: [setting.environmentName: value])
+            }
+            let text = error.map { "\($0)" } ?? ""
+            #expect(text == "\(setting.name) (\(setting.environmentName)) must be \(setting.range)")
+            #expect(!text.contains("s3cret"))
+        }
+    }
+
+    @Test("takes the ends of every range that it tells")
+    func ranges() throws {
+        for (setting, values) in ConfigurationTests.badValues {
+            let numbers = setting.range.split(separator: " ").compactMap { Int($0) }
+            guard numbers.count == 2 else { continue }
+            for number in numbers {
+                #expect(throws: Never.self, "\(setting.name)=\(number)") {
+                    try configuration(flags: [setting.name: String(number)])
+                }
+            }
+            #expect(values.contains(String(numbers[0] - 1)) && values.contains(String(numbers[1] + 1)))
+        }
+    }
+
+    @Test("has a bad value for every setting that can have one")
+    func everyBadValue() {
+        let free: [Setting] = [.databaseURL, .dataDirectory]
+        let tested = ConfigurationTests.badValues.map(\.0.name) + free.map(\.name)
+        #expect(Set(tested) == Set(Setting.all.map(\.name)))
+    }
+
+    @Test("takes http off, or an address")
+    func http() throws {
+        _ = try configuration(flags: ["http": "off"])
+        _ = try configuration(flags: ["http": "[::1]:0"])
+    }
+
+    @Test("takes its own database before the usual one, and a private one without any")
+    func database() throws {
+        let usual = ["DATABASE_URL": "postgres://usual/db"]
+        let both = usual.merging(["HEADROOM_DATABASE_URL": "postgres://own/db"]) { $1 }
+        #expect(try configuration(environment: usual).database == .url("postgres://usual/db"))
+        #expect(try configuration(environment: both).database == .url("postgres://own/db"))
+        let flag = try configuration(flags: ["database-url": "host=flag"], environment: both)
+        #expect(flag.database == .url("host=flag"))
+        let directory = try configuration(flags: ["data-dir": "/srv/headroom"], environment: ["DATABASE_URL": ""])
+        #expect(directory.database == .privateServer(dataDirectory: "/srv/headroom"))
+    }
+}

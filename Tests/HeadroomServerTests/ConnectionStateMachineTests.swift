@@ -1,0 +1,235 @@
+import LineProtocol
+import Testing
+import Usage
+import UsageStore
+
+@testable import HeadroomServer
+
+@Suite("A connection's state machine")
+struct ConnectionStateMachineTests {
+    private let ada = UserID(high: 1, low: 2)
+    private let surroundings = ConnectionStateMachine.Surroundings(
+        connectionID: 7,
+        serverVersion: "1.2.3",
+        info: { ["version=1.2.3"] }
+    )
+
+    private func machine(slots: Int = 100, allows: Bool = false) -> ConnectionStateMachine {
+        ConnectionStateMachine(slotsMaximum: slots, allowsWhenUnavailable: allows)
+    }
+
+    private func outcome(used: Int) -> Outcome {
+        .answer(Answer(user: ada, status: .allowed, standing: standing(used: used)))
+    }
+
+    private func reply(used: Int) -> Reply {
+        .answer(Answer(user: ada, status: .allowed, standing: standing(used: used)))
+    }
+
+    private func standing(used: Int) -> Standing {
+        let instant = Instant(secondsSince1970: 0)
+        return Standing(
+            plan: .paid,
+            state: .active,
+            period: BillingPeriod(year: 2026, month: 11),
+            used: used,
+            limit: 800,
+            startedAt: instant,
+            observedAt: instant
+        )
+    }
+
+    private var consume: DecodedRequest { .command(.consume(user: ada, messages: 1)) }
+
+    /// Feeds requests that the store answers; returns their slots.
+    private func submit(_ count: Int, to machine: inout ConnectionStateMachine) -> [UInt64] {
+        (0..<count).compactMap { _ in
+            guard case .submit(_, _, let slot) = machine.receive(consume, surroundings) else { return nil }
+            return slot
+        }
+    }
+
+    private func replies(_ machine: inout ConnectionStateMachine) -> [Reply] {
+        var replies: [Reply] = []
+        while let reply = machine.nextReply() { replies.append(reply) }
+        return replies
+    }
+
+    @Test("replies in the order of the requests, however the answers come back")
+    func order() {
+        var machine = machine()
+        let slots = submit(3, to: &machine)
+        #expect(machine.receive(.command(.ping(text: nil)), surroundings) == .replied)
+        machine.complete(slot: slots[2], outcome(used: 3))
+        machine.complete(slot: slots[1], outcome(used: 2))
+        #expect(replies(&machine) == [], "the first is not answered yet")
+        machine.complete(slot: slots[0], outcome(used: 1))
+        #expect(replies(&machine) == [reply(used: 1), reply(used: 2), reply(used: 3), .pong])
+        #expect(machine.isIdle && !machine.isFinished)
+        let next = submit(1, to: &machine)
+        machine.complete(slot: next[0], outcome(used: 4))
+        #expect(replies(&machine) == [reply(used: 4)])
+    }
+
+    @Test("takes in only so many requests at a time, until replies have left")
+    func inFlightLimit() {
+        var machine = machine(slots: 2)
+        let slots = submit(2, to: &machine)
+        #expect(!machine.takesRequests)
+        machine.complete(slot: slots[1], outcome(used: 2))
+        #expect(!machine.takesRequests, "answered, but its reply waits for the first")
+        machine.complete(slot: slots[0], outcome(used: 1))
+        _ = machine.nextReply()
+        #expect(machine.takesRequests)
+    }
+
+    @Test("answers everything that came before the peer's last byte, and is finished then")
+    func halfClose() {
+        var machine = machine()
+        let slots = submit(2, to: &machine)
+        machine.inputEnded()
+        #expect(!machine.takesRequests && !machine.isFinished)
+        machine.complete(slot: slots[1], outcome(used: 2))
+        machine.complete(slot: slots[0], outcome(used: 1))
+        #expect(!machine.isFinished)
+        #expect(replies(&machine).count == 2)
+        #expect(machine.isFinished)
+    }
+
+    @Test("reads nothing after a fatal error, which is the last reply")
+    func fatal() {
+        var machine = machine()
+        let slots = submit(1, to: &machine)
+        let error = ReplyError(code: .protocol, text: "broken")
+        #expect(machine.receive(.fatal(error), surroundings) == .replied)
+        #expect(!machine.takesRequests)
+        machine.complete(slot: slots[0], outcome(used: 1))
+        #expect(replies(&machine) == [reply(used: 1), .error(error)])
+        #expect(machine.isFinished)
+    }
+
+    @Test("goes on after an error that is not fatal")
+    func failure() {
+        var machine = machine()
+        let error = ReplyError(code: .badArg, text: "no")
+        #expect(machine.receive(.failure(error), surroundings) == .replied)
+        #expect(machine.takesRequests && !machine.isFinished)
+        #expect(replies(&machine) == [.error(error)])
+    }
+
+    @Test("draining, answers what was accepted, refuses the next request and ends with that")
+    func draining() {
+        var machine = machine()
+        let slots = submit(1, to: &machine)
+        machine.drain()
+        #expect(machine.takesRequests, "what is on its way is told why")
+        #expect(machine.receive(consume, surroundings) == .replied)
+        #expect(!machine.takesRequests && !machine.isFinished)
+        machine.complete(slot: slots[0], outcome(used: 1))
+        #expect(replies(&machine) == [reply(used: 1), .error(.draining)])
+        #expect(machine.isFinished)
+        machine.drain()
+        #expect(machine.isFinished)
+    }
+
+    @Test("draining, ends without a word when the peer ends")
+    func drainingHalfClose() {
+        var machine = machine()
+        machine.drain()
+        #expect(!machine.isFinished)
+        machine.inputEnded()
+        #expect(machine.isFinished)
+        #expect(replies(&machine) == [])
+    }
+
+    @Test("says OK to QUIT after all earlier replies, and reads nothing more")
+    func quit() {
+        var machine = machine()
+        let slots = submit(1, to: &machine)
+        #expect(machine.receive(.command(.quit), surroundings) == .replied)
+        #expect(!machine.takesRequests)
+        #expect(replies(&machine) == [])
+        machine.complete(slot: slots[0], outcome(used: 1))
+        #expect(replies(&machine) == [reply(used: 1), .ok])
+        #expect(machine.isFinished)
+    }
+
+    @Test("forgets what is answered after it closed")
+    func completionAfterClose() {
+        var machine = machine()
+        let slots = submit(2, to: &machine)
+        machine.close()
+        #expect(!machine.takesRequests && machine.isIdle)
+        machine.complete(slot: slots[1], outcome(used: 2))
+        machine.inputEnded()
+        machine.drain()
+        #expect(replies(&machine) == [])
+        #expect(!machine.isFinished, "closed is over, not about to be closed")
+    }
+
+    @Test("asks the store what each verb means")
+    func operations() {
+        let november = BillingPeriod(year: 2026, month: 11)
+        let change = PlanChange(user: ada, plan: "paid")
+        let verbs: [(Command, StoreOperation)] = [
+            (.consume(user: ada, messages: 3), .consume(3)), (.check(user: ada, messages: 2), .check(2)),
+            (.usage(user: ada, period: nil), .usage), (.usage(user: ada, period: november), .usageInPeriod(november)),
+            (.history(user: ada, months: 5), .history(5)), (.setPlan(change), .setPlan(change)),
+            (.resetUsage(user: ada, period: november), .resetUsage(november)),
+        ]
+        var machine = machine()
+        for (slot, (command, operation)) in verbs.enumerated() {
+            #expect(machine.receive(.command(command), surroundings) == .submit(ada, operation, slot: UInt64(slot)))
+        }
+    }
+
+    @Test("answers by itself what needs no store")
+    func withoutStore() {
+        var machine = machine()
+        let commands: [Command] = [
+            .ping(text: "hello"), .echo(text: "x"), .help(verb: nil), .info, .hello(version: 3), .client, .select,
+            .command,
+        ]
+        for command in commands { #expect(machine.receive(.command(command), surroundings) == .replied) }
+        let expected: [Reply] = [
+            .text("hello"), .text("x"), .help(about: nil), .lines(["version=1.2.3"]),
+            .hello(version: 3, serverVersion: "1.2.3", connectionID: 7), .ok, .ok, .empty,
+        ]
+        #expect(replies(&machine) == expected)
+    }
+
+    @Test("lets messages through uncounted while the database is away, where that is set", arguments: [true, false])
+    func degraded(allows: Bool) {
+        var machine = machine(allows: allows)
+        let away = StoreError(.unavailable, "away")
+        let asked: [Command] = [
+            .consume(user: ada, messages: 1), .check(user: ada, messages: 1), .usage(user: ada, period: nil),
+        ]
+        for (slot, command) in asked.enumerated() {
+            _ = machine.receive(.command(command), surroundings)
+            machine.complete(slot: UInt64(slot), .failure(away))
+        }
+        let slot = submit(1, to: &machine)[0]
+        machine.complete(slot: slot, .failure(StoreError(.unknown, "lost")))
+        let refused = Reply.error(ReplyError(away))
+        let allowed = Reply.text("ALLOWED user=\(ada) degraded=1")
+        let lost = Reply.error(ReplyError(code: .unknown, text: "lost"))
+        #expect(
+            replies(&machine) == (allows ? [allowed, allowed, refused, lost] : [refused, refused, refused, lost])
+        )
+    }
+
+    @Test("tells the store's errors with the protocol's codes, and when a retry is worth it")
+    func errors() {
+        let codes: [(StoreError.Code, ReplyError.Code, Bool)] = [
+            (.unavailable, .unavailable, true), (.unknown, .unknown, false), (.overloaded, .overloaded, true),
+            (.notFound, .notFound, false), (.badArgument, .badArg, false), (.internal, .internal, false),
+        ]
+        for (code, replyCode, isRetried) in codes {
+            let error = ReplyError(StoreError(code, "why"))
+            #expect(error.code == replyCode)
+            #expect(error.text == "why")
+            #expect((error.retryAfterMilliseconds != nil) == isRetried)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import LineProtocol
+import NIOCore
+import Testing
+
+@testable import HeadroomServer
+
+@Suite("A connection's timers")
+struct ConnectionTimersTests {
+    private let limits = ConnectionLimits(
+        request: RequestLimits(requestSizeBytes: 1_024, tokens: 16),
+        inFlightMaximum: 10,
+        outputBytesMaximum: 1_000,
+        outputTimeout: .seconds(20),
+        idleTimeout: .seconds(300),
+        firstRequestTimeout: .seconds(10),
+        connectionsMaximum: 10,
+        allowsWhenUnavailable: false,
+        lingerTimeout: .milliseconds(250)
+    )
+
+    private func at(_ seconds: Double) -> NIODeadline {
+        .uptimeNanoseconds(1_000_000_000_000) + .nanoseconds(Int64(seconds * 1_000_000_000))
+    }
+
+    private func started() -> ConnectionTimers {
+        var timers = ConnectionTimers()
+        timers.start(at: at(0), limits)
+        return timers
+    }
+
+    @Test("close a connection that makes no complete request in time")
+    func firstRequest() {
+        var timers = started()
+        #expect(timers.next(isIdle: true) == at(10))
+        #expect(timers.expired(at: at(9.9), isIdle: true) == nil)
+        #expect(timers.expired(at: at(10), isIdle: true) == .noFirstRequest)
+    }
+
+    @Test("close a connection that made a request once, and then none for the idle time")
+    func idle() {
+        var timers = started()
+        timers.requestsCame(at: at(5))
+        #expect(timers.next(isIdle: true) == at(305))
+        #expect(timers.expired(at: at(304.9), isIdle: true) == nil)
+        #expect(timers.expired(at: at(305), isIdle: true) == .idle)
+        timers.requestsCame(at: at(305))
+        #expect(timers.expired(at: at(305), isIdle: true) == nil)
+    }
+
+    @Test("do not call a connection idle that waits for our answer")
+    func busy() {
+        var timers = started()
+        timers.requestsCame(at: at(0))
+        #expect(timers.expired(at: at(300), isIdle: false) == nil)
+        #expect(timers.next(isIdle: false) == at(600), "looked at again, not at once")
+        #expect(timers.expired(at: at(301), isIdle: true) == nil)
+        #expect(timers.expired(at: at(600), isIdle: true) == .idle)
+    }
+
+    @Test("close a connection whose peer takes no replies for too long, also a busy one", arguments: [true, false])
+    func stuckOutput(isIdle: Bool) {
+        var timers = started()
+        timers.requestsCame(at: at(1))
+        timers.writability(false, at: at(2), limits)
+        timers.writability(false, at: at(15), limits)
+        #expect(timers.next(isIdle: isIdle) == at(22), "from when it began")
+        #expect(timers.expired(at: at(21.9), isIdle: isIdle) == nil)
+        #expect(timers.expired(at: at(22), isIdle: isIdle) == .outputStuck)
+    }
+
+    @Test("forget a stuck output that has moved")
+    func unstuckOutput() {
+        var timers = started()
+        timers.requestsCame(at: at(1))
+        timers.writability(false, at: at(2), limits)
+        timers.writability(true, at: at(3), limits)
+        #expect(timers.expired(at: at(22), isIdle: true) == nil)
+        timers.writability(false, at: at(30), limits)
+        #expect(timers.next(isIdle: true) == at(50))
+    }
+
+    @Test("keep a connection that lingers open for a moment, counted from the first time")
+    func lingering() {
+        var timers = started()
+        timers.requestsCame(at: at(1))
+        timers.lingers(from: at(2), limits)
+        timers.lingers(from: at(2.2), limits)
+        #expect(timers.next(isIdle: true) == at(2.25))
+        #expect(timers.expired(at: at(2.2), isIdle: true) == nil)
+        #expect(timers.expired(at: at(2.25), isIdle: true) == .lingered)
+    }
+
+    @Test("let a connection that lingers have its answers first")
+    func lingeringBusy() {
+        var timers = started()
+        timers.requestsCame(at: at(1))
+        timers.lingers(from: at(2), limits)
+        #expect(timers.expired(at: at(2.25), isIdle: false) == nil)
+        #expect(timers.next(isIdle: false) == at(2.3))
+        #expect(timers.expired(at: at(2.3), isIdle: true) == .lingered)
+    }
+}

@@ -1,0 +1,85 @@
+import Logging
+import Synchronization
+import Testing
+
+@testable import HeadroomServer
+
+@Suite("A log line")
+struct LogfmtHandlerTests {
+    private final class Lines: Sendable {
+        private let written = Mutex<[String]>([])
+        var all: [String] { written.withLock { $0 } }
+        func append(_ line: String) { written.withLock { $0.append(line) } }
+    }
+
+    private struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private func log(_ body: (inout Logger) -> Void) -> [String] {
+        let lines = Lines()
+        var logger = Logger(label: "test") { LogfmtHandler(label: $0, write: { lines.append($0) }) }
+        body(&logger)
+        return lines.all
+    }
+
+    @Test(
+        "leaves plain values as they are and quotes all others",
+        arguments: [
+            ("plain", "plain"), ("127.0.0.1:6747", "127.0.0.1:6747"), ("", "\"\""), ("two words", "\"two words\""),
+            ("a=b", "\"a=b\""), ("say \"no\"", #""say \"no\"""#), (#"back\slash"#, #""back\\slash""#),
+            ("Größe", "\"Größe\""), ("ok — 👍", "\"ok — 👍\""),
+        ]
+    )
+    func quoting(value: String, written: String) {
+        #expect(LogfmtHandler.quoted(value) == written)
+    }
+
+    @Test(
+        "escapes whatever could end the line, move the cursor or turn the text around",
+        arguments: [
+            ("\n", #"\n"#), ("\r", #"\u{d}"#), ("\r\n", #"\u{d}\n"#), ("\t", #"\u{9}"#), ("\0", #"\u{0}"#),
+            ("\u{1B}[31m", #"\u{1b}[31m"#), ("\u{7F}", #"\u{7f}"#), ("\u{85}", #"\u{85}"#), ("\u{9B}", #"\u{9b}"#),
+            ("\u{2028}", #"\u{2028}"#), ("\u{2029}", #"\u{2029}"#), ("\u{202E}", #"\u{202e}"#),
+            ("\u{FEFF}", #"\u{feff}"#), ("\u{200B}", #"\u{200b}"#),
+        ]
+    )
+    func escaping(value: String, written: String) {
+        #expect(LogfmtHandler.quoted(value) == "\"\(written)\"")
+    }
+
+    @Test("never has a control character in it, whatever is logged")
+    func controlCharacters() {
+        for value in (0...0x2FFF).compactMap(Unicode.Scalar.init) {
+            let isLoose = LogfmtHandler.quoted("a\(Character(value))b").unicodeScalars.contains {
+                $0.properties.generalCategory == .control || $0.value == 0x2028 || $0.value == 0x2029
+            }
+            #expect(!isLoose, "U+\(String(value.value, radix: 16))")
+        }
+    }
+
+    @Test("is one line with time, level, message and the metadata in order")
+    func line() {
+        let lines = log { logger in
+            logger[metadataKey: "lane"] = "1"
+            logger[metadataKey: "kept"] = "logger's"
+            logger.notice("came back", metadata: ["away": "1.5 s", "kept": "own\nline"])
+        }
+        #expect(lines.count == 1)
+        let line = lines.first ?? ""
+        #expect(line.hasPrefix("time="))
+        #expect(line.hasSuffix(#" level=notice msg="came back" away="1.5 s" kept="own\nline" lane=1"# + "\n"))
+        #expect(line.count { $0.isNewline } == 1)
+    }
+
+    @Test("is left out below the level")
+    func level() {
+        let lines = log { logger in
+            logger.debug("no")
+            logger.logLevel = .debug
+            logger.debug("yes")
+        }
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains("level=debug msg=yes") == true)
+    }
+}

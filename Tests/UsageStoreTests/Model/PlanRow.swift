@@ -1,0 +1,36 @@
+import Postgres
+import Usage
+
+/// A row of `headroom.plans`, as an operator writes it.
+enum PlanRow {
+    static func write(_ plan: Plan, _ connection: Connection) throws {
+        var parameters = Parameters()
+        parameters.append(text: plan.name)
+        parameters.append(text: plan.label)
+        switch plan.cycle {
+        case .monthly: parameters.append(text: "monthly")
+        case .trial: parameters.append(text: "trial")
+        case .lifetime: parameters.append(text: "lifetime")
+        }
+        parameters.append(int32: plan.allowance.map { Int32($0) })
+        if case .trial(let days) = plan.cycle {
+            parameters.append(int32: Int32(days))
+        } else {
+            parameters.append(int32: nil)
+        }
+        parameters.append(int32: Int32(plan.gentlePercent))
+        parameters.append(int32: Int32(plan.prominentPercent))
+        _ = try connection.query(
+            """
+            insert into headroom.plans (plan, label, cycle, allowance, trial_days, gentle_percent, prominent_percent)
+            values ($1, $2, $3, $4, $5, $6, $7)
+            on conflict (plan) do update
+            set label = excluded.label, cycle = excluded.cycle, allowance = excluded.allowance,
+                trial_days = excluded.trial_days, gentle_percent = excluded.gentle_percent,
+                prominent_percent = excluded.prominent_percent
+            """,
+            parameters,
+            deadline: .now + .seconds(60)
+        )
+    }
+}

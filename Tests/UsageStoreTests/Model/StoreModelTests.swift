@@ -1,0 +1,41 @@
+import Foundation
+import Testing
+import Usage
+
+@testable import UsageStore
+
+@Suite("The store, over random histories")
+struct StoreModelTests {
+    private static let steps = 300
+
+    /// Some that are always run, or those that `HEADROOM_TEST_SEEDS` names: `7`, or `100-199`.
+    private static let seeds: [UInt64] = {
+        guard let text = ProcessInfo.processInfo.environment["HEADROOM_TEST_SEEDS"] else { return Array(1...6) }
+        let ends = text.split(separator: "-").compactMap { UInt64($0) }
+        guard let first = ends.first, let last = ends.last, first <= last else { return [] }
+        return Array(first...last)
+    }()
+
+    // One after the other: each takes three connections, and a long list of seeds would take all that there are.
+    @Test("tells each request what the reference model tells it", .serialized, arguments: seeds)
+    func agreement(seed: UInt64) async throws {
+        print("random history with seed \(seed)")
+        let unknownUsers = UnknownUsers.allCases[Int(seed % 3)]
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: HistoryGenerator(seed: seed).now)
+        try await database.psql.execute("set headroom.unknown_users = '\(unknownUsers.rawValue)'")
+        let harness = StoreHarness(database.conninfo, unknownUsers: unknownUsers)
+        try await harness.running {
+            var run = try await ModelRun(
+                seed: seed,
+                database: database,
+                harness: harness,
+                unknownUsers: unknownUsers
+            )
+            for _ in 0..<StoreModelTests.steps {
+                guard try await run.step() else { return }
+            }
+            #expect(run.compared > StoreModelTests.steps)
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import Postgres
+import Testing
+
+@testable import UsageStore
+
+/// A batch locks its rows in the order of its arrays only when the plan walks the arrays and looks each row up.
+@Suite("The plan of count_batch in a lane's session")
+struct LockOrderTests {
+    private func plan(_ conninfo: String) async throws -> [String: Any] {
+        let options = ConnectionOptions(
+            conninfo: conninfo,
+            connectTimeout: .seconds(30),
+            sessionSettings: LaneSession.settings(unknownUsers: .trial, requestTimeout: .seconds(20))
+        )
+        let session = try await Session.open(options)
+        let json = try await session.run { connection in
+            let statement = PreparedStatement.countBatch
+            try connection.prepare(statement.rawValue, statement.sql, deadline: .now + .seconds(30))
+            let result = try connection.query(
+                """
+                explain (format json) execute count_batch(
+                    '00000000-0000-0000-0000-000000000001', 1, array['00000000-0000-0000-0000-000000000002']::uuid[],
+                    array['2026-11'], array[1]::bigint[]
+                )
+                """,
+                deadline: .now + .seconds(30)
+            )
+            return result.text(0, 0)
+        }
+        let parsed = try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [[String: Any]]
+        return try #require(parsed?.first?["Plan"] as? [String: Any])
+    }
+
+    private func children(_ node: [String: Any]) -> [[String: Any]] {
+        node["Plans"] as? [[String: Any]] ?? []
+    }
+
+    private func nodes(_ node: [String: Any]) -> [[String: Any]] {
+        [node] + children(node).flatMap { nodes($0) }
+    }
+
+    private func expectLockOrder(_ plan: [String: Any]) throws {
+        let update = try #require(
+            nodes(plan).first { node in
+                node["Node Type"] as? String == "ModifyTable" && node["Relation Name"] as? String == "message_usage"
+            }
+        )
+        let join = try #require(
+            nodes(update).first { node in
+                node["Node Type"] as? String == "Nested Loop"
+                    && children(node).contains { $0["Alias"] as? String == "usage" }
+            }
+        )
+        let (outer, inner) = (children(join)[0], children(join)[1])
+        #expect(nodes(outer).contains { $0["Node Type"] as? String == "Function Scan" }, "the arrays are walked")
+        #expect(!nodes(outer).contains { $0["Node Type"] as? String == "Sort" })
+        #expect(inner["Node Type"] as? String == "Index Scan", "and each row is looked up")
+        #expect(inner["Alias"] as? String == "usage")
+        #expect(inner["Index Name"] as? String == "message_usage_pkey")
+        let condition = inner["Index Cond"] as? String ?? ""
+        #expect(condition.contains("user_id = ANY (ARRAY[request.user_id])"))
+        #expect(condition.contains("billing_period = request.billing_period"))
+    }
+
+    @Test("walks the arrays and looks each row up in the index, while the table is empty")
+    func empty() async throws {
+        let database = try await TestDatabase.fresh()
+        try expectLockOrder(try await plan(database.conninfo))
+    }
+
+    @Test(
+        "walks the arrays and looks each row up in the index, on a table that was just analyzed",
+        arguments: [0, 1, 10, 100, 20_000]
+    )
+    func analyzed(rows: Int) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(
+            """
+            insert into message_usage (user_id, billing_period, message_count, "limit")
+            select md5(number::text)::uuid, '2026-11', 1, 800 from generate_series(1, \(rows)) as number;
+            """
+        )
+        try await database.psql.execute("analyze")
+        try expectLockOrder(try await plan(database.conninfo))
+    }
+}

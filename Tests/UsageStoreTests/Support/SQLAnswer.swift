@@ -1,0 +1,78 @@
+import Postgres
+import Usage
+
+@testable import UsageStore
+
+/// An answer as the SQL functions give it: a row of `headroom.answer`, all of it as text, beside what the Swift side
+/// would say. nil stands for a field that does not apply.
+enum SQLAnswer {
+    typealias Fields = [String: String?]
+
+    static let names = [
+        "status", "user", "plan", "state", "tier", "display", "used", "held", "limit", "remaining", "period", "resets",
+        "expires", "day", "days", "crossed", "reason", "retry_after", "previous_plan", "label", "accessible", "notice",
+        "banner",
+    ]
+
+    static func read(_ sql: String, from session: Session) async throws -> Fields {
+        try await session.run { connection in
+            try rows(sql, Parameters(), connection)[0]
+        }
+    }
+
+    /// - Parameter sql: yields rows of `headroom.answer`.
+    static func rows(
+        _ sql: String,
+        _ parameters: borrowing Parameters,
+        _ connection: Connection
+    ) throws -> [Fields] {
+        // Instants as microseconds since 1970: no format, and no rounding.
+        let columns = names.map { name in
+            name == "resets" || name == "expires"
+                ? "(extract(epoch from answer.\(name)) * 1000000)::bigint::text" : "answer.\"\(name)\"::text"
+        }
+        let result = try connection.query(
+            "select \(columns.joined(separator: ", ")) from (\(sql)) as answer",
+            parameters,
+            deadline: .now + .seconds(60)
+        )
+        return (0..<result.rowCount).map { row in
+            var fields: Fields = [:]
+            for (column, name) in names.enumerated() {
+                fields[name] = .some(result.isNull(row, column) ? nil : result.text(row, column))
+            }
+            return fields
+        }
+    }
+
+    /// What a line of the protocol would say of an answer, field by field.
+    static func fields(of answer: Answer) -> Fields {
+        let standing = answer.standing
+        let showsReset = standing.limit != nil && standing.lapse == nil && !standing.isPast
+        let showsExpiry = standing.plan.isTrial || standing.state == .cancelled
+        var status = "OK"
+        var reason: String?
+        switch answer.status {
+        case .ok: break
+        case .allowed: status = "ALLOWED"
+        case .held: status = "HELD"
+        case .blocked(let refusal):
+            status = "BLOCKED"
+            reason = refusal.rawValue
+        }
+        func text(_ instant: Instant?) -> String? { instant.map { String($0.microsecondsSince1970) } }
+        func text(_ number: Int?) -> String? { number.map(String.init) }
+        return [
+            "status": status, "user": "\(answer.user)", "plan": standing.plan.name, "state": standing.state.rawValue,
+            "tier": standing.tier.rawValue, "display": standing.display.rawValue, "used": text(standing.used),
+            "held": standing.held > 0 ? text(standing.held) : nil, "limit": text(standing.limit),
+            "remaining": text(standing.remaining), "period": standing.period.label,
+            "resets": showsReset ? text(standing.resetsAt) : nil,
+            "expires": showsExpiry ? text(standing.expiresAt) : nil, "day": text(standing.trialDay?.day),
+            "days": text(standing.trialDay?.days), "crossed": answer.crossed?.rawValue, "reason": reason,
+            "retry_after": answer.retryAfterSeconds.map(String.init), "previous_plan": standing.previousPlan,
+            "label": standing.label, "accessible": standing.accessible, "notice": standing.notice,
+            "banner": standing.banner,
+        ]
+    }
+}
