@@ -12,7 +12,7 @@ public struct ReferenceModel: Sendable {
         var planLimit: Int?
         /// The user's standing when the row was last written: what a period that is over is told from.
         var written: Standing
-        /// When a message was last counted, or the count reset.
+        /// When a message was last counted or held, or the count reset.
         var updatedAt: Instant
         /// Names this incarnation of the row: new with the row and with each reset, so that a message is never given
         /// back to a count that it was not in.
@@ -57,7 +57,7 @@ extension ReferenceModel {
         let isCounted = answer.status == .allowed
         guard isCounted || rows[user]?[standing.period] != nil else { return answer }
         // A refused message writes the limit too, or an operator who then raises it would raise the old plan's.
-        write(standing, of: user, at: now, isTouched: isCounted)
+        write(standing, of: user, isUsed: isCounted, at: now)
         return answer
     }
 
@@ -92,7 +92,9 @@ extension ReferenceModel {
 
 extension ReferenceModel {
     /// Writes the row of the current period; the first one of an unknown user starts the trial.
-    mutating func write(_ standing: Standing, of user: UserID, at now: Instant, isTouched: Bool = true) {
+    ///
+    /// - Parameter isUsed: a message was counted, held or given back.
+    mutating func write(_ standing: Standing, of user: UserID, isUsed: Bool, at now: Instant) {
         if unknownUsers == .trial, subscribers[user] == nil {
             subscribers[user] = subscriber(user, at: now)
             trialStarts[user] = standing.startedAt
@@ -103,7 +105,7 @@ extension ReferenceModel {
             limit: standing.limit,
             planLimit: standing.plan.allowance,
             written: standing,
-            updatedAt: isTouched ? now : row?.updatedAt ?? now,
+            updatedAt: isUsed ? now : row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
         )
     }
@@ -156,6 +158,8 @@ extension ReferenceModel {
         standing.used = row.count
         standing.held = held(by: user, in: period, at: now)
         standing.limit = row.limit
+        // A commit or release writes the row of a user who has lapsed; what was is no less for it.
+        standing.lapse = nil
         standing.resetsAt = min(standing.resetsAt ?? now, now)
         standing.observedAt = now
         return standing

@@ -71,11 +71,13 @@ extension ReferenceModel {
         }
         var standing = standing(of: user, at: now)
         if let refusal = standing.refusal(of: messages) {
-            if standing.lapse == nil, rows[user]?[standing.period] != nil { write(standing, of: user, at: now) }
+            if standing.lapse == nil, rows[user]?[standing.period] != nil {
+                write(standing, of: user, isUsed: false, at: now)
+            }
             return standing.blocked(refusal, messages: messages, user: user)
         }
         let before = standing.tier
-        write(standing, of: user, at: now)
+        write(standing, of: user, isUsed: true, at: now)
         standing.held = min(standing.held + messages, Standing.countMaximum)
         let crossed = standing.tier > before ? standing.tier : nil
         let answer = Answer(user: user, status: .held, standing: standing, crossed: crossed)
@@ -100,9 +102,10 @@ extension ReferenceModel {
         var standing = standing(of: user, at: now)
         if standing.period == known.period {
             standing.used = min(standing.used + known.messages, Standing.countMaximum)
-            write(standing, of: user, at: now)
+            write(standing, of: user, isUsed: true, at: now)
         } else {
             rows[user]?[known.period]?.count = min(row.count + known.messages, Standing.countMaximum)
+            rows[user]?[known.period]?.updatedAt = now
             standing = self.standing(of: user, in: known.period, at: now) ?? standing
         }
         standing.lapse = nil
@@ -123,13 +126,16 @@ extension ReferenceModel {
             if let row = rows[user]?[known.period], row.generation == known.generation {
                 released = known.messages
                 rows[user]?[known.period]?.count = max(0, row.count - known.messages)
+                rows[user]?[known.period]?.updatedAt = now
             }
         }
         keys[user]?[key]?.status = .released
+        let standing = standing(of: user, at: now)
+        if released > 0, known.period == standing.period { write(standing, of: user, isUsed: true, at: now) }
         return Answer(
             user: user,
             status: .ok,
-            standing: standing(of: user, at: now),
+            standing: standing,
             released: released,
             isReplay: known.status == .released
         )

@@ -40,15 +40,15 @@ extension LaneCarrier {
             row,
             batch,
             completions in
-            let now = row.standing(carrier.link.catalog)
             guard let (period, count) = places[group.user] else { return true }
+            let now = row.standing(carrier.link.catalog)
             var before = now
             before.used = count - group.messages
             if now.period != period {
                 // The next period has begun since: the one in which the message counted ended where this one starts.
                 before.period = period
                 before.held = 0
-                if before.resetsAt != nil { before.resetsAt = now.startedAt }
+                before.resetsAt = now.resetsAt == nil ? now.observedAt : now.startedAt
             }
             if let key = keys[group.user] { (before.held, before.limit) = (key.held, key.limit) }
             // What was counted was allowed then, whatever an operator has changed since.

@@ -42,7 +42,11 @@ extension LaneCarrier {
                     rollBack(connection)
                 case .refused:
                     rollBack(connection)
-                    if losses > 0 { break }
+                    if losses > 0 {
+                        // The lost transaction still holds the receipt, most likely; it is no use to ask at once.
+                        trips.waitForLink(until: min(request.deadline, .now + .milliseconds(50)))
+                        break
+                    }
                     if let number { link.takeBack(number) }
                     return .failure(refusal(of: request.operation, error))
                 }

@@ -1,10 +1,10 @@
-import PostgresTestSupport
 import Testing
 import Usage
 
 @testable import UsageStore
 
-@Suite("Keys and holds, held against the model")
+/// One history after the other: each has a handful of database sessions.
+@Suite("Keys and holds, held against the model", .serialized)
 struct HoldModelTests {
     @Test("answer random histories as the model does", arguments: [UInt64](1...7) + [UInt64.random(in: 100 ... .max)])
     func randomHistory(seed: UInt64) async throws {
@@ -31,8 +31,7 @@ struct HoldModelTests {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(HoldHistory.plansSQL)
         try await database.stopClock(at: HoldHistory.start)
-        let directory = try TemporaryDirectory()
-        let proxy = try CuttingProxy(database.conninfo, directory: directory.path)
+        let proxy = try ServerProxy(to: database.conninfo)
         defer { proxy.close() }
         let store = StoreHarness(proxy.conninfo, lanes: 1)
         try await store.running {
@@ -50,7 +49,7 @@ struct HoldModelTests {
         let stores: [StoreHarness]
         let seed: UInt64
         /// Loses the replies to some requests.
-        let proxy: CuttingProxy?
+        let proxy: ServerProxy?
         var history: HoldHistory
         var model = ReferenceModel(plans: HoldHistory.plans)
         var generator: SeededGenerator
@@ -65,7 +64,7 @@ struct HoldModelTests {
             var isCommit: Bool
         }
 
-        init(database: TestDatabase, stores: [StoreHarness], seed: UInt64, proxy: CuttingProxy? = nil) {
+        init(database: TestDatabase, stores: [StoreHarness], seed: UInt64, proxy: ServerProxy? = nil) {
             self.database = database
             self.stores = stores
             self.seed = seed
@@ -92,7 +91,7 @@ struct HoldModelTests {
                 )
                 model.deleteRow(user, period: period)
             case .ask(let asked):
-                if let proxy, generator.chance(40) { proxy.cutNextReply() }
+                if let proxy, generator.chance(40) { proxy.arm(.reply("_batch")) }
                 let outcomes = try await generator.element(of: stores).ask(asked)
                 for (index, (user, operation)) in asked.enumerated() {
                     let place = "seed \(seed), step \(number), request \(index): \(operation) of \(user)"

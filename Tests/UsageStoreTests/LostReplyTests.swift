@@ -1,4 +1,3 @@
-import PostgresTestSupport
 import Testing
 import Usage
 
@@ -13,7 +12,7 @@ struct LostReplyTests {
     /// What a test of lost replies works with. `store` speaks through the proxy, `other` does not.
     private struct Scene: Sendable {
         let database: TestDatabase
-        let proxy: CuttingProxy
+        let proxy: ServerProxy
         let store: StoreHarness
         let other: StoreHarness
 
@@ -26,12 +25,12 @@ struct LostReplyTests {
             _ asked: [(user: UserID, operation: StoreOperation)],
             meanwhile: () async throws -> Void = {}
         ) async throws -> [Outcome] {
-            let cuts = proxy.cuts
-            proxy.cutNextReply(thenRefuses: true)
+            let losses = store.log.count(of: "database is away")
+            proxy.arm(.reply("_batch"))
             let slots = store.submit(asked)
-            try await waitUntil("the connection breaks") { proxy.cuts == cuts + 1 }
+            try await waitUntil("the connection breaks") { store.log.count(of: "database is away") == losses + 1 }
             try await meanwhile()
-            proxy.letIn()
+            proxy.refuses = false
             return try await store.outcomes(of: slots)
         }
     }
@@ -40,8 +39,8 @@ struct LostReplyTests {
     private func running(_ body: @Sendable (Scene) async throws -> Void) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
-        let directory = try TemporaryDirectory()
-        let proxy = try CuttingProxy(database.conninfo, directory: directory.path)
+        let proxy = try ServerProxy(to: database.conninfo)
+        proxy.refusesAfterCut = true
         defer { proxy.close() }
         let scene = Scene(
             database: database,
