@@ -212,10 +212,13 @@ struct ConnectionStateMachineTests {
         let slot = submit(1, to: &machine)[0]
         machine.complete(slot: slot, .failure(StoreError(.unknown, "lost")))
         let refused = Reply.error(ReplyError(away))
+        var unreadable = ReplyError(away)
+        unreadable.text = "I couldn't check your usage right now — don't worry, you can keep chatting."
+        let shown = Reply.error(unreadable)
         let allowed = Reply.text("ALLOWED user=\(ada) degraded=1")
         let lost = Reply.error(ReplyError(code: .unknown, text: "lost"))
         #expect(
-            replies(&machine) == (allows ? [allowed, allowed, refused, lost] : [refused, refused, refused, lost])
+            replies(&machine) == (allows ? [allowed, allowed, shown, lost] : [refused, refused, shown, lost])
         )
     }
 
@@ -224,6 +227,7 @@ struct ConnectionStateMachineTests {
         let codes: [(StoreError.Code, ReplyError.Code, Bool)] = [
             (.unavailable, .unavailable, true), (.unknown, .unknown, false), (.overloaded, .overloaded, true),
             (.notFound, .notFound, false), (.badArgument, .badArg, false), (.internal, .internal, false),
+            (.conflict, .conflict, false), (.expired, .expired, false),
         ]
         for (code, replyCode, isRetried) in codes {
             let error = ReplyError(StoreError(code, "why"))

@@ -21,8 +21,17 @@ struct ConnectionStateMachine {
 
     private enum Slot {
         case ready(Reply)
-        /// Waits for the store. `gate` is the user, if the request asks whether a message may be sent.
-        case waiting(gate: UserID?)
+        /// Waits for the store.
+        case waiting(Purpose)
+    }
+
+    /// What a request is for, where that decides what it is told when the store cannot answer.
+    enum Purpose: Equatable {
+        /// May this user's message be sent?
+        case gate(UserID)
+        /// Usage, to be shown to a person.
+        case reading
+        case other
     }
 
     private var state = State.open
@@ -87,14 +96,14 @@ struct ConnectionStateMachine {
 
     private mutating func perform(_ command: Command, _ surroundings: Surroundings) -> RequestAction {
         switch command {
-        case .consume(let user, let messages, let key): submit(user, .consume(messages, key: key), gate: user)
+        case .consume(let user, let messages, let key): submit(user, .consume(messages, key: key), .gate(user))
         case .reserve(let user, let messages, let key, let ttlSeconds):
             submit(user, .reserve(messages, key: key, ttlSeconds: ttlSeconds))
         case .commit(let user, let key): submit(user, .commit(key))
         case .release(let user, let key): submit(user, .release(key))
-        case .check(let user, let messages): submit(user, .check(messages), gate: user)
-        case .usage(let user, nil): submit(user, .usage)
-        case .usage(let user, let period?): submit(user, .usageInPeriod(period))
+        case .check(let user, let messages): submit(user, .check(messages), .gate(user))
+        case .usage(let user, nil): submit(user, .usage, .reading)
+        case .usage(let user, let period?): submit(user, .usageInPeriod(period), .reading)
         case .history(let user, let months): submit(user, .history(months))
         case .setPlan(let change): submit(change.user, .setPlan(change))
         case .resetUsage(let user, let period): submit(user, .resetUsage(period))
@@ -129,10 +138,10 @@ struct ConnectionStateMachine {
     private mutating func submit(
         _ user: UserID,
         _ operation: StoreOperation,
-        gate: UserID? = nil
+        _ purpose: Purpose = .other
     ) -> RequestAction {
         let slot = firstSlot + UInt64(slots.count)
-        slots.append(.waiting(gate: gate))
+        slots.append(.waiting(purpose))
         return .submit(user, operation, slot: slot)
     }
 
@@ -141,24 +150,33 @@ struct ConnectionStateMachine {
         // Closed meanwhile: there is nobody to tell.
         guard state != .closed, slot >= firstSlot else { return }
         let index = Int(slot - firstSlot)
-        guard index < slots.count, case .waiting(let gate) = slots[index] else {
+        guard index < slots.count, case .waiting(let purpose) = slots[index] else {
             assertionFailure("a slot was completed twice")
             return
         }
-        slots[index] = .ready(reply(to: outcome, gate: gate))
+        slots[index] = .ready(reply(to: outcome, purpose))
     }
 
-    private func reply(to outcome: Outcome, gate: UserID?) -> Reply {
+    private func reply(to outcome: Outcome, _ purpose: Purpose) -> Reply {
         switch outcome {
         case .answer(let answer): .answer(answer)
         case .history(let periods): .history(periods)
-        case .failure(let error):
-            if error.code == .unavailable, allowsWhenUnavailable, let gate {
-                .text("ALLOWED user=\(gate) degraded=1")
+        case .failure(let error) where error.code == .unavailable && allowsWhenUnavailable:
+            if case .gate(let user) = purpose {
+                .text("ALLOWED user=\(user) degraded=1")
             } else {
-                .error(ReplyError(error))
+                .error(reply(to: error, purpose))
             }
+        case .failure(let error):
+            .error(reply(to: error, purpose))
         }
+    }
+
+    private func reply(to error: StoreError, _ purpose: Purpose) -> ReplyError {
+        var reply = ReplyError(error)
+        // Somebody is about to show it to a person.
+        if purpose == .reading, error.isTransient { reply.text = Words.unreadable.template }
+        return reply
     }
 
     /// The next reply that may be sent, in the order of the requests.
