@@ -13,7 +13,8 @@ public func onThread<Value: Sendable>(
     }
 }
 
-func startThread(named name: String, _ work: @escaping @Sendable () -> Void) {
+/// libpq blocks, so it gets threads of its own: never an event loop, never the cooperative pool.
+package func startThread(named name: String, _ work: @escaping @Sendable () -> Void) {
     let thread = Thread(block: work)
     thread.name = name
     thread.start()

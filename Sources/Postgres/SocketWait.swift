@@ -1,7 +1,7 @@
 import Foundation
 
 /// The one place where this module waits for a socket. libpq's own waiting has no deadline.
-enum SocketWait {
+package enum SocketWait {
     struct Events: OptionSet {
         let rawValue: Int16
         static let read = Events(rawValue: Int16(POLLIN))
@@ -23,7 +23,7 @@ enum SocketWait {
 
     /// Rounded up, or the last millisecond of a wait would be spent turning in circles. At most a minute: `wait` asks
     /// again, and no deadline, however far, overflows.
-    static func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
+    package static func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
         let remaining = ContinuousClock.now.duration(to: deadline)
         guard remaining > .zero else { return 0 }
         guard remaining < .seconds(60) else { return 60_000 }

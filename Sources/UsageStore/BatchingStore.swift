@@ -1,4 +1,5 @@
 import Logging
+import Postgres
 import Synchronization
 import Usage
 
@@ -64,7 +65,7 @@ public final class BatchingStore: Sendable {
             for (index, lane) in lanes.enumerated() {
                 group.addTask {
                     await withCheckedContinuation { continuation in
-                        onLaneThread(named: "headroom.lane\(index)") {
+                        startThread(named: "headroom.lane\(index)") {
                             lane.run()
                             continuation.resume()
                         }

@@ -204,9 +204,7 @@ struct LaneCarrier {
         case .repeated, .gone, .thinned:
             return []
         case .rejected where failure == .unknown:
-            var completions: [Completion] = []
-            batch.fail(groups, failure, into: &completions)
-            deliver(completions)
+            fail(groups, failure, of: batch, deliver: deliver)
             return []
         case .rejected(let error):
             return isolate(groups, error, of: &batch, deliver: deliver) { carrier, half, batch in

@@ -88,7 +88,7 @@ final class LaneLink {
             let handover = Handover()
             state = .opening(handover)
             let (options, lane, wake) = (options, lane, wake)
-            onLaneThread(named: "headroom.connect") {
+            startThread(named: "headroom.connect") {
                 handover.put(Result { () throws(PostgresError) in try LaneLink.open(options, lane: lane) })
                 wake.wake()
             }

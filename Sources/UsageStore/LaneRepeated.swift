@@ -28,9 +28,7 @@ extension LaneCarrier {
         }
         let rest = groups.enumerated().compactMap { counts[$0.offset] == nil ? $0.element : nil }
         guard let keys = readKeys(counted[...], of: &batch, deliver: deliver) else {
-            var completions: [Completion] = []
-            batch.fail(counted, .unknown, into: &completions)
-            deliver(completions)
+            fail(counted[...], .unknown, of: batch, deliver: deliver)
             return rest
         }
         // They are counted: "nothing was counted" must not be what they are told if the reading fails.

@@ -1,3 +1,5 @@
+import Postgres
+
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)
@@ -40,21 +42,12 @@ final class WakePipe: Sendable {
             pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0),
             pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
         ]
-        let timeout = deadline.map { WakePipe.milliseconds(until: $0) } ?? -1
+        let timeout = deadline.map { SocketWait.milliseconds(until: $0) } ?? -1
         _ = poll(&entries, nfds_t(entries.count), timeout)
         if entries[0].revents != 0 {
             var drained: (UInt64, UInt64) = (0, 0)
             while withUnsafeMutableBytes(of: &drained, { read(readEnd, $0.baseAddress, $0.count) }) == 16 {}
         }
         return entries[1].revents != 0
-    }
-
-    /// Rounded up, or the last millisecond would be spent turning in circles.
-    private static func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
-        let remaining = ContinuousClock.now.duration(to: deadline)
-        guard remaining > .zero else { return 0 }
-        guard remaining < .seconds(60) else { return 60_000 }
-        let (seconds, attoseconds) = remaining.components
-        return Int32(seconds * 1_000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
     }
 }
