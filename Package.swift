@@ -125,3 +125,48 @@ for target in package.targets where [.regular, .executable, .test].contains(targ
         .treatWarning("DeprecatedDeclaration", as: .warning, .when(configuration: .debug)),
     ]
 }
+
+// The microbenchmarks (Benchmarks/micro/README.md) are there only when asked for, so that nobody who builds the service
+// fetches or compiles anything for them: `counts` adds the bodies and their counter, `times` also ordo-one/benchmark.
+// They reach internals as tests do, so that nothing is declared otherwise for their sake.
+let benchmarks = Context.environment["HEADROOM_BENCHMARKS"]
+if benchmarks != nil {
+    for target in package.targets where target.type == .regular {
+        target.swiftSettings?.append(.unsafeFlags(["-enable-testing"], .when(configuration: .release)))
+    }
+    package.targets += [
+        .target(name: "CMeasuredRegion", path: "Benchmarks/micro/CMeasuredRegion"),
+        .target(
+            name: "HotPath",
+            dependencies: [
+                "CLibPQ", "CMeasuredRegion", "HeadroomServer", "LineProtocol", "Postgres", "Usage", "UsageStore",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Benchmarks/micro/HotPath",
+            swiftSettings: [
+                .treatAllWarnings(as: .error),
+                // What the bodies capture would be checked at each access, which is no cost of the service's.
+                .unsafeFlags(["-enforce-exclusivity=unchecked"]),
+            ]
+        ),
+        .executableTarget(
+            name: "hot-path-counts",
+            dependencies: ["CMeasuredRegion", "HotPath"],
+            path: "Benchmarks/micro/Counts",
+            swiftSettings: [.treatAllWarnings(as: .error)]
+        ),
+    ]
+}
+if benchmarks == "times" {
+    // Without its traits it needs no package that replaces malloc: CMeasuredRegion counts for both.
+    package.dependencies.append(.package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []))
+    package.targets.append(
+        .executableTarget(
+            name: "hot-path-times",
+            dependencies: ["CMeasuredRegion", "HotPath", .product(name: "Benchmark", package: "benchmark")],
+            // Its plugin takes targets from a folder of the name Benchmarks only.
+            path: "Benchmarks/micro-times",
+            plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
+        )
+    )
+}

@@ -1,0 +1,29 @@
+import Benchmark
+import CMeasuredRegion
+import HotPath
+
+/// The bodies of HotPath, timed. What they count is held by script/microbench; here it is for information, because one
+/// process measures everything that it does meanwhile.
+let benchmarks: @Sendable () -> Void = {
+    let allocations = BenchmarkMetric.custom("Allocations per 1,000 requests", useScalingFactor: false)
+    Benchmark.defaultConfiguration = .init(
+        metrics: [.wallClock, allocations],
+        warmupIterations: 100,
+        scalingFactor: .one,
+        maxDuration: .milliseconds(500),
+        maxIterations: 100_000
+    )
+    for body in Body.all {
+        // A call of less than a microsecond would be lost in the looks at the clock.
+        let calls = max(1, 1_024 / body.requests)
+        let call = body.prepare()
+        Benchmark("\(body.name) (\(calls * body.requests) requests)") { benchmark in
+            let before = headroom_allocation_count()
+            benchmark.startMeasurement()
+            for _ in 0..<calls { call() }
+            benchmark.stopMeasurement()
+            let allocated = headroom_allocation_count() - before
+            benchmark.measurement(allocations, Int(allocated) * 1_000 / (calls * body.requests))
+        }
+    }
+}

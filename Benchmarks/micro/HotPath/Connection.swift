@@ -1,0 +1,14 @@
+extension Body {
+    static let connection = [
+        turns("connection, 1 request and its reply", requests: 1),
+        turns("connection, 16 requests and their replies", requests: 16),
+    ]
+
+    /// So many requests, their outcomes, and the replies in order.
+    private static func turns(_ name: String, requests: Int) -> Body {
+        Body(name, requests: requests) {
+            var connection = ConnectionUnderTest()
+            return { connection.turn(requests) }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import LineProtocol
+import NIOCore
+import Usage
+
+extension Body {
+    static let encoding = [
+        encode("encode silent ALLOWED", used: 12),
+        encode("encode ALLOWED with banner", used: 700),
+        encode("encode BLOCKED", used: 800),
+        // One write of ConnectionHandler: a fresh buffer with the room that it asks for.
+        Body("encode 16 silent ALLOWED into a fresh buffer", requests: 16) {
+            let reply = Reply.answer(Fixtures.answer(used: 12))
+            let allocator = ByteBufferAllocator()
+            return {
+                var buffer = allocator.buffer(capacity: 512)
+                for _ in 0..<16 { reply.encode(into: &buffer) }
+                keep(buffer)
+            }
+        },
+    ]
+
+    private static func encode(_ name: String, used: Int) -> Body {
+        Body(name) {
+            let reply = Reply.answer(Fixtures.answer(used: used))
+            var buffer = ByteBuffer()
+            buffer.reserveCapacity(4_096)
+            return {
+                buffer.clear()
+                reply.encode(into: &buffer)
+                keep(buffer)
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+import Usage
+
+/// Values as the service meets them: a paying user, in the middle of a month.
+enum Fixtures {
+    static let now = Instant(secondsSince1970: 1_794_398_400)
+    static let start = Instant(secondsSince1970: 1_793_491_200)
+    static let end = Instant(secondsSince1970: 1_796_083_200)
+    static let period = BillingPeriod(year: 2026, month: 11)
+
+    /// Users as they come, in no order and everywhere alike.
+    static func user(_ number: Int) -> UserID {
+        var mixed = UInt64(number) &* 0x9e37_79b9_7f4a_7c15
+        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
+        return UserID(high: mixed ^ mixed >> 31, low: mixed &* 0xda94_2042_e4dd_58b5)
+    }
+
+    static func standing(used: Int) -> Standing {
+        Standing(
+            plan: .paid,
+            state: .active,
+            period: period,
+            used: used,
+            limit: 800,
+            startedAt: start,
+            resetsAt: end,
+            observedAt: now
+        )
+    }
+
+    /// What one more message is told; `used` of 800 before it.
+    static func answer(used: Int) -> Answer {
+        var standing = standing(used: used)
+        return standing.consume(1, of: user(1))
+    }
+}
