@@ -148,6 +148,7 @@ public struct LoadReport: Sendable, Encodable {
         latency = Nullable(Distribution(gathered.latencies))
         series = gathered.series
         problems = LoadReport.problems(
+            plan,
             dropped: dropped,
             unanswered: unanswered,
             broken: brokenConnections,
@@ -157,6 +158,7 @@ public struct LoadReport: Sendable, Encodable {
     }
 
     private static func problems(
+        _ plan: LoadPlan,
         dropped: Int,
         unanswered: Int,
         broken: Int,
@@ -167,7 +169,7 @@ public struct LoadReport: Sendable, Encodable {
         let cause = reason.map { " (the first: \($0))" } ?? ""
         if dropped > 0 {
             problems.append(
-                "the load could not be offered: \(dropped) requests were dropped, because \(LoadPlan.waitingMaximum) "
+                "the load could not be offered: \(dropped) requests were dropped, because \(plan.waitingMaximum) "
                     + "waited for an answer"
             )
         }

@@ -86,7 +86,7 @@ final class LoadWorker {
         }
         func share(of all: Int) -> Int { all / plan.threads + (number < all % plan.threads ? 1 : 0) }
         quota = if case .requests(let count) = plan.extent { share(of: count) } else { .max }
-        waitingMaximum = share(of: LoadPlan.waitingMaximum)
+        waitingMaximum = share(of: plan.waitingMaximum)
     }
 
     var now: UInt64 { eventLoop.now.uptimeNanoseconds }
@@ -98,9 +98,9 @@ final class LoadWorker {
         guard phase == .waiting else { return }
         self.times = times
         schedule = makeSchedule(times)
-        at(times.start) { $0.begin() }
         at(times.measured + 1_000_000_000) { $0.secondEnded() }
         if let end = times.end { at(end) { $0.endSending() } }
+        if times.start > now { at(times.start) { $0.begin() } } else { begin() }
     }
 
     private func begin() {
