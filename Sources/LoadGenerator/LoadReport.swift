@@ -144,8 +144,10 @@ public struct LoadReport: Sendable, Encodable {
         warmupReplies = results.map(\.warmup.replies).reduce(0, +)
         warmupAllowed = results.map(\.warmup.allowed).reduce(0, +)
         perSecond = seconds > 0 ? (Double(replies) / seconds * 10).rounded() / 10 : 0
-        clamped = gathered.latencies.clamped
-        latency = Nullable(Distribution(gathered.latencies))
+        var latencies = gathered.latencies
+        for result in results { latencies.add(result.waits) }
+        clamped = latencies.clamped
+        latency = Nullable(Distribution(latencies))
         series = gathered.series
         problems = LoadReport.problems(
             plan,
@@ -177,8 +179,7 @@ public struct LoadReport: Sendable, Encodable {
         if idleClosed > 0 { problems.append("\(idleClosed) idle connections were closed\(cause)") }
         if unanswered > 0 {
             problems.append(
-                "\(unanswered) requests had no answer within \(Int(LoadPlan.patience)) s of the end, "
-                    + "and are in no latency"
+                "\(unanswered) requests had no answer, at most \(Int(LoadPlan.patience)) s after the last was sent"
             )
         }
         return problems

@@ -136,10 +136,19 @@ final class LoadWorker {
         guard phase != .finished else { return }
         phase = .finished
         result.seconds = max(result.seconds, elapsed(to: lastReplyAt))
+        noteWaits()
         emit(.second(secondNumber, second))
         emit(.finished(result))
         for connection in connections { connection.close() }
         connections = []
+    }
+
+    private func noteWaits() {
+        guard let measured = times?.measured else { return }
+        let now = now
+        for connection in connections {
+            for sent in connection.sentAt where sent >= measured { result.waits.record(now - sent) }
+        }
     }
 
     private func elapsed(to instant: UInt64) -> Double {

@@ -130,6 +130,8 @@ struct LoadWorkerTests {
         #expect(load.hasFinished)
         #expect(load.report.unanswered == 20)
         #expect(load.report.problems.count == 1)
+        // They are in the latencies with what they waited until then.
+        #expect((5_495...5_505).contains(try #require(load.report.latency.value).max))
     }
 
     @Test("a run that is stopped waits for its replies, and stopped again does not")

@@ -68,6 +68,15 @@ struct ReportTests {
         #expect(series[0]["errors"] as? Int == 2)
     }
 
+    @Test("has its names in docs/benchmarking.md")
+    func documentation() throws {
+        let root = URL(filePath: #filePath)
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        let page = try String(contentsOf: root.appending(path: "docs/benchmarking.md"), encoding: .utf8)
+        let figures = ["p50", "p99_9", "p99_99", "p50_ms", "p99_ms", "second", "send_lag_ms"]
+        for name in Self.names.union(figures) { #expect(page.contains("`\(name)`"), "\(name)") }
+    }
+
     @Test("of an open loop has its rate and the lag of sending")
     func open() throws {
         var plan = LoadPlan(seed: 1)

@@ -1,6 +1,8 @@
 """`headroom bench`: what it says was counted is what the table says."""
 
 import json
+import os
+import re
 import signal
 import socket
 import subprocess
@@ -125,6 +127,15 @@ class Load(Case):
         report = json.loads(output)
         self.assertGreaterEqual(report["seconds"], 1)
         self.assertEqual(self.counted() - before, report["allowed"])
+
+    def test_every_option_stands_in_its_page(self):
+        page = os.path.join(os.path.dirname(__file__), "../../../docs/benchmarking.md")
+        with open(page) as file:
+            text = file.read()
+        options = set(re.findall(r"^  (--[a-z-]+)", command("bench", "--help").stdout, re.MULTILINE)) - {"--version"}
+        self.assertGreater(len(options), 15)
+        for option in options:
+            self.assertRegex(text, rf"(?m)^\| `{option}[ `]")
 
     def test_bad_options_are_refused_with_what_is_allowed(self):
         for options, said in (
