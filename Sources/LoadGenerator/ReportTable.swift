@@ -65,7 +65,7 @@ extension LoadProgress: CustomStringConvertible {
             return "\(connections) connections are open" + (idle > 0 ? ", and \(idle) idle ones" : "")
         case .second(let line):
             func text(_ figure: Nullable<Double>) -> String { figure.value.map { String(format: "%.3f", $0) } ?? "-" }
-            return "\(line.second) s  \(line.replies)/s  p50 \(text(line.p50)) ms  p99 \(text(line.p99)) ms  "
+            return "\(line.second) s  \(line.replies) replies  p50 \(text(line.p50)) ms  p99 \(text(line.p99)) ms  "
                 + "errors \(line.errors)"
         }
     }
