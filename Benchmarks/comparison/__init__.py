@@ -1,0 +1,1 @@
+"""Measures Headroom beside what one would write instead. script/bench starts it; README.md describes its results."""
