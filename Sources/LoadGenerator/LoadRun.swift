@@ -1,0 +1,159 @@
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// One run: opens the connections, sends, gathers what the event loops saw.
+public final class LoadRun: Sendable {
+    private struct Control {
+        var isStopped = false
+        var workers: [NIOLoopBound<LoadWorker>] = []
+    }
+
+    private let plan: LoadPlan
+    private let control = Mutex(Control())
+
+    /// Connections that are being opened at a time. More would overflow the queue of a listening socket, and each that
+    /// does waits a second.
+    private static let openingMaximum = 64
+
+    public init(_ plan: LoadPlan) {
+        self.plan = plan
+    }
+
+    /// Sends no more and waits for the replies; asked again, waits no longer. From any thread.
+    public func stop() {
+        let workers = control.withLock { control in
+            control.isStopped = true
+            return control.workers
+        }
+        for worker in workers {
+            worker.eventLoop.execute { worker.value.stop() }
+        }
+    }
+
+    /// - Parameter progress: called once when the connections are open, then each second.
+    /// - Throws: `LoadError` when the target does not take the connections.
+    public func run(progress: (LoadProgress) -> Void) async throws -> LoadReport {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: plan.threads)
+        do {
+            let report = try await run(on: group, progress: progress)
+            try await group.shutdownGracefully()
+            return report
+        } catch {
+            try? await group.shutdownGracefully()
+            throw error
+        }
+    }
+
+    private func run(on group: MultiThreadedEventLoopGroup, progress: (LoadProgress) -> Void) async throws -> LoadReport
+    {
+        let (events, emitter) = AsyncStream.makeStream(of: WorkerEvent.self)
+        let workers = try await makeWorkers(group.makeIterator().map(\.self), emitter)
+        try await connect(workers)
+        progress(.connected(connections: plan.connections, idle: plan.idleConnections))
+        // All begin at once, a little later, when each has been told.
+        let times = LoadWorker.Times(start: NIODeadline.now().uptimeNanoseconds + 10_000_000, plan: plan)
+        for worker in workers {
+            worker.eventLoop.execute { worker.value.start(times) }
+        }
+        let isStopped = control.withLock { control in
+            control.workers = workers
+            return control.isStopped
+        }
+        if isStopped { stop() }
+        var gathering = Gathering(workers: workers.count)
+        for await event in events {
+            switch event {
+            case .second(let number, let second):
+                for line in gathering.add(number, second) { progress(.second(line)) }
+            case .finished(let result):
+                if gathering.add(result) { emitter.finish() }
+            }
+        }
+        return LoadReport(plan, gathering)
+    }
+
+    private func makeWorkers(
+        _ loops: [any EventLoop],
+        _ emitter: AsyncStream<WorkerEvent>.Continuation
+    ) async throws -> [NIOLoopBound<LoadWorker>] {
+        var random = SeededRandom(seed: plan.seed)
+        let sampler = UserSampler(plan.distribution, users: plan.users, random: &random)
+        // Not from the seed: keys of a run that is repeated would be those of the first, and count nothing.
+        let keyPrefix = String(UInt64.random(in: 1 << 60 ... .max), radix: 16)
+        var workers: [NIOLoopBound<LoadWorker>] = []
+        for (number, loop) in loops.enumerated() {
+            let random = random.split()
+            let plan = plan
+            workers.append(
+                try await loop.submit {
+                    NIOLoopBound(
+                        LoadWorker(
+                            eventLoop: loop,
+                            plan: plan,
+                            number: number,
+                            keyPrefix: keyPrefix,
+                            sampler: sampler,
+                            random: random,
+                            emit: { emitter.yield($0) }
+                        ),
+                        eventLoop: loop
+                    )
+                }.get()
+            )
+        }
+        return workers
+    }
+
+    // MARK: Connecting
+
+    private func connect(_ workers: [NIOLoopBound<LoadWorker>]) async throws {
+        let address: SocketAddress
+        do {
+            address = try SocketAddress.makeAddressResolvingHost(plan.host, port: plan.port)
+        } catch {
+            throw LoadError.unreachable("\(error)")
+        }
+        let all = plan.connections + plan.idleConnections
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            for index in 0..<all {
+                if index >= LoadRun.openingMaximum { try await tasks.next() }
+                if control.withLock({ $0.isStopped }) { throw LoadError.interrupted }
+                let worker = workers[index % workers.count]
+                let isIdle = index >= plan.connections
+                tasks.addTask { try await LoadRun.connect(worker, to: address, isIdle: isIdle) }
+            }
+            try await tasks.waitForAll()
+        }
+    }
+
+    private static func connect(
+        _ worker: NIOLoopBound<LoadWorker>,
+        to address: SocketAddress,
+        isIdle: Bool
+    ) async throws {
+        let patience = TimeAmount.nanoseconds(Int64(LoadPlan.patience * 1e9))
+        let greeting = worker.eventLoop.makePromise(of: Void.self)
+        let timeout = worker.eventLoop.scheduleTask(in: patience) { greeting.fail(LoadError.noGreeting) }
+        defer { timeout.cancel() }
+        do {
+            _ = try await ClientBootstrap(group: worker.eventLoop)
+                .connectTimeout(patience)
+                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+                // A second read in a row would find nothing, as replies come in one piece.
+                .channelOption(.maxMessagesPerRead, value: 1)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        try channel.pipeline.syncOperations.addHandler(
+                            LoadConnection(worker: worker.value, isIdle: isIdle, greeting: greeting)
+                        )
+                    }
+                }
+                .connect(to: address)
+                .get()
+        } catch {
+            greeting.fail(LoadError.unreachable("\(error)"))
+        }
+        try await greeting.futureResult.get()
+    }
+}

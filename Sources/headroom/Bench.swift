@@ -1,0 +1,83 @@
+import ArgumentParser
+import Foundation
+import HeadroomServer
+import LoadGenerator
+import UnixSignals
+
+struct Bench: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Put load on a running service and measure its answers.",
+        discussion: """
+            It counts real messages for real users: point it at a scratch database only. Users without a plan soon have \
+            nothing left and are BLOCKED; docs/benchmarking.md tells how to give them a roomy plan, how to read the \
+            figures, and what each name in the JSON is.
+
+            Exit status 0; 1 when the target cannot be reached, connections broke, or requests were dropped or not \
+            answered; 64 for bad options. Ctrl-C ends early and shows what was measured until then.
+            """
+    )
+
+    @OptionGroup var options: BenchOptions
+
+    func validate() throws {
+        _ = try options.plan()
+    }
+
+    func run() async throws {
+        let plan = try options.plan()
+        let terminal = BenchTerminal(isQuiet: options.quiet)
+        ProcessSetup.raiseDescriptorLimit(
+            connections: plan.connections + plan.idleConnections,
+            logger: LogSetup.start(level: .warning)
+        )
+        let run = LoadRun(plan)
+        let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
+        let stopping = Task {
+            for await _ in signals { run.stop() }
+        }
+        defer { stopping.cancel() }
+        terminal.line("seed \(plan.seed) (--seed \(plan.seed) draws the same users again)")
+        let report: LoadReport
+        do {
+            report = try await run.run(progress: terminal.show)
+        } catch let error as LoadError {
+            BenchTerminal.error("\(plan.host):\(plan.port): \(error)")
+            throw ExitCode(1)
+        }
+        terminal.end()
+        print(options.json ? try report.json() : report.table)
+        for problem in report.problems { BenchTerminal.error(problem) }
+        if !report.problems.isEmpty { throw ExitCode(1) }
+    }
+}
+
+/// Standard error, where people look on.
+struct BenchTerminal {
+    private let isQuiet: Bool
+    private let isTerminal = isatty(2) == 1
+
+    init(isQuiet: Bool) {
+        self.isQuiet = isQuiet
+    }
+
+    static func error(_ text: String) {
+        LogfmtHandler.standardError("bench: \(text)\n")
+    }
+
+    func line(_ text: String) {
+        if !isQuiet { LogfmtHandler.standardError("bench: \(text)\n") }
+    }
+
+    func show(_ progress: LoadProgress) {
+        guard !isQuiet else { return }
+        switch progress {
+        case .connected: line(progress.description)
+        // In place where somebody looks on, a line each where it is kept.
+        case .second: LogfmtHandler.standardError(isTerminal ? "\r\u{1B}[K\(progress)" : "\(progress)\n")
+        }
+    }
+
+    func end() {
+        if !isQuiet, isTerminal { LogfmtHandler.standardError("\n") }
+    }
+}
