@@ -242,15 +242,17 @@ def soak_minutes(series: list[Sample], before: dict[str, float], states: list[di
     result = []
     for minute, (earlier, state) in enumerate(zip([before, *states], states)):
         seconds = series[minute * 60 : minute * 60 + 60]
-        if len(seconds) < 60:
+        if len(seconds) < 60 or not any(second["replies"] for second in seconds):
             break
         replies = sum(second["replies"] for second in seconds)
+        answered = [second for second in seconds if second["replies"]]
         updated = state["updated"] - earlier["updated"]
         result.append({
             "per_second": rounded(replies / 60, 6),
-            "p50_ms": rounded(median([second["p50_ms"] for second in seconds])),
-            "p99_ms": rounded(median([second["p99_ms"] for second in seconds])),
-            "worst_second_p99_ms": rounded(max(second["p99_ms"] for second in seconds)),
+            "p50_ms": rounded(median([second["p50_ms"] for second in answered])),
+            "p99_ms": rounded(median([second["p99_ms"] for second in answered])),
+            "worst_second_p99_ms": rounded(max(second["p99_ms"] for second in answered)),
+            "seconds_without_replies": len(seconds) - len(answered),
             "messages": replies,
             "resident_mb": rounded(state["resident"]),
             "table_mb": rounded(state["table"] / 1e6),
@@ -259,7 +261,7 @@ def soak_minutes(series: list[Sample], before: dict[str, float], states: list[di
             "hot_share": rounded((state["hot"] - earlier["hot"]) / updated, 6) if updated else 0,
             "dead_rows": int(state["dead"]),
             "autovacuums": int(state["autovacuums"] - before["autovacuums"]),
-            "wal_bytes": rounded((state["wal"] - earlier["wal"]) / replies) if replies else 0,
+            "wal_bytes": rounded((state["wal"] - earlier["wal"]) / replies),
         })
     return result
 
