@@ -18,14 +18,14 @@ from .bench import Bench, Options
 from .machine import say
 from .peers import redis_version
 from .processes import Failure
-from .rows import QUICK, ROWS, STAGES, USERS, USUAL, row_named, samples_wanted
+from .rows import QUICK, ROWS, STAGES, USERS, USUAL, samples_wanted
 from .report import print_report
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/performance.md"
 PUBLISHED = ROOT / "docs/performance/result.json"
 #: Seconds that a stage takes beside its measurements, and beside them in each round.
-SET_UP = {"main": (20, 5), "slow_disk": (5, 15), "idle": (3, 10), "rows": (240, 10), "curves": (0, 2), "soak": (0, 0)}
+SET_UP = {"main": (20, 5), "slow_disk": (5, 15), "idle": (3, 10), "rows": (150, 25), "curves": (0, 2), "soak": (0, 0)}
 
 
 def number(highest: int) -> Any:
@@ -47,19 +47,33 @@ def row_names(text: str) -> tuple[str, ...]:
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="script/bench", description="Measures Headroom beside what one would write instead.")
+    parser = argparse.ArgumentParser(
+        prog="script/bench", description="Measures Headroom beside what one would write instead."
+    )
     parser.add_argument("--quick", action="store_true", help=f"a round of the rows {', '.join(QUICK)}; two minutes")
-    parser.add_argument("--only", type=row_names, metavar="ROW[,ROW]", help="these rows: " + ", ".join(row.name for row in ROWS))
+    parser.add_argument(
+        "--only", type=row_names, metavar="ROW[,ROW]", help="these rows: " + ", ".join(row.name for row in ROWS)
+    )
     parser.add_argument("--rounds", type=number(20), metavar="N", help="rounds (default 3; with --quick 1), 1 to 20")
     parser.add_argument(
-        "--seconds", type=number(120), default=5, metavar="N", help="about how long a measurement takes (default 5), 1 to 120"
+        "--seconds",
+        type=number(120),
+        default=5,
+        metavar="N",
+        help="about how long a measurement takes (default 5), 1 to 120",
     )
     parser.add_argument("--soak", type=number(1440), metavar="MINUTES", help="the soak, alone unless --only names more")
     parser.add_argument(
-        "--output", type=Path, default=ROOT / ".build/bench.json", metavar="FILE", help="the JSON (default .build/bench.json)"
+        "--output",
+        type=Path,
+        default=ROOT / ".build/bench.json",
+        metavar="FILE",
+        help="the JSON (default .build/bench.json)",
     )
     parser.add_argument(
-        "--publish", action="store_true", help="also merge it into docs/performance/result.json, and rewrite the document"
+        "--publish",
+        action="store_true",
+        help="also merge it into docs/performance/result.json, and rewrite the document",
     )
     parser.add_argument("--plan", action="store_true", help="only say what would be measured, and how long that takes")
     parser.add_argument("--headroom", type=Path, default=ROOT / ".build/release/headroom", help=argparse.SUPPRESS)
@@ -89,7 +103,9 @@ def measure(chosen: argparse.Namespace) -> result.Result:
     from .stages import STAGES as MEASURE
 
     machine.raise_descriptor_limit()
-    work = Path(tempfile.mkdtemp(prefix="headroom-bench.", dir=os.environ.get("HEADROOM_BENCH_DIRECTORY") or "/var/tmp"))
+    work = Path(
+        tempfile.mkdtemp(prefix="headroom-bench.", dir=os.environ.get("HEADROOM_BENCH_DIRECTORY") or "/var/tmp")
+    )
     work.chmod(0o711)  # PostgreSQL's account passes through
     bench: Bench | None = None
     try:
@@ -100,7 +116,9 @@ def measure(chosen: argparse.Namespace) -> result.Result:
         run = {"rounds": chosen.rounds, "seconds": chosen.seconds, "users": USERS, "machine": machine.description(work)}
         bench.start()
         run["versions"] = {
-            "headroom": bench.headroom.version, "postgresql": bench.postgres.version, "redis": redis_version(),
+            "headroom": bench.headroom.version,
+            "postgresql": bench.postgres.version,
+            "redis": redis_version(),
         }
         new = result.empty()
         for stage in STAGES:

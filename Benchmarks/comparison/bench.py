@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 from .figures import Sample, rounded
 from .generators import HeadroomBench, Pgbench, RedisBenchmark
@@ -64,7 +64,7 @@ class Bench:
             redis.stop()
         self.postgres.stop()
 
-    # Measuring -----------------------------------------------------------------------------------------------------------
+    # Measuring --------------------------------------------------------------------------------------------------------
 
     def is_wanted(self, *names: str) -> bool:
         return not self.wanted.isdisjoint(names)
@@ -84,6 +84,12 @@ class Bench:
 
     def by_pgbench(self, name: str, script: str, clients: int) -> None:
         self.observe(name, lambda: self.pgbench.measure(self.work / f"{script}.sql", clients, "bench"))
+
+    def by_headroom_bench(self, name: str, peer: Redis | Headroom, users: int, **how: Any) -> None:
+        def load() -> Sample:
+            return self.headroom_bench.measure(peer.port, users, seed=self.round, **how)
+
+        self.observe(name, load, peer)
 
     def by_redis_benchmark(
         self, name: str, pipeline: int, users: int, request: list[str], peer: Redis | Headroom
@@ -126,7 +132,10 @@ class Bench:
         if not redis:
             sample["wal_bytes"] = rounded((self.postgres.wal_position() - wal) / messages)
         if service:
-            sample |= {"resident_mb": rounded(residents.highest), "resident_highest_mb": rounded(memory_of(service.pid).highest)}
+            sample |= {
+                "resident_mb": rounded(residents.highest),
+                "resident_highest_mb": rounded(memory_of(service.pid).highest),
+            }
             after = service.info()
             batches = int(after["batches"]) - int(info["batches"])
             if batches > 0:

@@ -16,7 +16,7 @@ MARKER = re.compile(r"^<!-- figures: (begin|end) ([a-z-]+) -->$", re.MULTILINE)
 
 
 def rewritten(text: str, result: Result) -> str:
-    """The document with the result's figures. Refuses one in which a marker is missing, unknown, or out of its order."""
+    """The document with the result's figures. Refuses one whose markers are missing, unknown, or out of order."""
     found = [(match[1], match[2]) for match in MARKER.finditer(text)]
     names = [name for kind, name in found if kind == "begin"]
     if found != [(kind, name) for name in names for kind in ("begin", "end")]:
@@ -32,7 +32,7 @@ def rewritten(text: str, result: Result) -> str:
     return text
 
 
-# Words and tables --------------------------------------------------------------------------------------------------------
+# Words and tables -----------------------------------------------------------------------------------------------------
 
 
 def whole(value: float | None) -> str:
@@ -71,15 +71,22 @@ def medians(result: Result, row: str) -> dict[str, Sample]:
 def rates(result: Result, row: str, names: Sequence[str]) -> list[list[str]]:
     found = medians(result, row)
     return [
-        [TITLES[name], whole(found[name]["per_second"]), short(found[name].get("p50_ms")), short(found[name].get("p99_ms"))]
-        for name in names if name in found
+        [
+            TITLES[name],
+            whole(found[name]["per_second"]),
+            short(found[name].get("p50_ms")),
+            short(found[name].get("p99_ms")),
+        ]
+        for name in names
+        if name in found
     ]
 
 
 def ratios(result: Result, *rows: str) -> str:
     lines = [
         [ratio["title"], short(ratio["median"]), ", ".join(short(value) for value in ratio["rounds"])]
-        for row in rows for ratio in result["rows"].get(row, {}).get("ratios", {}).values()
+        for row in rows
+        for ratio in result["rows"].get(row, {}).get("ratios", {}).values()
     ]
     return table(["ratio", "median", "rounds"], lines)
 
@@ -88,7 +95,7 @@ def image(name: str, alt: str) -> str:
     return f"![{alt}](performance/{name}.svg)"
 
 
-# The blocks --------------------------------------------------------------------------------------------------------------
+# The blocks -----------------------------------------------------------------------------------------------------------
 
 PEERS = (
     ("throughput", ("function_best", "redis_1", "redis_16", "headroom_1", "headroom_16")),
@@ -102,8 +109,16 @@ def machine(result: Result) -> str:
     for name, row in result["rows"].items():
         here, versions = row["machine"], row["versions"]
         run = (
-            row["date"][:10], row["commit"], row["rounds"], row["seconds"], here["cores"], here["processor"],
-            here["kernel"], here["file_system"], versions["postgresql"], versions["redis"],
+            row["date"][:10],
+            row["commit"],
+            row["rounds"],
+            row["seconds"],
+            here["cores"],
+            here["processor"],
+            here["kernel"],
+            here["file_system"],
+            versions["postgresql"],
+            versions["redis"],
         )
         runs.setdefault(run, []).append(name)
     if not runs:
@@ -139,9 +154,13 @@ def peers(result: Result) -> str:
     alt = "Bar chart of messages a second"
     if found:
         alt += "".join(f"; {TITLES[name]}: {whole(found[name]['per_second'])}" for name in PEERS[0][1])
-    return "\n\n".join((
-        image("peers", alt), table(["", "per second", "p50 ms", "p99 ms"], lines), ratios(result, *(row for row, _ in PEERS)),
-    ))
+    return "\n\n".join(
+        (
+            image("peers", alt),
+            table(["", "per second", "p50 ms", "p99 ms"], lines),
+            ratios(result, *(row for row, _ in PEERS)),
+        )
+    )
 
 
 def time_spent(result: Result) -> str:
@@ -153,10 +172,17 @@ def time_spent(result: Result) -> str:
         sample = found[name]
         cpu = sample["cpu_us"]
         server = cpu.get("service", cpu.get("redis"))
-        lines.append([
-            TITLES[name], short(server), short(cpu.get("postgres")), short(cpu["load"]), short(sum(cpu.values())),
-            whole(sample.get("wal_bytes")), short(sample.get("batch")),
-        ])
+        lines.append(
+            [
+                TITLES[name],
+                short(server),
+                short(cpu.get("postgres")),
+                short(cpu["load"]),
+                short(sum(cpu.values())),
+                whole(sample.get("wal_bytes")),
+                short(sample.get("batch")),
+            ]
+        )
     head = ["", "service µs", "PostgreSQL µs", "load µs", "together µs", "WAL bytes", "batch"]
     return table(head, lines)
 
@@ -165,11 +191,13 @@ def latency(result: Result) -> str:
     single, half = medians(result, "one_at_a_time"), medians(result, "half_load")
     lines = [
         [
-            TITLES[name], whole(found[name]["per_second"]),
+            TITLES[name],
+            whole(found[name]["per_second"]),
             *(short(found[name].get(field)) for field in ("p50_ms", "p99_ms", "p99_9_ms", "max_ms")),
         ]
         for found, names in ((single, ("function_1", "headroom_single")), (half, ("headroom_half_load",)))
-        for name in names if name in found
+        for name in names
+        if name in found
     ]
     if not lines:
         return unmeasured("one_at_a_time", "half_load")
@@ -218,8 +246,13 @@ def curves(result: Result) -> str:
             continue
         here = [(count, found[f"{prefix}{count}"]) for count in counts if f"{prefix}{count}" in found]
         lines = [
-            [whole(count), whole(sample["per_second"]), short(sample["p99_ms"]), short(sample.get("batch")),
-             whole(sample.get("wal_bytes"))]
+            [
+                whole(count),
+                whole(sample["per_second"]),
+                short(sample["p99_ms"]),
+                short(sample.get("batch")),
+                whole(sample.get("wal_bytes")),
+            ]
             for count, sample in here
         ]
         parts.append(table([what, "per second", "p99 ms", "batch", "WAL bytes"], lines))
@@ -241,9 +274,15 @@ def soak(result: Result) -> str:
     shown = sorted({0, len(minutes) // 4, len(minutes) // 2, len(minutes) * 3 // 4, len(minutes) - 1})
     lines = [
         [
-            str(minute["round"]), whole(minute["per_second"]), short(minute["p99_ms"]), short(minute["resident_mb"]),
-            short(minute["table_mb"]), short(minute["indexes_mb"]), f"{100 * minute['hot_share']:.2f}",
-            whole(minute["dead_rows"]), whole(minute["autovacuums"]),
+            str(minute["round"]),
+            whole(minute["per_second"]),
+            short(minute["p99_ms"]),
+            short(minute["resident_mb"]),
+            short(minute["table_mb"]),
+            short(minute["indexes_mb"]),
+            f"{100 * minute['hot_share']:.2f}",
+            whole(minute["dead_rows"]),
+            whole(minute["autovacuums"]),
         ]
         for minute in (minutes[position] for position in shown)
     ]
@@ -252,7 +291,17 @@ def soak(result: Result) -> str:
         f"Line chart over {len(minutes)} minutes: {whole(first['per_second'])} messages a second in the first, "
         f"{whole(last['per_second'])} in the last; {short(last['resident_mb'])} MB resident at the end"
     )
-    head = ["minute", "per second", "p99 ms", "memory MB", "table MB", "indexes MB", "HOT %", "dead rows", "autovacuums"]
+    head = [
+        "minute",
+        "per second",
+        "p99 ms",
+        "memory MB",
+        "table MB",
+        "indexes MB",
+        "HOT %",
+        "dead rows",
+        "autovacuums",
+    ]
     return image("soak", alt) + "\n\n" + table(head, lines)
 
 

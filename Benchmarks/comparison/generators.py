@@ -21,7 +21,7 @@ def user_id(number: int) -> str:
     return f"00000000-0000-4000-8000-{number:012d}"
 
 
-# pgbench -----------------------------------------------------------------------------------------------------------------
+# pgbench --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,22 @@ class Pgbench:
         sampling = [] if clients == 1 else ["--sampling-rate=0.1"]
         out = run(
             [
-                str(self.program), "--no-vacuum", "--protocol=prepared", f"--client={clients}", f"--jobs={min(clients, 2)}",
-                f"--time={max(1, round(self.seconds))}", f"--file={script}", "--log", f"--log-prefix={prefix}", *sampling,
-                f"--host={self.socket}", "--username=headroom", database,
+                str(self.program),
+                "--no-vacuum",
+                "--protocol=prepared",
+                f"--client={clients}",
+                f"--jobs={min(clients, 2)}",
+                f"--time={max(1, round(self.seconds))}",
+                f"--file={script}",
+                "--log",
+                f"--log-prefix={prefix}",
+                *sampling,
+                f"--host={self.socket}",
+                "--username=headroom",
+                database,
             ],
-            self.seconds + 60, self.work / "pgbench.log",
+            self.seconds + 60,
+            self.work / "pgbench.log",
         )
         logs = sorted(self.work.glob(prefix.name + ".*"))
         latencies = pgbench_latencies(line for log in logs for line in log.read_text(encoding="ascii").splitlines())
@@ -66,10 +77,12 @@ def pgbench_latencies(lines: Iterable[str]) -> Sample:
     milliseconds = [int(line.split()[2]) / 1000 for line in lines]
     if not milliseconds:
         raise Failure("pgbench logged no transaction")
-    return {"p50_ms": percentile(milliseconds, 50), "p99_ms": percentile(milliseconds, 99)}
+    return {
+        f"{name}_ms": percentile(milliseconds, percent) for name, percent in (("p50", 50), ("p99", 99), ("p99_9", 99.9))
+    }
 
 
-# redis-benchmark ---------------------------------------------------------------------------------------------------------
+# redis-benchmark ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -81,16 +94,33 @@ class RedisBenchmark:
         # It asks for CONFIG first, which headroom does not have; that warning goes to the log.
         out = run(
             [
-                "redis-benchmark", "-h", "127.0.0.1", "-p", str(port), "-c", str(CONNECTIONS), "-P", str(pipeline),
-                "-r", str(users), "-n", str(requests), "-e", "--csv", *request,
+                "redis-benchmark",
+                "-h",
+                "127.0.0.1",
+                "-p",
+                str(port),
+                "-c",
+                str(CONNECTIONS),
+                "-P",
+                str(pipeline),
+                "-r",
+                str(users),
+                "-n",
+                str(requests),
+                "-e",
+                "--csv",
+                *request,
             ],
-            self.seconds * 10 + 60, self.work / "redis-benchmark.log",
+            self.seconds * 10 + 60,
+            self.work / "redis-benchmark.log",
         )
         return parse_redis_benchmark(out) | {"messages": requests}
 
     def requests_for(self, rate_before: float) -> int:
-        """As many as take the time at the rate of before; whole batches on every connection, as it issues its requests by
-        the pipeline."""
+        """As many as take the time at the rate of before.
+
+        Whole batches on every connection, since it issues its requests by the pipeline.
+        """
         unit = CONNECTIONS * PIPELINE
         return (int(rate_before * self.seconds) // unit + 1) * unit
 
@@ -105,7 +135,7 @@ def parse_redis_benchmark(out: str) -> Sample:
     return {"per_second": rate, "p50_ms": p50, "p99_ms": p99}
 
 
-# headroom bench ----------------------------------------------------------------------------------------------------------
+# headroom bench -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -127,12 +157,28 @@ class HeadroomBench:
         idle_connections: int = 0,
         seed: int = 1,
         seconds: float | None = None,
+        warmup: float = 1,
     ) -> Sample:
         seconds = seconds or self.seconds
         arguments = [
-            str(self.program), "bench", "--target", f"127.0.0.1:{port}", "--connections", str(connections),
-            "--duration", f"{seconds:g}", "--warmup", "1", "--users", str(users), "--distribution", distribution,
-            "--seed", str(seed), "--json", "--quiet",
+            str(self.program),
+            "bench",
+            "--target",
+            f"127.0.0.1:{port}",
+            "--connections",
+            str(connections),
+            "--duration",
+            f"{seconds:g}",
+            "--warmup",
+            f"{warmup:g}",
+            "--users",
+            str(users),
+            "--distribution",
+            distribution,
+            "--seed",
+            str(seed),
+            "--json",
+            "--quiet",
         ]
         # An open loop has no fixed number in flight.
         arguments += ["--pipeline", str(pipeline)] if rate is None else ["--rate", f"{rate:.0f}"]
@@ -141,7 +187,7 @@ class HeadroomBench:
             arguments += ["--key-share", f"{key_share:g}"]
         if idle_connections:
             arguments += ["--idle-connections", str(idle_connections)]
-        return parse_headroom_bench(run(arguments, seconds + 120, self.work / "headroom-bench.log"))
+        return parse_headroom_bench(run(arguments, seconds + warmup + 120, self.work / "headroom-bench.log"))
 
 
 def parse_headroom_bench(out: str) -> Sample:
@@ -170,5 +216,7 @@ def parse_headroom_bench(out: str) -> Sample:
     except (ValueError, KeyError, TypeError) as error:
         raise Failure(f"headroom bench gave no figure: {out.strip()[:200]!r}") from error
     if any(wrong.values()):
-        raise Failure(f"headroom bench met what should not be: { {name: value for name, value in wrong.items() if value} }")
+        raise Failure(
+            f"headroom bench met what should not be: { {name: value for name, value in wrong.items() if value} }"
+        )
     return sample

@@ -60,16 +60,12 @@ def description(directory: Path) -> dict[str, Any]:
 def warn_of_noise() -> None:
     load = load_before()
     if load > 0.5:
-        say(
-            f"the machine is busy with something else (load {load:.2f} over the last minute): the figures will be too low"
-        )
+        say(f"the machine is busy with something else (load {load:.2f} in the last minute): figures will be too low")
 
 
 def must_be_on_a_disk(directory: Path) -> None:
     if file_system_of(directory) in IN_MEMORY:
-        raise Failure(
-            "the directory for the databases is in memory; name one on a disk in HEADROOM_BENCH_DIRECTORY"
-        )
+        raise Failure("the directory for the databases is in memory; name one on a disk in HEADROOM_BENCH_DIRECTORY")
 
 
 def free_gigabytes(directory: Path) -> float:
@@ -87,6 +83,9 @@ def raise_descriptor_limit() -> int:
 def commit_of(root: Path) -> str:
     done = subprocess.run(
         ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=False,
     )
     return done.stdout.decode().strip() or "unknown"

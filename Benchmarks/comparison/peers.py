@@ -85,11 +85,11 @@ def users_sql(count: int, first: int = 0) -> str:
     )
 
 
-# PostgreSQL --------------------------------------------------------------------------------------------------------------
+# PostgreSQL -----------------------------------------------------------------------------------------------------------
 
 
 def postgres_programs() -> Path:
-    """The same PostgreSQL as the service would take: the one that was named, else Debian's newest, else that in PATH."""
+    """The same PostgreSQL as the service would take: the one named, else Debian's newest, else that in PATH."""
     named = os.environ.get("HEADROOM_POSTGRES_BIN")
     if named:
         candidates = [Path(named)]
@@ -127,17 +127,26 @@ class Postgres:
                 shutil.chown(directory, "postgres", pwd.getpwnam("postgres").pw_gid)
         run(
             [
-                *self.account, str(self.programs / "initdb"), f"--pgdata={self.cluster}", "--username=headroom",
-                "--data-checksums", "--encoding=UTF8", "--locale=C", "--auth-local=trust", "--auth-host=reject",
+                *self.account,
+                str(self.programs / "initdb"),
+                f"--pgdata={self.cluster}",
+                "--username=headroom",
+                "--data-checksums",
+                "--encoding=UTF8",
+                "--locale=C",
+                "--auth-local=trust",
+                "--auth-host=reject",
             ],
-            120, self.work / "initdb.log",
+            120,
+            self.work / "initdb.log",
         )
         with open(self.cluster / "postgresql.conf", "a", encoding="utf-8") as settings:
             settings.write(SETTINGS.format(socket=self.socket))
 
     def start(self, preload: dict[str, str] | None = None) -> None:
         self.server = Server(
-            [*self.account, str(self.programs / "postgres"), "-D", str(self.cluster)], self.work / "postgres.log",
+            [*self.account, str(self.programs / "postgres"), "-D", str(self.cluster)],
+            self.work / "postgres.log",
             environment=dict(os.environ) | (preload or {}),
         )
         ready = [str(self.programs / "pg_isready"), "--quiet", f"--host={self.socket}"]
@@ -172,8 +181,15 @@ class Postgres:
     def sql(self, *statements: str, database: str = "bench", seconds: float = 300) -> str:
         """What the statements answer, columns with | between; each is a transaction of its own."""
         command = [
-            str(self.programs / "psql"), "--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1",
-            f"--host={self.socket}", "--username=headroom", f"--dbname={database}",
+            str(self.programs / "psql"),
+            "--no-psqlrc",
+            "--quiet",
+            "--tuples-only",
+            "--no-align",
+            "--set=ON_ERROR_STOP=1",
+            f"--host={self.socket}",
+            "--username=headroom",
+            f"--dbname={database}",
         ]
         return run([*command, *(f"--command={text}" for text in statements)], seconds).strip()
 
@@ -197,7 +213,7 @@ class Postgres:
             )
 
 
-# Redis -------------------------------------------------------------------------------------------------------------------
+# Redis ----------------------------------------------------------------------------------------------------------------
 
 
 class Redis:
@@ -214,10 +230,24 @@ class Redis:
             self.port = free_port()
             self.server = Server(
                 [
-                    "redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.directory),
-                    "--appendonly", "yes", "--appendfsync", "always", "--save", "", "--daemonize", "no",
+                    "redis-server",
+                    "--bind",
+                    "127.0.0.1",
+                    "--port",
+                    str(self.port),
+                    "--dir",
+                    str(self.directory),
+                    "--appendonly",
+                    "yes",
+                    "--appendfsync",
+                    "always",
+                    "--save",
+                    "",
+                    "--daemonize",
+                    "no",
                 ],
-                self.log, environment=dict(os.environ) | (preload or {}),
+                self.log,
+                environment=dict(os.environ) | (preload or {}),
             )
             if wait_until(self._answers, 15, self.server.process):
                 self.script = self.ask("SCRIPT", "LOAD", REDIS_SCRIPT)
@@ -253,7 +283,7 @@ def redis_version() -> str:
     return next((word[2:] for word in words if word.startswith("v=")), "unknown")
 
 
-# Headroom ----------------------------------------------------------------------------------------------------------------
+# Headroom -------------------------------------------------------------------------------------------------------------
 
 
 class Headroom:
@@ -272,10 +302,18 @@ class Headroom:
         ready.unlink(missing_ok=True)
         self.server = Server(
             [
-                str(self.program), "serve", "--database-url", self.postgres.conninfo(self.database),
-                "--listen", "127.0.0.1:0", "--http", "off", *settings,
+                str(self.program),
+                "serve",
+                "--database-url",
+                self.postgres.conninfo(self.database),
+                "--listen",
+                "127.0.0.1:0",
+                "--http",
+                "off",
+                *settings,
             ],
-            self.work / "headroom.log", ready,
+            self.work / "headroom.log",
+            ready,
             # Nothing of ours: settings are read from the environment, too.
             environment={"PATH": os.environ["PATH"]},
         )
@@ -309,7 +347,7 @@ class Headroom:
             raise Failure("headroom did not find its database again")
 
     def prepare(self, users: int) -> None:
-        """A plan with room for everything, its subscribers, and a first message of each, so that every user has a row."""
+        """A plan with room for everything, its subscribers, and a first message of each, which makes its row."""
         self.users = users
         self.make_plan()
         self.make_subscribers(users)
@@ -338,7 +376,8 @@ class Headroom:
                 f"insert into public.message_usage (user_id, {columns}) select users.user_id, {columns} "
                 f"from ({users_sql(count, first)}) as users, (select {columns} from public.message_usage "
                 f"where user_id = '{user_id(0)}') as model",
-                database=self.database, seconds=900,
+                database=self.database,
+                seconds=900,
             )
         self.counted(f"{users} rows", users)
 
@@ -357,18 +396,18 @@ class Headroom:
             insert into headroom.subscribers (user_id) {users_sql(count, first)};
             insert into headroom.subscriptions (user_id, original_transaction_id, plan, started_at)
             select user_id, 'operator', 'bench', now() from ({users_sql(count, first)}) as users""",
-            database=self.database, seconds=900,
+            database=self.database,
+            seconds=900,
         )
 
     def _first_messages(self, users: int) -> int:
         """How many of the users' first messages were allowed; a thousand are on their way at a time."""
         allowed = 0
-        with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
-            with connection.makefile("rb") as replies:
-                for first in range(0, users, 1000):
-                    numbers = range(first, min(first + 1000, users))
-                    connection.sendall("".join(f"CONSUME {user_id(number)}\n" for number in numbers).encode())
-                    allowed += sum(replies.readline().startswith(b"+ALLOWED ") for _ in numbers)
+        with socket.create_connection(("127.0.0.1", self.port), 60) as connection, connection.makefile("rb") as replies:
+            for first in range(0, users, 1000):
+                numbers = range(first, min(first + 1000, users))
+                connection.sendall("".join(f"CONSUME {user_id(number)}\n" for number in numbers).encode())
+                allowed += sum(replies.readline().startswith(b"+ALLOWED ") for _ in numbers)
         return allowed
 
     def counted(self, what: str, messages: int) -> None:

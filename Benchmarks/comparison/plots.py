@@ -17,13 +17,29 @@ from .rows import TITLES  # noqa: E402
 # Pages are light or dark: nothing is drawn behind, and these can be read on white and on black.
 INK = "#777777"
 HEADROOM, REDIS, FUNCTION = "#2f81c7", "#c2553b", "#8a7a2c"
-pyplot.rcParams.update({
-    "svg.hashsalt": "headroom", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 10,
-    "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": INK, "xtick.color": INK, "ytick.color": INK,
-    "axes.titlecolor": INK, "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 10,
-    "grid.color": INK, "grid.alpha": 0.25, "figure.facecolor": "none", "axes.facecolor": "none",
-    "savefig.facecolor": "none", "legend.frameon": False,
-})
+pyplot.rcParams.update(
+    {
+        "svg.hashsalt": "headroom",
+        "svg.fonttype": "none",
+        "font.family": "sans-serif",
+        "font.size": 10,
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "axes.edgecolor": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+        "axes.titlecolor": INK,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlesize": 10,
+        "grid.color": INK,
+        "grid.alpha": 0.25,
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        "savefig.facecolor": "none",
+        "legend.frameon": False,
+    }
+)
 
 
 def colour(name: str) -> str:
@@ -77,7 +93,8 @@ def latency(result: Result) -> Any:
             (medians(result, "one_at_a_time"), ("function_1", "headroom_single")),
             (medians(result, "half_load"), ("headroom_half_load",)),
         )
-        for name in names if name in found
+        for name in names
+        if name in found
     ]
     if not parts:
         return None
@@ -100,7 +117,9 @@ def thousands(axes: Any) -> None:
 
 
 def curves(result: Result) -> Any:
-    parts = [(what, prefix, counts, medians(result, row)) for row, what, prefix, counts in CURVES if row in result["rows"]]
+    parts = [
+        (what, prefix, counts, medians(result, row)) for row, what, prefix, counts in CURVES if row in result["rows"]
+    ]
     if not parts:
         return None
     figure, places = pyplot.subplots(1, len(parts), figsize=(2.6 * len(parts) + 0.6, 2.6), sharey=True, squeeze=False)
@@ -126,7 +145,11 @@ def soak(result: Result) -> Any:
     rate.plot(times, [minute["per_second"] for minute in minutes], color=HEADROOM)
     rate.set_title("messages a second", loc="left")
     thousands(rate)
-    for field, word, line in (("resident_mb", "service memory", HEADROOM), ("table_mb", "table", FUNCTION), ("indexes_mb", "indexes", REDIS)):
+    for field, word, line in (
+        ("resident_mb", "service memory", HEADROOM),
+        ("table_mb", "table", FUNCTION),
+        ("indexes_mb", "indexes", REDIS),
+    ):
         memory.plot(times, [minute[field] for minute in minutes], color=line, label=word)
     memory.set_title("MB", loc="left")
     memory.set_xlabel("minute")

@@ -35,12 +35,19 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def run(command: Sequence[str], seconds: float, log: Path | None = None, environment: dict[str, str] | None = None) -> str:
+def run(
+    command: Sequence[str], seconds: float, log: Path | None = None, environment: dict[str, str] | None = None
+) -> str:
     """A program's standard output. Its standard error goes to the log; both are shown when it fails."""
     try:
         done = subprocess.run(
-            list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
-            timeout=seconds, env=environment, check=False,
+            list(command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd="/",
+            timeout=seconds,
+            env=environment,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise Failure(f"{Path(command[0]).name} took longer than {seconds:.0f} s") from error
@@ -64,7 +71,12 @@ class Server:
         # In a process group of its own: Ctrl-C is for us alone, who then end everything in the right order.
         with open(log, "ab") as errors, open(out or log, "ab") as output:
             self.process = subprocess.Popen(
-                list(command), stdin=subprocess.DEVNULL, stdout=output, stderr=errors, cwd="/", env=environment,
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                cwd="/",
+                env=environment,
                 start_new_session=True,
             )
 

@@ -22,7 +22,9 @@ def lines_of(result: Result) -> list[str]:
         for goal in row["goals"]:
             bound = f">= {goal['at_least']:g}" if "at_least" in goal else f"<= {goal['at_most']:g}"
             words = f"goal: {goal['title']} {bound} {goal['unit']}".rstrip()
-            lines.append(f"  {words:<{WIDTH - 2}} {short(goal['value']):>12} {'reached' if goal['reached'] else 'MISSED':>9}")
+            lines.append(
+                f"  {words:<{WIDTH - 2}} {short(goal['value']):>12} {'reached' if goal['reached'] else 'MISSED':>9}"
+            )
         lines.append("")
     return lines
 

@@ -1,6 +1,6 @@
 /*
- * A disk that takes its time: preloaded into a database server, no flush returns before HEADROOM_FLUSH_MICROSECONDS have
- * passed since it was asked for. The flush itself still happens.
+ * A disk that takes its time: preloaded into a server, no flush returns before HEADROOM_FLUSH_MICROSECONDS have passed
+ * since it was asked for. The flush itself still happens.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

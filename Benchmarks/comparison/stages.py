@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from pathlib import Path
 from typing import Callable
@@ -14,7 +13,14 @@ from .machine import free_gigabytes, raise_descriptor_limit, say
 from .peers import Headroom, Redis
 from .processes import Failure, memory_of, run
 from .rows import (
-    CLIENTS, CURVE_CONNECTIONS, CURVE_ROWS, CURVE_USERS, FLUSH_MILLISECONDS, IDLE_CONNECTIONS, ONE_USER_CLIENTS, USERS,
+    CLIENTS,
+    CURVE_CONNECTIONS,
+    CURVE_ROWS,
+    CURVE_USERS,
+    FLUSH_MILLISECONDS,
+    IDLE_CONNECTIONS,
+    ONE_USER_CLIENTS,
+    USERS,
 )
 
 ANY_USER = "00000000-0000-4000-8000-__rand_int__"
@@ -23,7 +29,8 @@ ROWS_GIGABYTES = 16
 
 
 def rounds(bench: Bench, measure: Callable[[], None]) -> None:
-    for bench.round in range(1, bench.options.rounds + 1):
+    for number in range(1, bench.options.rounds + 1):
+        bench.round = number
         # So that none happens by the clock while one of them is measured, and each round begins alike.
         bench.postgres.sql("checkpoint", database="postgres", seconds=900)
         measure()
@@ -36,12 +43,10 @@ def main_stage(bench: Bench) -> None:
 def _main_round(bench: Bench) -> None:
     headroom, redis = bench.headroom, bench.redis
     bench.by_pgbench("function_1", "function", 1)
-    bench.observe(
-        "headroom_single",
-        lambda: bench.headroom_bench.measure(headroom.port, USERS, connections=1, pipeline=1, seed=bench.round), headroom,
-    )
+    bench.by_headroom_bench("headroom_single", headroom, USERS, connections=1, pipeline=1)
     for name, best, counts in (
-        ("function", "function_best", CLIENTS), ("function_one_user", "function_one_user", ONE_USER_CLIENTS),
+        ("function", "function_best", CLIENTS),
+        ("function_one_user", "function_one_user", ONE_USER_CLIENTS),
     ):
         for clients in counts:
             bench.by_pgbench(f"{name}_{clients}", name, clients)
@@ -53,29 +58,20 @@ def _main_round(bench: Bench) -> None:
         bench.by_redis_benchmark(f"headroom_{pipeline}", pipeline, USERS, ["CONSUME", ANY_USER], headroom)
     if bench.is_wanted("headroom_half_load"):
         half = bench.latest("headroom_16")["per_second"] / 2
-        bench.observe(
-            "headroom_half_load",
-            lambda: bench.headroom_bench.measure(headroom.port, USERS, rate=half, seed=bench.round), headroom,
-        )
-    by_zipf = {"distribution": "zipf:1", "seed": bench.round}
+        bench.by_headroom_bench("headroom_half_load", headroom, USERS, rate=half)
     command = " ".join(redis.request("usage:{user}"))
-    bench.observe(
-        "redis_zipf", lambda: bench.headroom_bench.measure(redis.port, USERS, command=command, **by_zipf), redis
-    )
-    bench.observe("headroom_zipf", lambda: bench.headroom_bench.measure(headroom.port, USERS, **by_zipf), headroom)
+    bench.by_headroom_bench("redis_zipf", redis, USERS, command=command, distribution="zipf:1")
+    bench.by_headroom_bench("headroom_zipf", headroom, USERS, distribution="zipf:1")
     bench.by_redis_benchmark("redis_one_user", 16, 1, redis.request(f"usage:{user_id(0)}"), redis)
     bench.by_redis_benchmark("headroom_one_user", 16, 1, ["CONSUME", user_id(0)], headroom)
     for share in (0, 1):
-        bench.observe(
-            f"headroom_keys_{share}",
-            lambda: bench.headroom_bench.measure(headroom.port, USERS, key_share=share, seed=bench.round), headroom,
-        )
+        bench.by_headroom_bench(f"headroom_keys_{share}", headroom, USERS, key_share=share)
     if bench.is_wanted("headroom_keys_1"):
         # The next round begins without keys, too; and it makes the same ones.
         bench.postgres.sql("truncate headroom.message_keys")
 
 
-# A slow disk -------------------------------------------------------------------------------------------------------------
+# A slow disk ----------------------------------------------------------------------------------------------------------
 
 
 def slow_disk_stage(bench: Bench) -> None:
@@ -113,13 +109,13 @@ def _slow_disk_library(work: Path) -> Path:
     return library
 
 
-# Idle connections --------------------------------------------------------------------------------------------------------
+# Idle connections -----------------------------------------------------------------------------------------------------
 
 
 def idle_stage(bench: Bench) -> None:
     limit, needed = raise_descriptor_limit(), IDLE_CONNECTIONS + 500
     if limit < needed:
-        say(f"left out: {IDLE_CONNECTIONS} connections need {needed} open files, and the limit here is {limit} (ulimit -Hn)")
+        say(f"left out: {needed} open files are needed for idle connections, and {limit} are allowed (ulimit -Hn)")
         return
     headroom = bench.headroom
 
@@ -128,24 +124,20 @@ def idle_stage(bench: Bench) -> None:
             # Anew, so that its memory is this measurement's.
             headroom.stop()
             headroom.start(f"--connections-maximum={2 * IDLE_CONNECTIONS}", "--first-request-timeout-ms=3600000")
-            bench.observe(
-                name,
-                lambda: bench.headroom_bench.measure(headroom.port, USERS, idle_connections=idle, seed=bench.round),
-                headroom,
-            )
+            bench.by_headroom_bench(name, headroom, USERS, idle_connections=idle)
 
     rounds(bench, measure)
     headroom.stop()
     headroom.start()
 
 
-# Many rows ---------------------------------------------------------------------------------------------------------------
+# Many rows ------------------------------------------------------------------------------------------------------------
 
 
 def rows_stage(bench: Bench) -> None:
     free = free_gigabytes(bench.work)
     if free < ROWS_GIGABYTES:
-        say(f"left out: {CURVE_ROWS[-1]:,} rows need {ROWS_GIGABYTES} GB, and {free:.0f} GB are free (HEADROOM_BENCH_DIRECTORY)")
+        say(f"left out: many rows need {ROWS_GIGABYTES} GB, and {free:.0f} GB are free (HEADROOM_BENCH_DIRECTORY)")
         return
     services = {CURVE_ROWS[0]: bench.headroom}
     for count in CURVE_ROWS[1:]:
@@ -161,10 +153,9 @@ def rows_stage(bench: Bench) -> None:
 
     def measure() -> None:
         for count, service in services.items():
-            bench.observe(
-                f"headroom_rows_{count}",
-                lambda: bench.headroom_bench.measure(service.port, count, seed=bench.round), service,
-            )
+            bench.by_headroom_bench(f"headroom_rows_{count}_fresh", service, count)
+            # Until nearly every page was touched once since the checkpoint.
+            bench.by_headroom_bench(f"headroom_rows_{count}", service, count, warmup=max(1, 15 * count // 10_000_000))
 
     rounds(bench, measure)
     for count in CURVE_ROWS[1:]:
@@ -173,7 +164,7 @@ def rows_stage(bench: Bench) -> None:
         bench.postgres.sql(f"drop database rows_{count}", database="postgres", seconds=900)
 
 
-# Curves ------------------------------------------------------------------------------------------------------------------
+# Curves ---------------------------------------------------------------------------------------------------------------
 
 
 def curves_stage(bench: Bench) -> None:
@@ -181,20 +172,14 @@ def curves_stage(bench: Bench) -> None:
 
     def measure() -> None:
         for count in CURVE_CONNECTIONS:
-            bench.observe(
-                f"headroom_connections_{count}",
-                lambda: bench.headroom_bench.measure(headroom.port, USERS, connections=count, seed=bench.round), headroom,
-            )
+            bench.by_headroom_bench(f"headroom_connections_{count}", headroom, USERS, connections=count)
         for count in CURVE_USERS:
-            bench.observe(
-                f"headroom_users_{count}",
-                lambda: bench.headroom_bench.measure(headroom.port, count, seed=bench.round), headroom,
-            )
+            bench.by_headroom_bench(f"headroom_users_{count}", headroom, count)
 
     rounds(bench, measure)
 
 
-# The soak ----------------------------------------------------------------------------------------------------------------
+# The soak -------------------------------------------------------------------------------------------------------------
 
 STATE = """
 select pg_relation_size('public.message_usage'), pg_indexes_size('public.message_usage'),
@@ -233,7 +218,8 @@ def soak_stage(bench: Bench) -> None:
         over.set()
         watcher.join()
     headroom.counted("the soak", load["messages"])
-    for bench.round, sample in enumerate(soak_minutes(load["series"], before, states), start=1):
+    for minute, sample in enumerate(soak_minutes(load["series"], before, states), start=1):
+        bench.round = minute
         bench.record("soak_minute", sample)
 
 
@@ -247,22 +233,24 @@ def soak_minutes(series: list[Sample], before: dict[str, float], states: list[di
         replies = sum(second["replies"] for second in seconds)
         answered = [second for second in seconds if second["replies"]]
         updated = state["updated"] - earlier["updated"]
-        result.append({
-            "per_second": rounded(replies / 60, 6),
-            "p50_ms": rounded(median([second["p50_ms"] for second in answered])),
-            "p99_ms": rounded(median([second["p99_ms"] for second in answered])),
-            "worst_second_p99_ms": rounded(max(second["p99_ms"] for second in answered)),
-            "seconds_without_replies": len(seconds) - len(answered),
-            "messages": replies,
-            "resident_mb": rounded(state["resident"]),
-            "table_mb": rounded(state["table"] / 1e6),
-            "indexes_mb": rounded(state["indexes"] / 1e6),
-            "receipts_mb": rounded(state["receipts"] / 1e6),
-            "hot_share": rounded((state["hot"] - earlier["hot"]) / updated, 6) if updated else 0,
-            "dead_rows": int(state["dead"]),
-            "autovacuums": int(state["autovacuums"] - before["autovacuums"]),
-            "wal_bytes": rounded((state["wal"] - earlier["wal"]) / replies),
-        })
+        result.append(
+            {
+                "per_second": rounded(replies / 60, 6),
+                "p50_ms": rounded(median([second["p50_ms"] for second in answered])),
+                "p99_ms": rounded(median([second["p99_ms"] for second in answered])),
+                "worst_second_p99_ms": rounded(max(second["p99_ms"] for second in answered)),
+                "seconds_without_replies": len(seconds) - len(answered),
+                "messages": replies,
+                "resident_mb": rounded(state["resident"]),
+                "table_mb": rounded(state["table"] / 1e6),
+                "indexes_mb": rounded(state["indexes"] / 1e6),
+                "receipts_mb": rounded(state["receipts"] / 1e6),
+                "hot_share": rounded((state["hot"] - earlier["hot"]) / updated, 6) if updated else 0,
+                "dead_rows": int(state["dead"]),
+                "autovacuums": int(state["autovacuums"] - before["autovacuums"]),
+                "wal_bytes": rounded((state["wal"] - earlier["wal"]) / replies),
+            }
+        )
     return result
 
 

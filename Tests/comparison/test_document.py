@@ -14,8 +14,19 @@ PAGE = ROOT / "docs/performance.md"
 RESULT = ROOT / "docs/performance/result.json"
 
 RUN = {
-    "date": "2026-11-24T09:30:00Z", "commit": "0123456789ab", "rounds": 2, "seconds": 5, "users": 100_000,
-    "machine": {"processor": "A processor", "cores": 2, "memory_gb": 8, "kernel": "6.1", "file_system": "ext4", "load_before": 0.1},
+    "date": "2026-11-24T09:30:00Z",
+    "commit": "0123456789ab",
+    "rounds": 2,
+    "seconds": 5,
+    "users": 100_000,
+    "machine": {
+        "processor": "A processor",
+        "cores": 2,
+        "memory_gb": 8,
+        "kernel": "6.1",
+        "file_system": "ext4",
+        "load_before": 0.1,
+    },
     "versions": {"headroom": "1.0", "postgresql": "15.1", "redis": "7.0"},
 }
 
@@ -24,12 +35,27 @@ def samples_of(row):
     """Made up: round by round a little more, each measurement twice the one before."""
     return [
         {
-            "name": name, "round": number, "per_second": 1000 * 2**place + number, "p50_ms": 1.5, "p99_ms": 2.5,
-            "p99_9_ms": 3.5, "max_ms": 9, "messages": 5000, "cpu_us": {"service": 3, "postgres": 7, "load": 1},
-            "wal_bytes": 110, "batch": 256, "resident_mb": 40, "resident_highest_mb": 41, "table_mb": 20, "indexes_mb": 6,
-            "hot_share": 0.99, "dead_rows": 12, "autovacuums": 3,
+            "name": name,
+            "round": number,
+            "per_second": 1000 * 2**place + number,
+            "p50_ms": 1.5,
+            "p99_ms": 2.5,
+            "p99_9_ms": 3.5,
+            "max_ms": 9,
+            "messages": 5000,
+            "cpu_us": {"service": 3, "postgres": 7, "load": 1},
+            "wal_bytes": 110,
+            "batch": 256,
+            "resident_mb": 40,
+            "resident_highest_mb": 41,
+            "table_mb": 20,
+            "indexes_mb": 6,
+            "hot_share": 0.99,
+            "dead_rows": 12,
+            "autovacuums": 3,
         }
-        for number in (1, 2) for place, name in enumerate(row.samples)
+        for number in (1, 2)
+        for place, name in enumerate(row.samples)
     ]
 
 
@@ -40,7 +66,8 @@ def made_up(rows=ROWS):
 
 def page(*names):
     return "before\n" + "".join(
-        f"\n## {name}\n{document.BEGIN.format(name)}\nold\n{document.END.format(name)}\nafter {name}\n" for name in names
+        f"\n## {name}\n{document.BEGIN.format(name)}\nold\n{document.END.format(name)}\nafter {name}\n"
+        for name in names
     )
 
 
@@ -72,7 +99,12 @@ class Rewriting(unittest.TestCase):
             document.rewritten(page(*document.BLOCKS, "surprise"), made_up())
 
     def test_an_end_before_its_begin_is_refused(self):
-        text = page(*document.BLOCKS).replace("begin goals", "x").replace("end goals", "begin goals").replace("x", "end goals")
+        text = (
+            page(*document.BLOCKS)
+            .replace("begin goals", "x")
+            .replace("end goals", "begin goals")
+            .replace("x", "end goals")
+        )
         with self.assertRaises(Failure):
             document.rewritten(text, made_up())
 
@@ -100,7 +132,10 @@ class Rewriting(unittest.TestCase):
 class Merging(unittest.TestCase):
     def test_new_rows_take_the_place_of_their_like_and_keep_their_own_date(self):
         old = made_up()
-        new = {"schema": result.SCHEMA, "rows": {"idle": {**old["rows"]["idle"], "date": "2027-01-01T00:00:00Z", "commit": "f"}}}
+        new = {
+            "schema": result.SCHEMA,
+            "rows": {"idle": {**old["rows"]["idle"], "date": "2027-01-01T00:00:00Z", "commit": "f"}},
+        }
         merged = result.merged(old, new)["rows"]
         self.assertEqual(list(merged), [row.name for row in ROWS])
         self.assertEqual((merged["idle"]["date"], merged["idle"]["commit"]), ("2027-01-01T00:00:00Z", "f"))
@@ -138,13 +173,28 @@ class Merging(unittest.TestCase):
 class Soak(unittest.TestCase):
     def state(self, **more):
         return {
-            "table": 20e6, "indexes": 6e6, "receipts": 1e6, "updated": 0, "hot": 0, "dead": 5, "autovacuums": 7, "wal": 0,
-            "resident": 40.0, **more,
+            "table": 20e6,
+            "indexes": 6e6,
+            "receipts": 1e6,
+            "updated": 0,
+            "hot": 0,
+            "dead": 5,
+            "autovacuums": 7,
+            "wal": 0,
+            "resident": 40.0,
+            **more,
         }
 
     def test_each_whole_minute_is_a_sample(self):
-        series = [{"second": n, "replies": 100 + n // 60, "p50_ms": 1, "p99_ms": 2 + (n == 70), "errors": 0} for n in range(150)]
-        states = [self.state(updated=100, hot=99, autovacuums=8), self.state(updated=300, hot=299, wal=606_000, autovacuums=9), self.state()]
+        series = [
+            {"second": n, "replies": 100 + n // 60, "p50_ms": 1, "p99_ms": 2 + (n == 70), "errors": 0}
+            for n in range(150)
+        ]
+        states = [
+            self.state(updated=100, hot=99, autovacuums=8),
+            self.state(updated=300, hot=299, wal=606_000, autovacuums=9),
+            self.state(),
+        ]
         minutes = soak_minutes(series, self.state(), states)
         self.assertEqual([minute["per_second"] for minute in minutes], [100, 101])
         self.assertEqual([minute["hot_share"] for minute in minutes], [0.99, 1])

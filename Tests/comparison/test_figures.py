@@ -33,8 +33,10 @@ class Medians(unittest.TestCase):
 
     def test_each_measurement_has_its_own_also_of_what_is_nested(self):
         samples = [
-            sample("a", 1, 10, p50_ms=1.0, cpu_us={"load": 2}), sample("b", 1, 7),
-            sample("a", 2, 30, p50_ms=3.0, cpu_us={"load": 4}), sample("a", 3, 20, p50_ms=9.0, cpu_us={"load": 9}),
+            sample("a", 1, 10, p50_ms=1.0, cpu_us={"load": 2}),
+            sample("b", 1, 7),
+            sample("a", 2, 30, p50_ms=3.0, cpu_us={"load": 4}),
+            sample("a", 3, 20, p50_ms=9.0, cpu_us={"load": 9}),
         ]
         self.assertEqual(
             figures.medians(samples),
@@ -45,7 +47,14 @@ class Medians(unittest.TestCase):
 class Ratios(unittest.TestCase):
     def test_they_are_taken_round_by_round(self):
         # The second round was slow for both: the ratio of the medians would be 2.0.
-        samples = [sample("a", 1, 30), sample("b", 1, 10), sample("a", 2, 8), sample("b", 2, 2), sample("a", 3, 20), sample("b", 3, 10)]
+        samples = [
+            sample("a", 1, 30),
+            sample("b", 1, 10),
+            sample("a", 2, 8),
+            sample("b", 2, 2),
+            sample("a", 3, 20),
+            sample("b", 3, 10),
+        ]
         self.assertEqual(figures.ratio(samples, "a", "b"), {"median": 3, "rounds": [3, 4, 2]})
 
     def test_a_round_without_the_other_is_left_out(self):
@@ -60,7 +69,11 @@ class Ratios(unittest.TestCase):
 
 class Goals(unittest.TestCase):
     row = Row(
-        "r", "main", "a row", ("a", "b"), (Ratio("a_to_b", "a / b", "a", "b"),),
+        "r",
+        "main",
+        "a row",
+        ("a", "b"),
+        (Ratio("a_to_b", "a / b", "a", "b"),),
         (Goal("ratio", "a / b", "a_to_b", at_least=0.6), Goal("tail", "p99", "a", "p99_ms", at_most=5, unit="ms")),
     )
 

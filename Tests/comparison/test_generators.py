@@ -21,15 +21,34 @@ initial connection time = 9.331 ms
 tps = 14929.617424 (without initial connection time)
 """
 
-REDIS_BENCHMARK = '''"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
+REDIS_BENCHMARK = """\
+"test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms","max_latency_ms"
 "EVALSHA 0f 1 usage:__rand_int__ 1,000","217351.28","4.601","1.112","5.167","6.023","8.479","11.223"
-'''
+"""
 
 HEADROOM_BENCH = {
-    "target": "127.0.0.1:6747", "mode": "closed", "connections": 64, "pipeline": 16, "rate_offered": None, "users": 100000,
-    "distribution": "uniform", "seconds": 2.0, "requests": 2000, "replies": 2000, "allowed": 2000, "blocked": 0, "other": 0,
-    "errors": {}, "dropped": 0, "unanswered": 0, "per_second": 1000.04,
-    "warmup_replies": 500, "warmup_allowed": 500, "broken_connections": 0, "idle_connections_closed": 0, "verb": "consume",
+    "target": "127.0.0.1:6747",
+    "mode": "closed",
+    "connections": 64,
+    "pipeline": 16,
+    "rate_offered": None,
+    "users": 100000,
+    "distribution": "uniform",
+    "seconds": 2.0,
+    "requests": 2000,
+    "replies": 2000,
+    "allowed": 2000,
+    "blocked": 0,
+    "other": 0,
+    "errors": {},
+    "dropped": 0,
+    "unanswered": 0,
+    "per_second": 1000.04,
+    "warmup_replies": 500,
+    "warmup_allowed": 500,
+    "broken_connections": 0,
+    "idle_connections_closed": 0,
+    "verb": "consume",
     "latency_ms": {"min": 0.1, "mean": 1, "p50": 1.5, "p90": 2, "p99": 3.5, "p99_9": 7.5, "p99_99": 9, "max": 10},
     "series": [{"second": 1, "replies": 1000, "p50_ms": 1, "p99_ms": 2, "errors": 0}],
 }
@@ -53,7 +72,7 @@ class Pgbench(unittest.TestCase):
 
     def test_latencies_are_the_third_column_in_microseconds(self):
         lines = [f"0 {number} {number * 10} 0 1763702000 123456" for number in range(1, 101)]
-        self.assertEqual(generators.pgbench_latencies(lines), {"p50_ms": 0.5, "p99_ms": 0.99})
+        self.assertEqual(generators.pgbench_latencies(lines), {"p50_ms": 0.5, "p99_ms": 0.99, "p99_9_ms": 1})
         with self.assertRaises(Failure):
             generators.pgbench_latencies([])
 
@@ -61,7 +80,8 @@ class Pgbench(unittest.TestCase):
 class RedisBenchmark(unittest.TestCase):
     def test_columns_are_counted_from_the_end(self):
         self.assertEqual(
-            generators.parse_redis_benchmark(REDIS_BENCHMARK), {"per_second": 217351.28, "p50_ms": 5.167, "p99_ms": 8.479}
+            generators.parse_redis_benchmark(REDIS_BENCHMARK),
+            {"per_second": 217351.28, "p50_ms": 5.167, "p99_ms": 8.479},
         )
 
     def test_no_figure_is_a_failure(self):
@@ -95,8 +115,14 @@ class HeadroomBench(unittest.TestCase):
 
     def test_whatever_was_not_counted_fails_the_run(self):
         for wrong in (
-            {"errors": {"OVERLOADED": 2}}, {"blocked": 1}, {"dropped": 1}, {"unanswered": 1},
-            {"broken_connections": 1}, {"idle_connections_closed": 1}, {"warmup_allowed": 499}, {"allowed": 1999},
+            {"errors": {"OVERLOADED": 2}},
+            {"blocked": 1},
+            {"dropped": 1},
+            {"unanswered": 1},
+            {"broken_connections": 1},
+            {"idle_connections_closed": 1},
+            {"warmup_allowed": 499},
+            {"allowed": 1999},
         ):
             with self.assertRaisesRegex(Failure, "should not be"):
                 self.parsed(**wrong)
