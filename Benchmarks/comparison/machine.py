@@ -6,12 +6,11 @@ import os
 import platform
 import resource
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from .processes import Failure
+from .processes import Failure, run
 
 IN_MEMORY = {"tmpfs", "ramfs"}
 
@@ -81,11 +80,11 @@ def raise_descriptor_limit() -> int:
 
 
 def commit_of(root: Path) -> str:
-    done = subprocess.run(
-        ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=False,
-    )
-    return done.stdout.decode().strip() or "unknown"
+    """With -dirty after it when there are changes that are not committed, but for those of the documents."""
+    git = ["git", "-C", str(root)]
+    try:
+        commit = run([*git, "describe", "--always", "--abbrev=12"], 30).strip()
+        changes = run([*git, "status", "--porcelain", "--", ".", ":(exclude)docs"], 30).strip()
+    except Failure:
+        return "unknown"
+    return commit + ("-dirty" if changes else "")

@@ -54,7 +54,7 @@ TITLES = {
         for count in CURVE_ROWS
     },
     **{f"headroom_connections_{count}": f"Headroom, {count:,} × 16" for count in CURVE_CONNECTIONS},
-    **{f"headroom_users_{count}": f"Headroom, 64 × 16, {count:,} users" for count in CURVE_USERS},
+    **{f"headroom_users_{count}": f"Headroom, 64 × 16, {count:,} user{'s' * (count > 1)}" for count in CURVE_USERS},
     "soak_minute": "Headroom, 64 × 16, a minute of the soak",
 }
 
