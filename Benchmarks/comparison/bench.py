@@ -11,7 +11,7 @@ from .figures import Sample, rounded
 from .generators import HeadroomBench, Pgbench, RedisBenchmark
 from .machine import say
 from .peers import Headroom, Postgres, Redis
-from .processes import buried_children_seconds, memory_of, processor_seconds
+from .processes import Failure, buried_children_seconds, memory_of, processor_seconds
 from .rows import USERS
 
 
@@ -159,7 +159,8 @@ class Residents:
         while self.pid is not None:
             try:
                 self.highest = max(self.highest, memory_of(self.pid).now)
-            except Exception:  # noqa: BLE001  # it is gone, which the load notices better
+            except Failure:
+                # The load notices better.
                 return
             if self._over.wait(0.5):
                 return

@@ -142,11 +142,8 @@ class Memory:
 def memory_of(pid: int) -> Memory:
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError as error:
+        values = {name: value for name, _, value in (line.partition(":") for line in lines)}
+        now, highest = (int(values[name].split()[0]) * 1024 / 1e6 for name in ("VmRSS", "VmHWM"))
+    except (OSError, KeyError) as error:
         raise Failure(f"process {pid} is gone") from error
-    values = {name: value for name, _, value in (line.partition(":") for line in lines)}
-
-    def megabytes(name: str) -> float:
-        return int(values[name].split()[0]) * 1024 / 1e6
-
-    return Memory(megabytes("VmRSS"), megabytes("VmHWM"))
+    return Memory(now, highest)
