@@ -76,6 +76,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         help="also merge it into docs/performance/result.json, and rewrite the document",
     )
     parser.add_argument("--plan", action="store_true", help="only say what would be measured, and how long that takes")
+    parser.add_argument(
+        "--redraw", action="store_true", help="measure nothing, only make the document and pictures anew"
+    )
     parser.add_argument("--headroom", type=Path, default=ROOT / ".build/release/headroom", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.quick and (chosen.only or chosen.soak):
@@ -158,7 +161,7 @@ def show_logs(work: Path) -> None:
 def publish(new: result.Result) -> None:
     from . import plots
 
-    old = result.read(PUBLISHED) if PUBLISHED.exists() else result.empty()
+    old = result.judged_anew(result.read(PUBLISHED)) if PUBLISHED.exists() else result.empty()
     merged = result.merged(old, new)
     # First the one that may refuse.
     text = document.rewritten(DOCUMENT.read_text(encoding="utf-8"), merged)
@@ -184,6 +187,9 @@ def main() -> int:
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, end_by_signal)
     try:
+        if chosen.redraw:
+            publish(result.empty())
+            return 0
         new = measure(chosen)
         result.write(chosen.output, new)
         print_report(new)

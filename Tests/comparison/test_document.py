@@ -155,6 +155,12 @@ class Merging(unittest.TestCase):
 
         self.assertEqual(json.loads(result.text_of(made_up())), made_up())
 
+    def test_figures_are_worked_out_again_from_the_samples(self):
+        changed = made_up()
+        changed["rows"]["throughput"]["ratios"] = {}
+        changed["rows"]["idle"]["goals"] = []
+        self.assertEqual(result.judged_anew(changed), made_up())
+
     def test_a_changed_figure_is_noticed(self):
         changed = made_up()
         changed["rows"]["throughput"]["medians"]["headroom_16"]["per_second"] += 1
@@ -206,7 +212,7 @@ class Soak(unittest.TestCase):
 class Committed(unittest.TestCase):
     def test_the_document_is_made_from_the_committed_result(self):
         text = PAGE.read_text(encoding="utf-8")
-        self.assertEqual(document.rewritten(text, result.read(RESULT)), text, "script/bench --publish makes it anew")
+        self.assertEqual(document.rewritten(text, result.read(RESULT)), text, "script/bench --redraw makes it anew")
 
     def test_its_medians_ratios_and_goals_follow_from_its_samples(self):
         result.check(result.read(RESULT))
