@@ -34,7 +34,7 @@ class Pgbench:
     def measure(self, script: Path, clients: int, database: str) -> Sample:
         prefix = self.work / "transactions"
         # A log line for each transaction of one client, for some where there are many.
-        sampling = [] if clients == 1 else ["--sampling-rate=0.1"]
+        sampling = [] if clients == 1 else ["--sampling-rate=0.05"]
         out = run(
             [
                 str(self.program),
