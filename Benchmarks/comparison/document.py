@@ -257,9 +257,8 @@ def curves(result: Result) -> str:
         ]
         parts.append(table([what, "per second", "p99 ms", "batch", "WAL bytes"], lines))
         (low, first), (high, last) = here[0], here[-1]
-        alts.append(
-            f"{whole(first['per_second'])} at {whole(low)} {what}, {whole(last['per_second'])} at {whole(high)}"
-        )
+        rate, most = whole(first["per_second"]), whole(last["per_second"])
+        alts.append(f"over {what} {rate} at {whole(low)} and {most} at {whole(high)}")
     if not alts:
         return unmeasured(*(row for row, *_ in CURVES))
     if "rows" in result["rows"]:
