@@ -112,6 +112,10 @@ def latency(result: Result) -> Any:
     return figure
 
 
+def short_count(count: int) -> str:
+    return f"{count // 1_000_000}M" if count >= 1_000_000 else f"{count // 1000}k" if count >= 1000 else str(count)
+
+
 def thousands(axes: Any) -> None:
     axes.yaxis.set_major_formatter(lambda value, _: f"{value / 1000:,.0f}k" if value else "0")
 
@@ -123,11 +127,14 @@ def curves(result: Result) -> Any:
     if not parts:
         return None
     figure, places = pyplot.subplots(1, len(parts), figsize=(2.6 * len(parts) + 0.6, 2.6), sharey=True, squeeze=False)
+    highest = max(found[name]["per_second"] for *_, found in parts for name in found)
     for axes, (what, prefix, counts, found) in zip(places[0], parts):
         here = [count for count in counts if f"{prefix}{count}" in found]
         axes.plot(here, [found[f"{prefix}{count}"]["per_second"] for count in here], "o-", color=HEADROOM)
         axes.set_xscale("log")
-        axes.set_ylim(bottom=0)
+        axes.set_xticks(here, [short_count(count) for count in here], minor=False)
+        axes.set_xticks([], minor=True)
+        axes.set_ylim(0, 1.08 * highest)
         axes.set_xlabel(what)
         axes.grid(axis="y")
         thousands(axes)
@@ -155,7 +162,8 @@ def soak(result: Result) -> Any:
     memory.set_xlabel("minute")
     memory.legend(ncol=3)
     for axes in (rate, memory):
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.1 * axes.dataLim.ymax)
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.grid(axis="y")
     figure.tight_layout()
     return figure
