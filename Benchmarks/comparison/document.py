@@ -245,6 +245,7 @@ def curves(result: Result) -> str:
             parts.append(unmeasured(row))
             continue
         here = [(count, found[f"{prefix}{count}"]) for count in counts if f"{prefix}{count}" in found]
+        head = [what, "per second", "p99 ms", "batch", "WAL bytes"]
         lines = [
             [
                 whole(count),
@@ -255,7 +256,11 @@ def curves(result: Result) -> str:
             ]
             for count, sample in here
         ]
-        parts.append(table([what, "per second", "p99 ms", "batch", "WAL bytes"], lines))
+        if f"{prefix}{here[0][0]}_fresh" in found:
+            head.append("per second just after a checkpoint")
+            for (count, _), line in zip(here, lines):
+                line.append(whole(found.get(f"{prefix}{count}_fresh", {}).get("per_second")))
+        parts.append(table(head, lines))
         (low, first), (high, last) = here[0], here[-1]
         rate, most = whole(first["per_second"]), whole(last["per_second"])
         alts.append(f"over {what} {rate} at {whole(low)} and {most} at {whole(high)}")
