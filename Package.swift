@@ -2,7 +2,7 @@
 import PackageDescription
 
 // Arrows run down only: headroom → HeadroomServer → {LineProtocol, UsageStore} → Usage, and
-// UsageStore → Postgres → CLibPQ. docs/architecture.md says what lives where and why.
+// UsageStore → Postgres → CLibPQ; LoadGenerator stands alone. docs/architecture.md says what lives where and why.
 let package = Package(
     name: "headroom",
     products: [

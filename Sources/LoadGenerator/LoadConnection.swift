@@ -19,7 +19,7 @@ final class LoadConnection: ChannelInboundHandler {
     private var output = ByteBuffer()
     private var held: RequestWriter.Held?
     /// When the requests in flight were sent, or due, the oldest first.
-    private var sentAt = Deque<UInt64>()
+    private(set) var sentAt = Deque<UInt64>()
     private var repliesOfThisRead = 0
     private var breakReason: String?
     /// Has prepared requests in this turn of the event loop.

@@ -26,14 +26,14 @@ public struct LoadPlan: Sendable {
     public var distribution = Distribution.uniform
     public var request = LoadRequest.verb(.consume, messages: 1, keyShare: 0)
     public var seed: UInt64
+    /// Requests that may wait for an answer in an open loop, over all connections: those to a server that answers too
+    /// slowly would fill the memory. One more is not sent and counts as dropped.
+    public var waitingMaximum = 100_000
 
     public init(seed: UInt64) {
         self.seed = seed
     }
 
-    /// Requests that may wait for an answer in an open loop, over all connections. Those of one that answers too slowly
-    /// would fill the memory; one more is not sent and counts as dropped.
-    public static let waitingMaximum = 100_000
     /// How long replies are waited for at the end.
     public static let patience = 5.0
 }

@@ -144,10 +144,13 @@ public struct LoadReport: Sendable, Encodable {
         warmupReplies = results.map(\.warmup.replies).reduce(0, +)
         warmupAllowed = results.map(\.warmup.allowed).reduce(0, +)
         perSecond = seconds > 0 ? (Double(replies) / seconds * 10).rounded() / 10 : 0
-        clamped = gathered.latencies.clamped
-        latency = Nullable(Distribution(gathered.latencies))
+        var latencies = gathered.latencies
+        for result in results { latencies.add(result.waits) }
+        clamped = latencies.clamped
+        latency = Nullable(Distribution(latencies))
         series = gathered.series
         problems = LoadReport.problems(
+            plan,
             dropped: dropped,
             unanswered: unanswered,
             broken: brokenConnections,
@@ -157,6 +160,7 @@ public struct LoadReport: Sendable, Encodable {
     }
 
     private static func problems(
+        _ plan: LoadPlan,
         dropped: Int,
         unanswered: Int,
         broken: Int,
@@ -167,7 +171,7 @@ public struct LoadReport: Sendable, Encodable {
         let cause = reason.map { " (the first: \($0))" } ?? ""
         if dropped > 0 {
             problems.append(
-                "the load could not be offered: \(dropped) requests were dropped, because \(LoadPlan.waitingMaximum) "
+                "the load could not be offered: \(dropped) requests were dropped, because \(plan.waitingMaximum) "
                     + "waited for an answer"
             )
         }
@@ -175,8 +179,7 @@ public struct LoadReport: Sendable, Encodable {
         if idleClosed > 0 { problems.append("\(idleClosed) idle connections were closed\(cause)") }
         if unanswered > 0 {
             problems.append(
-                "\(unanswered) requests had no answer within \(Int(LoadPlan.patience)) s of the end, "
-                    + "and are in no latency"
+                "\(unanswered) requests had no answer, at most \(Int(LoadPlan.patience)) s after the last was sent"
             )
         }
         return problems

@@ -86,7 +86,7 @@ final class LoadWorker {
         }
         func share(of all: Int) -> Int { all / plan.threads + (number < all % plan.threads ? 1 : 0) }
         quota = if case .requests(let count) = plan.extent { share(of: count) } else { .max }
-        waitingMaximum = share(of: LoadPlan.waitingMaximum)
+        waitingMaximum = share(of: plan.waitingMaximum)
     }
 
     var now: UInt64 { eventLoop.now.uptimeNanoseconds }
@@ -98,9 +98,9 @@ final class LoadWorker {
         guard phase == .waiting else { return }
         self.times = times
         schedule = makeSchedule(times)
-        at(times.start) { $0.begin() }
         at(times.measured + 1_000_000_000) { $0.secondEnded() }
         if let end = times.end { at(end) { $0.endSending() } }
+        if times.start > now { at(times.start) { $0.begin() } } else { begin() }
     }
 
     private func begin() {
@@ -136,10 +136,19 @@ final class LoadWorker {
         guard phase != .finished else { return }
         phase = .finished
         result.seconds = max(result.seconds, elapsed(to: lastReplyAt))
+        noteWaits()
         emit(.second(secondNumber, second))
         emit(.finished(result))
         for connection in connections { connection.close() }
         connections = []
+    }
+
+    private func noteWaits() {
+        guard let measured = times?.measured else { return }
+        let now = now
+        for connection in connections {
+            for sent in connection.sentAt where sent >= measured { result.waits.record(now - sent) }
+        }
     }
 
     private func elapsed(to instant: UInt64) -> Double {

@@ -38,9 +38,11 @@ extension LoadReport {
 
     private var explanation: String {
         mode == "open"
-            ? "Latency counts from when a request was due, so it is free of coordinated omission."
-            : "Latency counts from when a request was sent: while the service stalls, a closed loop sends none, and what "
-                + "those would have waited is missing (coordinated omission). Use --rate for what users see."
+            ? "Latency counts from when a request was due: it has no coordinated omission."
+            : """
+            Latency counts from when a request was sent. While the service stalls a closed loop sends nothing, so what
+            others would have waited is missing (coordinated omission). For what users see, offer a --rate.
+            """
     }
 
     private static func row(_ title: String, _ cells: [String]) -> String {

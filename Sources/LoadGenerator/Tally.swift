@@ -55,6 +55,9 @@ struct WorkerResult: Sendable {
     /// Due, and not sent because too many waited.
     var dropped = 0
     var sendLag = Latencies.none
+    /// How long those that were given up on had waited by then. Without them a server that stops answering would look
+    /// as fast as it was before.
+    var waits = Latencies.none
     var warmup = Tally()
     /// From the first request that counts to the last one's reply, or to the end of sending if that is later.
     var seconds = 0.0

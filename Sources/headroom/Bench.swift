@@ -26,10 +26,14 @@ struct Bench: AsyncParsableCommand {
     func run() async throws {
         let plan = try options.plan()
         let terminal = BenchTerminal(isQuiet: options.quiet)
-        ProcessSetup.raiseDescriptorLimit(
-            connections: plan.connections + plan.idleConnections,
-            logger: LogSetup.start(level: .warning)
-        )
+        let descriptors = ProcessSetup.raiseDescriptorLimit(connections: plan.connections + plan.idleConnections)
+        guard descriptors.allowed >= descriptors.needed else {
+            BenchTerminal.error(
+                "so many connections need \(descriptors.needed) descriptors, and the system allows "
+                    + "\(descriptors.allowed); raise the hard limit (ulimit -Hn)"
+            )
+            throw ExitCode(1)
+        }
         let run = LoadRun(plan)
         let signals = await UnixSignalsSequence(trapping: .sigint, .sigterm)
         let stopping = Task {

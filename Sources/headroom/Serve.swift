@@ -41,21 +41,28 @@ struct Serve: AsyncParsableCommand {
 }
 
 enum ProcessSetup {
-    /// The usual soft limit of 1,024 descriptors is less than the connections that the settings allow.
+    /// Besides connections: database, logs, pipes, the listening sockets.
+    private static let furtherDescriptors = 128
+
     static func raiseDescriptorLimit(connections: Int, logger: Logger) {
-        // Besides connections: database, logs, pipes, the listening sockets.
-        let wanted = rlim_t(connections + 128)
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < wanted else {
-            return
-        }
-        limit.rlim_cur = min(wanted, limit.rlim_max)
-        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        if limit.rlim_cur < wanted {
+        let (allowed, needed) = raiseDescriptorLimit(connections: connections)
+        if allowed < needed {
             logger.warning(
                 "the system allows fewer descriptors than connections-maximum needs; raise the hard limit (ulimit -Hn)",
-                metadata: ["descriptors.allowed": "\(limit.rlim_cur)", "descriptors.needed": "\(wanted)"]
+                metadata: ["descriptors.allowed": "\(allowed)", "descriptors.needed": "\(needed)"]
             )
         }
+    }
+
+    /// The usual soft limit of 1,024 descriptors is less than the connections that the settings allow.
+    static func raiseDescriptorLimit(connections: Int) -> (allowed: UInt64, needed: UInt64) {
+        let needed = rlim_t(connections + furtherDescriptors)
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, limit.rlim_cur < needed else {
+            return (UInt64(needed), UInt64(needed))
+        }
+        limit.rlim_cur = min(needed, limit.rlim_max)
+        _ = setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        return (UInt64(limit.rlim_cur), UInt64(needed))
     }
 }
