@@ -58,9 +58,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--seconds",
         type=number(120),
-        default=5,
         metavar="N",
-        help="about how long a measurement takes (default 5), 1 to 120",
+        help="about how long a measurement takes (default 5; with --quick 3), 1 to 120",
     )
     parser.add_argument("--soak", type=number(1440), metavar="MINUTES", help="the soak, alone unless --only names more")
     parser.add_argument(
@@ -89,6 +88,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         chosen.only += ("soak",)
     chosen.names = chosen.only or (QUICK if chosen.quick else ("soak",) if chosen.soak else USUAL)
     chosen.rounds = chosen.rounds or (1 if chosen.quick else 3)
+    chosen.seconds = chosen.seconds or (3 if chosen.quick else 5)
     return chosen
 
 
