@@ -1,0 +1,174 @@
+"""What a measurement needs: the servers, the generators, and somebody who writes down what came of it."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable
+
+from .figures import Sample, rounded
+from .generators import HeadroomBench, Pgbench, RedisBenchmark
+from .machine import say
+from .peers import Headroom, Postgres, Redis
+from .processes import Failure, buried_children_seconds, memory_of, processor_seconds
+from .rows import USERS
+
+
+@dataclass(frozen=True)
+class Options:
+    names: tuple[str, ...]
+    rounds: int
+    seconds: float
+    soak_minutes: int
+    program: Path
+
+
+class Bench:
+    def __init__(self, options: Options, work: Path) -> None:
+        self.options, self.work = options, work
+        self.postgres = Postgres(work)
+        self.redis = Redis(work / "redis", work / "redis.log")
+        self.headroom = Headroom(options.program, self.postgres, "bench", work)
+        self.services = [self.headroom]
+        self.redises = [self.redis]
+        self.pgbench = Pgbench(self.postgres.programs / "pgbench", self.postgres.socket, work, options.seconds)
+        self.redis_benchmark = RedisBenchmark(work, options.seconds)
+        self.headroom_bench = HeadroomBench(options.program, work, options.seconds)
+        self.samples: list[Sample] = []
+        self.wanted: set[str] = set()
+        self.round = 1
+        self._rates: dict[str, float] = {}
+
+    def start(self) -> None:
+        say(f"starting PostgreSQL, Redis and headroom, and making {USERS} users in each")
+        self.postgres.create()
+        self.postgres.start()
+        self.postgres.sql("create database bench", database="postgres")
+        self.redis.start()
+        self.headroom.start()
+        self.postgres.prepare_function(USERS)
+        self.headroom.prepare(USERS)
+        self.settle("bench")
+
+    def settle(self, *databases: str) -> None:
+        """Statistics, and all pages written: nobody is measured with another's work."""
+        for database in databases:
+            self.postgres.sql("vacuum analyze", database=database, seconds=900)
+        self.postgres.sql("checkpoint", database="postgres", seconds=900)
+
+    def close(self) -> None:
+        for service in self.services:
+            service.stop()
+        for redis in self.redises:
+            redis.stop()
+        self.postgres.stop()
+
+    # Measuring --------------------------------------------------------------------------------------------------------
+
+    def is_wanted(self, *names: str) -> bool:
+        return not self.wanted.isdisjoint(names)
+
+    def latest(self, name: str) -> Sample:
+        return next(sample for sample in reversed(self.samples) if sample["name"] == name)
+
+    def record(self, name: str, sample: Sample) -> None:
+        self.samples.append({"name": name, "round": self.round, **sample})
+
+    def best(self, name: str, best_name: str, clients: tuple[int, ...]) -> None:
+        """The best of a round's client counts stands for it."""
+        counts = {count: self.latest(f"{name}_{count}") for count in clients}
+        best = max(counts, key=lambda count: counts[count]["per_second"])
+        values = {key: value for key, value in counts[best].items() if key not in ("name", "round")}
+        self.record(best_name, {**values, "clients": best})
+
+    def by_pgbench(self, name: str, script: str, clients: int) -> None:
+        self.observe(name, lambda: self.pgbench.measure(self.work / f"{script}.sql", clients, "bench"))
+
+    def by_headroom_bench(self, name: str, peer: Redis | Headroom, users: int, **how: Any) -> None:
+        def load() -> Sample:
+            return self.headroom_bench.measure(peer.port, users, seed=self.round, **how)
+
+        self.observe(name, load, peer)
+
+    def by_redis_benchmark(
+        self, name: str, pipeline: int, users: int, request: list[str], peer: Redis | Headroom
+    ) -> None:
+        """As many requests as take the time, judged by the time before, which is a short try for the first time."""
+        if not self.is_wanted(name):
+            return
+        if name not in self._rates:
+            # Enough to fill every connection twenty times.
+            requests = self.redis_benchmark.requests_for(0) * 20
+            first = self.redis_benchmark.measure(peer.port, pipeline, users, requests, request)
+            self._rates[name] = first["per_second"]
+            if isinstance(peer, Headroom):
+                peer.counted("a first try", requests)
+        requests = self.redis_benchmark.requests_for(self._rates[name])
+        sample = self.observe(
+            name, lambda: self.redis_benchmark.measure(peer.port, pipeline, users, requests, request), peer
+        )
+        self._rates[name] = sample["per_second"]
+
+    def observe(self, name: str, load: Callable[[], Sample], peer: Redis | Headroom | None = None) -> Sample:
+        """Runs a load, beside it what it costs; without a peer it goes to PostgreSQL itself."""
+        if not self.is_wanted(name):
+            return {}
+        service = peer if isinstance(peer, Headroom) else None
+        redis = peer if isinstance(peer, Redis) else None
+        processes = {"service": service.pid} if service else {"redis": redis.pid} if redis else {}
+        if not redis:
+            processes["postgres"] = self.postgres.pid
+        info = service.info() if service else {}
+        wal = 0 if redis else self.postgres.wal_position()
+        before = {process: processor_seconds(pid) for process, pid in processes.items()}
+        load_before = buried_children_seconds()
+        with Residents(service.pid if service else None) as residents:
+            sample = load()
+        spent = {"load": buried_children_seconds() - load_before}
+        spent |= {process: processor_seconds(pid) - before[process] for process, pid in processes.items()}
+        messages = sample["messages"]
+        sample["cpu_us"] = {process: rounded(seconds * 1e6 / messages) for process, seconds in spent.items()}
+        if not redis:
+            sample["wal_bytes"] = rounded((self.postgres.wal_position() - wal) / messages)
+        if service:
+            sample |= {
+                "resident_mb": rounded(residents.highest),
+                "resident_highest_mb": rounded(memory_of(service.pid).highest),
+            }
+            after = service.info()
+            batches = int(after["batches"]) - int(info["batches"])
+            if batches > 0:
+                sample["batch"] = rounded((int(after["requests"]) - int(info["requests"])) / batches)
+            service.counted(name, messages)
+        sample.pop("series", None)
+        self.record(name, sample)
+        say(f"round {self.round} of {self.options.rounds}: {name} {sample['per_second']:,.0f} a second")
+        return sample
+
+
+class Residents:
+    """The most memory that was resident, looked at twice a second."""
+
+    def __init__(self, pid: int | None) -> None:
+        self.pid, self.highest = pid, 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def _watch(self) -> None:
+        while self.pid is not None:
+            try:
+                self.highest = max(self.highest, memory_of(self.pid).now)
+            except Failure:
+                # The load notices better.
+                return
+            if self._over.wait(0.5):
+                return
+
+    def __enter__(self) -> Residents:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()

@@ -1,0 +1,222 @@
+"""The three load generators: how each is called, and what its output says."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Iterable, Sequence
+
+from .figures import Sample, percentile, rounded
+from .processes import Failure, run
+
+#: Connections and requests in flight on each, where nothing else is said.
+CONNECTIONS = 64
+PIPELINE = 16
+
+
+def user_id(number: int) -> str:
+    return f"00000000-0000-4000-8000-{number:012d}"
+
+
+# pgbench --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pgbench:
+    program: Path
+    socket: Path
+    work: Path
+    seconds: float
+
+    def measure(self, script: Path, clients: int, database: str) -> Sample:
+        prefix = self.work / "transactions"
+        # A log line for each transaction of one client, for some where there are many.
+        sampling = [] if clients == 1 else ["--sampling-rate=0.05"]
+        out = run(
+            [
+                str(self.program),
+                "--no-vacuum",
+                "--protocol=prepared",
+                f"--client={clients}",
+                f"--jobs={min(clients, 2)}",
+                f"--time={max(1, round(self.seconds))}",
+                f"--file={script}",
+                "--log",
+                f"--log-prefix={prefix}",
+                *sampling,
+                f"--host={self.socket}",
+                "--username=headroom",
+                database,
+            ],
+            self.seconds + 60,
+            self.work / "pgbench.log",
+        )
+        logs = sorted(self.work.glob(prefix.name + ".*"))
+        latencies = pgbench_latencies(line for log in logs for line in log.read_text(encoding="ascii").splitlines())
+        for log in logs:
+            log.unlink()
+        return parse_pgbench(out) | latencies
+
+
+def parse_pgbench(out: str) -> Sample:
+    rate = re.search(r"^tps = ([0-9.]+)", out, re.MULTILINE)
+    processed = re.search(r"^number of transactions actually processed: (\d+)", out, re.MULTILINE)
+    failed = re.search(r"^number of failed transactions: (\d+)", out, re.MULTILINE)
+    if not rate or not processed:
+        raise Failure("pgbench gave no figure")
+    if failed and int(failed[1]):
+        raise Failure(f"{failed[1]} of pgbench's transactions failed")
+    return {"per_second": rounded(float(rate[1]), 6), "messages": int(processed[1])}
+
+
+def pgbench_latencies(lines: Iterable[str]) -> Sample:
+    """The third column of pgbench's log is a transaction's time, in microseconds."""
+    milliseconds = [int(line.split()[2]) / 1000 for line in lines]
+    if not milliseconds:
+        raise Failure("pgbench logged no transaction")
+    return {
+        f"{name}_ms": percentile(milliseconds, percent) for name, percent in (("p50", 50), ("p99", 99), ("p99_9", 99.9))
+    }
+
+
+# redis-benchmark ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RedisBenchmark:
+    work: Path
+    seconds: float
+
+    def measure(self, port: int, pipeline: int, users: int, requests: int, request: Sequence[str]) -> Sample:
+        # It asks for CONFIG first, which headroom does not have; that warning goes to the log.
+        out = run(
+            [
+                "redis-benchmark",
+                "-h",
+                "127.0.0.1",
+                "-p",
+                str(port),
+                "-c",
+                str(CONNECTIONS),
+                "-P",
+                str(pipeline),
+                "-r",
+                str(users),
+                "-n",
+                str(requests),
+                "-e",
+                "--csv",
+                *request,
+            ],
+            self.seconds * 10 + 60,
+            self.work / "redis-benchmark.log",
+        )
+        return parse_redis_benchmark(out) | {"messages": requests}
+
+    def requests_for(self, rate_before: float) -> int:
+        """As many as take the time at the rate of before.
+
+        Whole batches on every connection, since it issues its requests by the pipeline.
+        """
+        unit = CONNECTIONS * PIPELINE
+        return (int(rate_before * self.seconds) // unit + 1) * unit
+
+
+def parse_redis_benchmark(out: str) -> Sample:
+    # "request","rps","avg","min","p50","p95","p99","max": counted from the end, as the request may have commas.
+    rows = [row for row in csv.reader(out.splitlines()) if len(row) >= 8]
+    try:
+        rate, p50, p99 = (float(rows[-1][column]) for column in (-7, -4, -2))
+    except (IndexError, ValueError) as error:
+        raise Failure("redis-benchmark gave no figure") from error
+    return {"per_second": rate, "p50_ms": p50, "p99_ms": p99}
+
+
+# headroom bench -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HeadroomBench:
+    program: Path
+    work: Path
+    seconds: float
+
+    def measure(
+        self,
+        port: int,
+        users: int,
+        connections: int = CONNECTIONS,
+        pipeline: int = PIPELINE,
+        distribution: str = "uniform",
+        command: str | None = None,
+        rate: float | None = None,
+        key_share: float = 0,
+        idle_connections: int = 0,
+        seed: int = 1,
+        seconds: float | None = None,
+        warmup: float = 1,
+    ) -> Sample:
+        seconds = seconds or self.seconds
+        arguments = [
+            str(self.program),
+            "bench",
+            "--target",
+            f"127.0.0.1:{port}",
+            "--connections",
+            str(connections),
+            "--duration",
+            f"{seconds:g}",
+            "--warmup",
+            f"{warmup:g}",
+            "--users",
+            str(users),
+            "--distribution",
+            distribution,
+            "--seed",
+            str(seed),
+            "--json",
+            "--quiet",
+        ]
+        # An open loop has no fixed number in flight.
+        arguments += ["--pipeline", str(pipeline)] if rate is None else ["--rate", f"{rate:.0f}"]
+        arguments += ["--command", command] if command else ["--verb", "consume"]
+        if key_share:
+            arguments += ["--key-share", f"{key_share:g}"]
+        if idle_connections:
+            arguments += ["--idle-connections", str(idle_connections)]
+        return parse_headroom_bench(run(arguments, seconds + warmup + 120, self.work / "headroom-bench.log"))
+
+
+def parse_headroom_bench(out: str) -> Sample:
+    try:
+        report: dict[str, Any] = json.loads(out)
+        latency = report["latency_ms"]
+        # Those of the warm-up are in the database, too.
+        messages = report["replies"] + report["warmup_replies"]
+        sample: Sample = {
+            "per_second": rounded(report["per_second"], 6),
+            "p50_ms": rounded(latency["p50"]),
+            "p99_ms": rounded(latency["p99"]),
+            "p99_9_ms": rounded(latency["p99_9"]),
+            "max_ms": rounded(latency["max"]),
+            "messages": messages,
+            "series": report["series"],
+        }
+        if report["mode"] == "open":
+            sample |= {"rate_offered": report["rate_offered"], "send_lag_p99_ms": rounded(report["send_lag_ms"]["p99"])}
+        wrong = {
+            name: report[name]
+            for name in ("errors", "blocked", "dropped", "unanswered", "broken_connections", "idle_connections_closed")
+        }
+        if report["verb"] == "consume":
+            wrong["not allowed"] = messages - report["allowed"] - report["warmup_allowed"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Failure(f"headroom bench gave no figure: {out.strip()[:200]!r}") from error
+    if any(wrong.values()):
+        raise Failure(
+            f"headroom bench met what should not be: { {name: value for name, value in wrong.items() if value} }"
+        )
+    return sample

@@ -1,0 +1,86 @@
+"""The result as JSON: rows, each with its samples and what was worked out of them. README.md describes the form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Sequence
+
+from .figures import Sample
+from .processes import Failure
+from .rows import ROWS, Row, row_named
+
+SCHEMA = 1
+
+Result = dict[str, Any]
+
+
+def empty() -> Result:
+    return {"schema": SCHEMA, "rows": {}}
+
+
+def row_result(row: Row, samples: Sequence[Sample], run: dict[str, Any]) -> dict[str, Any]:
+    """One row: when, where and how it was measured, its own samples, and what follows from them."""
+    own = [sample for sample in samples if sample["name"] in row.samples]
+    counted = sum(sample.get("messages", 0) for sample in own if sample["name"].startswith(("headroom", "soak")))
+    return {"title": row.title, **run, "messages_counted": counted, **row.judge(own), "samples": own}
+
+
+def merged(old: Result, new: Result) -> Result:
+    """The rows of the new one, and those of the old one that the new one does not have, in the usual order."""
+    rows = {**old["rows"], **new["rows"]}
+    return {"schema": SCHEMA, "rows": {row.name: rows[row.name] for row in ROWS if row.name in rows}}
+
+
+def judged_anew(result: Result) -> Result:
+    """With all that is worked out of the samples worked out again, by the ratios and goals of today."""
+    rows = {}
+    for name, row in result["rows"].items():
+        rows[name] = {**row, "title": row_named(name).title, **row_named(name).judge(row["samples"])}
+    return {"schema": SCHEMA, "rows": rows}
+
+
+def check(result: Result) -> None:
+    """That what was worked out follows from the samples."""
+    for name, row in judged_anew(result)["rows"].items():
+        for part, value in row.items():
+            if result["rows"][name][part] != value:
+                raise Failure(f"the {part} of {name} does not follow from its samples")
+
+
+def read(path: Path) -> Result:
+    try:
+        result: Result = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise Failure(f"{path} is not JSON: {error}") from error
+    if result.get("schema") != SCHEMA:
+        raise Failure(f"{path} has schema {result.get('schema')}, and this reads {SCHEMA}")
+    return result
+
+
+def write(path: Path, result: Result) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text_of(result), encoding="utf-8")
+
+
+def text_of(result: Result) -> str:
+    """Indented, but with a line for each sample, so that a difference between two of them can be read."""
+    samples: list[str] = []
+
+    def shorten(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: [_mark(samples, sample) for sample in entry] if key == "samples" else shorten(entry)
+                for key, entry in value.items()
+            }
+        return value
+
+    text = json.dumps(shorten(result), indent=2, ensure_ascii=False)
+    for position, sample in enumerate(samples):
+        text = text.replace(f'"@sample {position}@"', sample, 1)
+    return text + "\n"
+
+
+def _mark(samples: list[str], sample: Sample) -> str:
+    samples.append(json.dumps(sample, ensure_ascii=False))
+    return f"@sample {len(samples) - 1}@"

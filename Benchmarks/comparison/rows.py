@@ -1,0 +1,291 @@
+"""What is compared: rows, each a set of measurements that stand side by side, with their ratios and goals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Sequence
+
+from . import figures
+from .figures import Sample
+
+CLIENTS = (8, 16, 32, 64)
+#: Where all wait for one row, fewer do better.
+ONE_USER_CLIENTS = (1, 4, *CLIENTS)
+USERS = 100_000
+CURVE_CONNECTIONS = (1, 4, 16, 64, 256, 1024)
+CURVE_USERS = (1, 100, 10_000, 100_000)
+CURVE_ROWS = (100_000, 1_000_000, 10_000_000)
+IDLE_CONNECTIONS = 10_000
+FLUSH_MILLISECONDS = 5
+
+#: What a measurement is called where people read it.
+TITLES = {
+    "function_1": "plpgsql function, 1 client",
+    **{f"function_{clients}": f"plpgsql function, {clients} clients" for clients in CLIENTS},
+    "function_best": "plpgsql function per message, best of 8, 16, 32, 64 clients",
+    **{
+        f"function_one_user_{clients}": f"plpgsql function, {clients} client{'s' * (clients > 1)}, one user"
+        for clients in ONE_USER_CLIENTS
+    },
+    "function_one_user": "plpgsql function, best of 1, 4, 8, 16, 32, 64 clients, all on one user",
+    "redis_1": "Redis and Lua, 64 connections",
+    "redis_16": "Redis and Lua, 64 connections, 16 pipelined",
+    "redis_zipf": "Redis and Lua, 64 × 16, users by Zipf's law",
+    "redis_one_user": "Redis and Lua, 64 × 16, all on one user",
+    "headroom_1": "Headroom, 64 connections",
+    "headroom_16": "Headroom, 64 connections, 16 pipelined",
+    "headroom_zipf": "Headroom, 64 × 16, users by Zipf's law",
+    "headroom_one_user": "Headroom, 64 × 16, all on one user",
+    "headroom_keys_0": "Headroom, 64 × 16, no keys",
+    "headroom_keys_1": "Headroom, 64 × 16, a new key on every request",
+    "headroom_single": "Headroom, 1 connection, one request at a time",
+    "headroom_half_load": "Headroom, 64 connections, half of the most it can do, open loop",
+    "function_undisturbed": "plpgsql function, 64 clients, the disk as it is",
+    "function_slow_disk": f"plpgsql function, 64 clients, {FLUSH_MILLISECONDS} ms a flush",
+    "redis_undisturbed": "Redis and Lua, 64 × 16, the disk as it is",
+    "redis_slow_disk": f"Redis and Lua, 64 × 16, {FLUSH_MILLISECONDS} ms a flush",
+    "headroom_undisturbed": "Headroom, 64 × 16, the disk as it is",
+    "headroom_slow_disk": f"Headroom, 64 × 16, {FLUSH_MILLISECONDS} ms a flush",
+    "headroom_alone": "Headroom, 64 × 16, no other connection",
+    "headroom_among_idle": f"Headroom, 64 × 16, and {IDLE_CONNECTIONS:,} idle connections",
+    **{f"headroom_rows_{count}": f"Headroom, 64 × 16, {count:,} users and rows" for count in CURVE_ROWS},
+    **{
+        f"headroom_rows_{count}_fresh": f"Headroom, 64 × 16, {count:,} users and rows, just after a checkpoint"
+        for count in CURVE_ROWS
+    },
+    **{f"headroom_connections_{count}": f"Headroom, {count:,} × 16" for count in CURVE_CONNECTIONS},
+    **{f"headroom_users_{count}": f"Headroom, 64 × 16, {count:,} user{'s' * (count > 1)}" for count in CURVE_USERS},
+    "soak_minute": "Headroom, 64 × 16, a minute of the soak",
+}
+
+
+@dataclass(frozen=True)
+class Ratio:
+    name: str
+    title: str
+    above: str
+    below: str
+    field: str = "per_second"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A bound for a ratio, or for a field of a measurement's medians."""
+
+    name: str
+    title: str
+    of: str
+    field: str | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    unit: str = ""
+
+    @property
+    def bound(self) -> float:
+        bound = self.at_least if self.at_least is not None else self.at_most
+        assert bound is not None
+        return bound
+
+    def judge(self, medians: dict[str, Sample], ratios: dict[str, Any]) -> dict[str, Any] | None:
+        if self.field is None:
+            value = ratios[self.of]["median"] if self.of in ratios else None
+        else:
+            value = medians.get(self.of, {}).get(self.field)
+        if value is None:
+            return None
+        reached = value >= self.bound if self.at_least is not None else value <= self.bound
+        kind = "at_least" if self.at_least is not None else "at_most"
+        return {
+            "name": self.name,
+            "title": self.title,
+            kind: self.bound,
+            "unit": self.unit,
+            "value": value,
+            "reached": reached,
+        }
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    #: Rows of a stage share their measurements.
+    stage: str
+    title: str
+    samples: tuple[str, ...]
+    ratios: tuple[Ratio, ...] = ()
+    goals: tuple[Goal, ...] = ()
+
+    def judge(self, samples: Sequence[Sample]) -> dict[str, Any]:
+        """What is worked out of the samples."""
+        medians = figures.medians(samples)
+        found = ((ratio, figures.ratio(samples, ratio.above, ratio.below, ratio.field)) for ratio in self.ratios)
+        ratios = {ratio.name: {"title": ratio.title, **value} for ratio, value in found if value}
+        goals = [judged for judged in (goal.judge(medians, ratios) for goal in self.goals) if judged]
+        return {"medians": medians, "ratios": ratios, "goals": goals}
+
+
+ROWS = (
+    Row(
+        "function",
+        "main",
+        "the plpgsql function",
+        (
+            "function_1",
+            *(f"function_{clients}" for clients in CLIENTS),
+            "function_best",
+            *(f"function_one_user_{clients}" for clients in ONE_USER_CLIENTS),
+            "function_one_user",
+        ),
+        (Ratio("one_user_to_uniform", "function, one user / 100,000 users", "function_one_user", "function_best"),),
+    ),
+    Row(
+        "throughput",
+        "main",
+        "64 connections, 1 and 16 requests in flight, 100,000 users",
+        (
+            *(f"function_{clients}" for clients in CLIENTS),
+            "function_best",
+            "redis_1",
+            "headroom_1",
+            "redis_16",
+            "headroom_16",
+        ),
+        (
+            Ratio("headroom_1_to_function", "Headroom 64 × 1 / function", "headroom_1", "function_best"),
+            Ratio("headroom_16_to_function", "Headroom 64 × 16 / function", "headroom_16", "function_best"),
+            Ratio("headroom_1_to_redis_1", "Headroom / Redis, 64 × 1", "headroom_1", "redis_1"),
+            Ratio("headroom_16_to_redis_16", "Headroom / Redis, 64 × 16", "headroom_16", "redis_16"),
+        ),
+    ),
+    Row(
+        "zipf",
+        "main",
+        "64 × 16, users by Zipf's law",
+        ("redis_zipf", "headroom_zipf"),
+        (Ratio("headroom_zipf_to_redis_zipf", "Headroom / Redis, 64 × 16, Zipf", "headroom_zipf", "redis_zipf"),),
+    ),
+    Row(
+        "one_user",
+        "main",
+        "64 × 16, all on one user",
+        (
+            *(f"function_one_user_{clients}" for clients in ONE_USER_CLIENTS),
+            "function_one_user",
+            "redis_one_user",
+            "headroom_one_user",
+        ),
+        (
+            Ratio(
+                "headroom_one_user_to_function",
+                "Headroom / function, one user",
+                "headroom_one_user",
+                "function_one_user",
+            ),
+            Ratio("headroom_one_user_to_redis", "Headroom / Redis, one user", "headroom_one_user", "redis_one_user"),
+        ),
+    ),
+    Row(
+        "keys",
+        "main",
+        "64 × 16, a new key on every request",
+        ("headroom_keys_0", "headroom_keys_1"),
+        (Ratio("keys_to_no_keys", "a key on every request / none", "headroom_keys_1", "headroom_keys_0"),),
+    ),
+    Row(
+        "one_at_a_time",
+        "main",
+        "one connection, one request at a time",
+        ("function_1", "headroom_single"),
+        (Ratio("single_p50_to_function", "Headroom / function, p50", "headroom_single", "function_1", "p50_ms"),),
+        (Goal("single_p50", "p50, one at a time, Headroom / function", "single_p50_to_function", at_most=2),),
+    ),
+    Row(
+        "half_load",
+        "main",
+        "half of the most, open loop",
+        ("headroom_16", "headroom_half_load"),
+        (),
+        (
+            Goal("half_load_p99", "p99 at half load", "headroom_half_load", "p99_ms", at_most=5, unit="ms"),
+            Goal("half_load_p99_9", "p99.9 at half load", "headroom_half_load", "p99_9_ms", at_most=20, unit="ms"),
+        ),
+    ),
+    Row(
+        "slow_disk",
+        "slow_disk",
+        f"a disk that takes {FLUSH_MILLISECONDS} ms to flush",
+        (
+            "function_undisturbed",
+            "redis_undisturbed",
+            "headroom_undisturbed",
+            "function_slow_disk",
+            "redis_slow_disk",
+            "headroom_slow_disk",
+        ),
+        (
+            Ratio(
+                "function_slow_disk", "function, slow disk / undisturbed", "function_slow_disk", "function_undisturbed"
+            ),
+            Ratio("redis_slow_disk", "Redis, slow disk / undisturbed", "redis_slow_disk", "redis_undisturbed"),
+            Ratio(
+                "headroom_slow_disk", "Headroom, slow disk / undisturbed", "headroom_slow_disk", "headroom_undisturbed"
+            ),
+        ),
+        (Goal("slow_disk", "rate, slow disk / undisturbed", "headroom_slow_disk", at_least=0.6),),
+    ),
+    Row(
+        "idle",
+        "idle",
+        f"{IDLE_CONNECTIONS:,} idle connections",
+        ("headroom_alone", "headroom_among_idle"),
+        (Ratio("idle", "among idle connections / alone", "headroom_among_idle", "headroom_alone"),),
+        (
+            Goal("idle", "rate, among idle connections / alone", "idle", at_least=0.9),
+            Goal(
+                "idle_memory",
+                f"resident memory with {IDLE_CONNECTIONS:,} connections",
+                "headroom_among_idle",
+                "resident_highest_mb",
+                at_most=150,
+                unit="MB",
+            ),
+        ),
+    ),
+    Row(
+        "connections",
+        "curves",
+        "over connections, 16 in flight on each",
+        tuple(f"headroom_connections_{count}" for count in CURVE_CONNECTIONS),
+    ),
+    Row("users", "curves", "64 × 16 over users", tuple(f"headroom_users_{count}" for count in CURVE_USERS)),
+    # Last of the usual ones: what it writes keeps the disk busy for a while.
+    Row(
+        "rows",
+        "rows",
+        f"{CURVE_ROWS[-1]:,} users and rows",
+        tuple(f"headroom_rows_{count}{when}" for when in ("", "_fresh") for count in CURVE_ROWS),
+        tuple(
+            Ratio(
+                f"rows_{count}{when}",
+                f"{count:,} rows / {CURVE_ROWS[0]:,}{', just after a checkpoint' if when else ''}",
+                f"headroom_rows_{count}{when}",
+                f"headroom_rows_{CURVE_ROWS[0]}{when}",
+            )
+            for when in ("", "_fresh")
+            for count in CURVE_ROWS[1:]
+        ),
+        (Goal("rows", f"rate, {CURVE_ROWS[-1]:,} rows / {CURVE_ROWS[0]:,}", f"rows_{CURVE_ROWS[-1]}", at_least=0.7),),
+    ),
+    Row("soak", "soak", "full load for long, 64 × 16, 100,000 users", ("soak_minute",)),
+)
+STAGES = tuple(dict.fromkeys(row.stage for row in ROWS))
+QUICK = ("function", "throughput", "one_user")
+USUAL = tuple(row.name for row in ROWS if row.name != "soak")
+
+
+def row_named(name: str) -> Row:
+    return next(row for row in ROWS if row.name == name)
+
+
+def samples_wanted(names: Sequence[str], stage: str) -> set[str]:
+    return {sample for row in ROWS if row.stage == stage and row.name in names for sample in row.samples}

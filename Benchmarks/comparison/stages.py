@@ -1,0 +1,264 @@
+"""How the rows are measured: each stage sets up what its rows need and measures them in turn, round by round."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Callable
+
+from .bench import Bench
+from .figures import Sample, median, rounded
+from .generators import user_id
+from .machine import free_gigabytes, raise_descriptor_limit, say
+from .peers import Headroom, Redis
+from .processes import Failure, memory_of, run
+from .rows import (
+    CLIENTS,
+    CURVE_CONNECTIONS,
+    CURVE_ROWS,
+    CURVE_USERS,
+    FLUSH_MILLISECONDS,
+    IDLE_CONNECTIONS,
+    ONE_USER_CLIENTS,
+    USERS,
+)
+
+ANY_USER = "00000000-0000-4000-8000-__rand_int__"
+#: What the tables of ten million users take, with their write-ahead log.
+ROWS_GIGABYTES = 16
+
+
+def rounds(bench: Bench, measure: Callable[[], None]) -> None:
+    for number in range(1, bench.options.rounds + 1):
+        bench.round = number
+        # So that none happens by the clock while one of them is measured, and each round begins alike.
+        bench.postgres.sql("checkpoint", database="postgres", seconds=900)
+        measure()
+
+
+def main_stage(bench: Bench) -> None:
+    rounds(bench, lambda: _main_round(bench))
+
+
+def _main_round(bench: Bench) -> None:
+    headroom, redis = bench.headroom, bench.redis
+    bench.by_pgbench("function_1", "function", 1)
+    bench.by_headroom_bench("headroom_single", headroom, USERS, connections=1, pipeline=1)
+    for name, best, counts in (
+        ("function", "function_best", CLIENTS),
+        ("function_one_user", "function_one_user", ONE_USER_CLIENTS),
+    ):
+        for clients in counts:
+            bench.by_pgbench(f"{name}_{clients}", name, clients)
+        if bench.is_wanted(best):
+            bench.best(name, best, counts)
+    any_key = redis.request("usage:__rand_int__")
+    for pipeline in (1, 16):
+        bench.by_redis_benchmark(f"redis_{pipeline}", pipeline, USERS, any_key, redis)
+        bench.by_redis_benchmark(f"headroom_{pipeline}", pipeline, USERS, ["CONSUME", ANY_USER], headroom)
+    if bench.is_wanted("headroom_half_load"):
+        half = bench.latest("headroom_16")["per_second"] / 2
+        bench.by_headroom_bench("headroom_half_load", headroom, USERS, rate=half)
+    command = " ".join(redis.request("usage:{user}"))
+    bench.by_headroom_bench("redis_zipf", redis, USERS, command=command, distribution="zipf:1")
+    bench.by_headroom_bench("headroom_zipf", headroom, USERS, distribution="zipf:1")
+    bench.by_redis_benchmark("redis_one_user", 16, 1, redis.request(f"usage:{user_id(0)}"), redis)
+    bench.by_redis_benchmark("headroom_one_user", 16, 1, ["CONSUME", user_id(0)], headroom)
+    for share in (0, 1):
+        bench.by_headroom_bench(f"headroom_keys_{share}", headroom, USERS, key_share=share)
+    if bench.is_wanted("headroom_keys_1"):
+        # The next round begins without keys, too; and it makes the same ones.
+        bench.postgres.sql("truncate headroom.message_keys")
+
+
+# A slow disk ----------------------------------------------------------------------------------------------------------
+
+
+def slow_disk_stage(bench: Bench) -> None:
+    library = _slow_disk_library(bench.work)
+    slow = {"LD_PRELOAD": str(library), "HEADROOM_FLUSH_MICROSECONDS": str(FLUSH_MILLISECONDS * 1000)}
+    slow_redis = Redis(bench.work / "slow-redis", bench.work / "slow-redis.log")
+    bench.redises.append(slow_redis)
+    slow_redis.start(preload=slow)
+
+    def measure() -> None:
+        for name, preload, redis in (("undisturbed", {}, bench.redis), ("slow_disk", slow, slow_redis)):
+            bench.postgres.restart(preload)
+            for process in (bench.postgres.pid, redis.pid) if preload else ():
+                if library.name not in Path(f"/proc/{process}/maps").read_text():
+                    raise Failure("the library that slows flushes down was not loaded")
+            bench.headroom.wait_for_database()
+            # What it keeps in memory was lost with the restart.
+            bench.postgres.sql("select count(*) from public.message_usage", "select count(*) from plain.message_usage")
+            bench.by_pgbench(f"function_{name}", "function", CLIENTS[-1])
+            request = redis.request("usage:__rand_int__")
+            bench.by_redis_benchmark(f"redis_{name}", 16, USERS, request, redis)
+            bench.by_redis_benchmark(f"headroom_{name}", 16, USERS, ["CONSUME", ANY_USER], bench.headroom)
+
+    rounds(bench, measure)
+    slow_redis.stop()
+    bench.postgres.restart()
+    bench.headroom.wait_for_database()
+
+
+def _slow_disk_library(work: Path) -> Path:
+    library = work / "slow_disk.so"
+    source = Path(__file__).with_name("slow_disk.c")
+    run(["cc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], 60)
+    library.chmod(0o755)
+    return library
+
+
+# Idle connections -----------------------------------------------------------------------------------------------------
+
+
+def idle_stage(bench: Bench) -> None:
+    limit, needed = raise_descriptor_limit(), IDLE_CONNECTIONS + 500
+    if limit < needed:
+        say(f"left out: {needed} open files are needed for idle connections, and {limit} are allowed (ulimit -Hn)")
+        return
+    headroom = bench.headroom
+
+    def measure() -> None:
+        for name, idle in (("headroom_alone", 0), ("headroom_among_idle", IDLE_CONNECTIONS)):
+            # Anew, so that its memory is this measurement's.
+            headroom.stop()
+            headroom.start(f"--connections-maximum={2 * IDLE_CONNECTIONS}", "--first-request-timeout-ms=3600000")
+            bench.by_headroom_bench(name, headroom, USERS, idle_connections=idle)
+
+    rounds(bench, measure)
+    headroom.stop()
+    headroom.start()
+
+
+# Many rows ------------------------------------------------------------------------------------------------------------
+
+
+def rows_stage(bench: Bench) -> None:
+    free = free_gigabytes(bench.work)
+    if free < ROWS_GIGABYTES:
+        say(f"left out: many rows need {ROWS_GIGABYTES} GB, and {free:.0f} GB are free (HEADROOM_BENCH_DIRECTORY)")
+        return
+    services = {CURVE_ROWS[0]: bench.headroom}
+    for count in CURVE_ROWS[1:]:
+        say(f"making {count:,} users")
+        database = f"rows_{count}"
+        bench.postgres.sql(f"create database {database}", database="postgres")
+        service = Headroom(bench.options.program, bench.postgres, database, bench.work)
+        bench.services.append(service)
+        service.start()
+        service.prepare_rows(count)
+        bench.settle(database)
+        services[count] = service
+
+    def measure() -> None:
+        for count, service in services.items():
+            bench.by_headroom_bench(f"headroom_rows_{count}_fresh", service, count)
+            # Until nearly every page was touched once since the checkpoint.
+            bench.by_headroom_bench(f"headroom_rows_{count}", service, count, warmup=max(1, 15 * count // 10_000_000))
+
+    rounds(bench, measure)
+    for count in CURVE_ROWS[1:]:
+        services[count].stop()
+        bench.services.remove(services[count])
+        bench.postgres.sql(f"drop database rows_{count}", database="postgres", seconds=900)
+
+
+# Curves ---------------------------------------------------------------------------------------------------------------
+
+
+def curves_stage(bench: Bench) -> None:
+    headroom = bench.headroom
+
+    def measure() -> None:
+        for count in CURVE_CONNECTIONS:
+            bench.by_headroom_bench(f"headroom_connections_{count}", headroom, USERS, connections=count)
+        for count in CURVE_USERS:
+            bench.by_headroom_bench(f"headroom_users_{count}", headroom, count)
+
+    rounds(bench, measure)
+
+
+# The soak -------------------------------------------------------------------------------------------------------------
+
+STATE = """
+select pg_relation_size('public.message_usage'), pg_indexes_size('public.message_usage'),
+    pg_total_relation_size('headroom.lane_receipts'), pg_stat_get_tuples_updated(usage.oid),
+    pg_stat_get_tuples_hot_updated(usage.oid), pg_stat_get_dead_tuples(usage.oid),
+    pg_stat_get_autovacuum_count(usage.oid), pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint
+from (select 'public.message_usage'::regclass::oid) as usage (oid)
+"""
+STATE_NAMES = ("table", "indexes", "receipts", "updated", "hot", "dead", "autovacuums", "wal")
+
+
+def soak_stage(bench: Bench) -> None:
+    """One run from beginning to end; what is seen of the database and the service is written down each minute."""
+    headroom, minutes = bench.headroom, bench.options.soak_minutes
+    states: list[dict[str, float]] = []
+    over = threading.Event()
+
+    def look() -> dict[str, float]:
+        values = map(int, bench.postgres.sql(STATE).split("|"))
+        return {**dict(zip(STATE_NAMES, values)), "resident": memory_of(headroom.pid).now}
+
+    def watch() -> None:
+        try:
+            while not over.wait(60):
+                states.append(look())
+                say(f"soak: minute {len(states)} of {minutes}")
+        except Failure as error:
+            say(f"soak: looking at the database failed, the rest of the minutes is left out: {error}")
+
+    before = look()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        load = bench.headroom_bench.measure(headroom.port, USERS, seconds=minutes * 60.0)
+    finally:
+        over.set()
+        watcher.join()
+    headroom.counted("the soak", load["messages"])
+    for minute, sample in enumerate(soak_minutes(load["series"], before, states), start=1):
+        bench.round = minute
+        bench.record("soak_minute", sample)
+
+
+def soak_minutes(series: list[Sample], before: dict[str, float], states: list[dict[str, float]]) -> list[Sample]:
+    """A sample for each whole minute."""
+    result = []
+    for minute, (earlier, state) in enumerate(zip([before, *states], states)):
+        seconds = series[minute * 60 : minute * 60 + 60]
+        if len(seconds) < 60 or not any(second["replies"] for second in seconds):
+            break
+        replies = sum(second["replies"] for second in seconds)
+        answered = [second for second in seconds if second["replies"]]
+        updated = state["updated"] - earlier["updated"]
+        result.append(
+            {
+                "per_second": rounded(replies / 60, 6),
+                "p50_ms": rounded(median([second["p50_ms"] for second in answered])),
+                "p99_ms": rounded(median([second["p99_ms"] for second in answered])),
+                "worst_second_p99_ms": rounded(max(second["p99_ms"] for second in answered)),
+                "seconds_without_replies": len(seconds) - len(answered),
+                "messages": replies,
+                "resident_mb": rounded(state["resident"]),
+                "table_mb": rounded(state["table"] / 1e6),
+                "indexes_mb": rounded(state["indexes"] / 1e6),
+                "receipts_mb": rounded(state["receipts"] / 1e6),
+                "hot_share": rounded((state["hot"] - earlier["hot"]) / updated, 6) if updated else 0,
+                "dead_rows": int(state["dead"]),
+                "autovacuums": int(state["autovacuums"] - before["autovacuums"]),
+                "wal_bytes": rounded((state["wal"] - earlier["wal"]) / replies),
+            }
+        )
+    return result
+
+
+STAGES: dict[str, Callable[[Bench], None]] = {
+    "main": main_stage,
+    "slow_disk": slow_disk_stage,
+    "idle": idle_stage,
+    "rows": rows_stage,
+    "curves": curves_stage,
+    "soak": soak_stage,
+}

@@ -1,0 +1,108 @@
+"""Medians, ratios and goals."""
+
+import unittest
+
+from comparison import figures
+from comparison.rows import ROWS, STAGES, TITLES, USUAL, Goal, Ratio, Row, samples_wanted
+
+
+def sample(name, round, rate, **more):
+    return {"name": name, "round": round, "per_second": rate, **more}
+
+
+class Medians(unittest.TestCase):
+    def test_the_middle_of_an_odd_number_and_between_the_two_of_an_even_one(self):
+        self.assertEqual(figures.median([9, 1, 4]), 4)
+        self.assertEqual(figures.median([9, 1, 4, 6]), 5)
+        self.assertEqual(figures.median([7]), 7)
+
+    def test_nothing_has_no_median(self):
+        with self.assertRaises(ValueError):
+            figures.median([])
+
+    def test_a_percentile_is_a_value_that_was_seen(self):
+        values = list(range(1, 101))
+        self.assertEqual([figures.percentile(values, percent) for percent in (50, 99, 100)], [50, 99, 100])
+        self.assertEqual(figures.percentile([3], 99), 3)
+        self.assertEqual(figures.percentile([2, 1], 50), 1)
+
+    def test_four_digits_stay(self):
+        self.assertEqual(figures.rounded(123456.7), 123500)
+        self.assertEqual(figures.rounded(0.00123456), 0.001235)
+        self.assertEqual(figures.rounded(0), 0)
+
+    def test_each_measurement_has_its_own_also_of_what_is_nested(self):
+        samples = [
+            sample("a", 1, 10, p50_ms=1.0, cpu_us={"load": 2}),
+            sample("b", 1, 7),
+            sample("a", 2, 30, p50_ms=3.0, cpu_us={"load": 4}),
+            sample("a", 3, 20, p50_ms=9.0, cpu_us={"load": 9}),
+        ]
+        self.assertEqual(
+            figures.medians(samples),
+            {"a": {"per_second": 20, "p50_ms": 3, "cpu_us": {"load": 4}}, "b": {"per_second": 7}},
+        )
+
+
+class Ratios(unittest.TestCase):
+    def test_they_are_taken_round_by_round(self):
+        # The second round was slow for both: the ratio of the medians would be 2.0.
+        samples = [
+            sample("a", 1, 30),
+            sample("b", 1, 10),
+            sample("a", 2, 8),
+            sample("b", 2, 2),
+            sample("a", 3, 20),
+            sample("b", 3, 10),
+        ]
+        self.assertEqual(figures.ratio(samples, "a", "b"), {"median": 3, "rounds": [3, 4, 2]})
+
+    def test_a_round_without_the_other_is_left_out(self):
+        samples = [sample("a", 1, 30), sample("a", 2, 8), sample("b", 2, 2)]
+        self.assertEqual(figures.ratio(samples, "a", "b"), {"median": 4, "rounds": [4]})
+        self.assertIsNone(figures.ratio(samples, "a", "c"))
+
+    def test_another_field_than_the_rate(self):
+        samples = [sample("a", 1, 1, p50_ms=3.0), sample("b", 1, 1, p50_ms=2.0)]
+        self.assertEqual(figures.ratio(samples, "a", "b", "p50_ms")["median"], 1.5)
+
+
+class Goals(unittest.TestCase):
+    row = Row(
+        "r",
+        "main",
+        "a row",
+        ("a", "b"),
+        (Ratio("a_to_b", "a / b", "a", "b"),),
+        (Goal("ratio", "a / b", "a_to_b", at_least=0.6), Goal("tail", "p99", "a", "p99_ms", at_most=5, unit="ms")),
+    )
+
+    def judged(self, a, b, p99):
+        goals = self.row.judge([sample("a", 1, a, p99_ms=p99), sample("b", 1, b)])["goals"]
+        return [goal["reached"] for goal in goals]
+
+    def test_a_bound_itself_is_within(self):
+        self.assertEqual(self.judged(6, 10, 5), [True, True])
+        self.assertEqual(self.judged(5.9, 10, 5.01), [False, False])
+
+    def test_what_was_not_measured_is_not_judged(self):
+        self.assertEqual(self.row.judge([sample("a", 1, 6)])["goals"], [])
+
+
+class Rows(unittest.TestCase):
+    def test_every_measurement_has_a_title_and_every_ratio_and_goal_something_to_stand_on(self):
+        for row in ROWS:
+            names = {ratio.name for ratio in row.ratios}
+            self.assertLessEqual(set(row.samples), set(TITLES), row.name)
+            for ratio in row.ratios:
+                self.assertLessEqual({ratio.above, ratio.below}, set(row.samples), ratio.name)
+            for goal in row.goals:
+                self.assertIn(goal.of, names if goal.field is None else row.samples, goal.name)
+
+    def test_the_usual_run_has_all_but_the_soak(self):
+        self.assertEqual({row.name for row in ROWS} - set(USUAL), {"soak"})
+
+    def test_rows_of_a_stage_share_their_measurements(self):
+        self.assertLessEqual({"function_best", "redis_zipf"}, samples_wanted(["function", "zipf"], "main"))
+        self.assertEqual(samples_wanted(["function", "zipf"], "curves"), set())
+        self.assertEqual(len(STAGES), len(set(STAGES)))
