@@ -8,16 +8,30 @@ extension QueryResult {
         array(row, column) { Int64(bigEndian: $0.loadUnaligned(as: Int64.self)) }
     }
 
+    /// Each element of an array without NULLs, in turn; nothing is gathered.
+    public func forEachInt64(_ row: Int, _ column: Int, _ body: (Int64) -> Void) {
+        forEachElement(row, column) { bytes in
+            if let bytes { body(Int64(bigEndian: bytes.loadUnaligned(as: Int64.self))) }
+        }
+    }
+
     public func texts(_ row: Int, _ column: Int) -> [String?] {
         array(row, column) { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The layout is described at `Parameters.appendArray`. Arrays of more dimensions are read as one row of elements.
     private func array<Element>(
         _ row: Int,
         _ column: Int,
         _ decode: (UnsafeRawBufferPointer) -> Element
     ) -> [Element?] {
+        var elements: [Element?] = []
+        forEachElement(row, column) { elements.append($0.map(decode)) }
+        return elements
+    }
+
+    /// The layout is described at `Parameters.appendArray`. Arrays of more dimensions are read as one row of elements.
+    @inline(__always)
+    private func forEachElement(_ row: Int, _ column: Int, _ body: (UnsafeRawBufferPointer?) -> Void) {
         let bytes = bytes(row, column)
         var offset = 0
         func next() -> Int {
@@ -31,17 +45,14 @@ extension QueryResult {
             count *= next()
             offset += 4  // lower bound
         }
-        var elements: [Element?] = []
-        elements.reserveCapacity(count)
         for _ in 0..<count {
             let length = next()
             guard length >= 0 else {
-                elements.append(nil)
+                body(nil)
                 continue
             }
-            elements.append(decode(UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + length)])))
+            body(UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + length)]))
             offset += length
         }
-        return elements
     }
 }

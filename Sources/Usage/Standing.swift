@@ -1,26 +1,25 @@
 /// All that the database says about one user at one instant; every answer is derived from it.
+///
+/// Counts in place, and the terms by reference: a batch makes a standing per message, and all of a user's share the terms.
 public struct Standing: Sendable, Equatable {
-    public var plan: Plan
-    public var state: SubscriptionState
-    public var period: BillingPeriod
+    public var terms: Terms
     /// Messages counted in this period.
     public var used: Int
     /// Messages reserved but not yet committed; they count as used until they are, or are given back.
     public var held: Int
-    /// Messages allowed in this period, grants and an operator's own edits included; nil is unlimited.
-    public var limit: Int?
     /// Why nothing may be sent whatever is left; nil with access.
     public var lapse: Refusal?
-    /// Start of the trial or of the period.
-    public var startedAt: Instant
-    /// When a monthly allowance comes back.
-    public var resetsAt: Instant?
-    /// When the trial, or a cancelled subscription, ends.
-    public var expiresAt: Instant?
-    /// The paid plan held before this one, or the one that lapsed: what a paywall highlights.
-    public var previousPlan: String?
     /// The database's clock when it said so.
     public var observedAt: Instant
+
+    @inlinable
+    public init(terms: Terms, used: Int, held: Int = 0, lapse: Refusal? = nil, observedAt: Instant) {
+        self.terms = terms
+        self.used = used
+        self.held = held
+        self.lapse = lapse
+        self.observedAt = observedAt
+    }
 
     public init(
         plan: Plan,
@@ -36,18 +35,50 @@ public struct Standing: Sendable, Equatable {
         previousPlan: String? = nil,
         observedAt: Instant
     ) {
-        self.plan = plan
-        self.state = state
-        self.period = period
-        self.used = used
-        self.held = held
-        self.limit = limit
-        self.lapse = lapse
-        self.startedAt = startedAt
-        self.resetsAt = resetsAt
-        self.expiresAt = expiresAt
-        self.previousPlan = previousPlan
-        self.observedAt = observedAt
+        let terms = Terms(
+            plan: plan,
+            state: state,
+            period: period,
+            limit: limit,
+            startedAt: startedAt,
+            resetsAt: resetsAt,
+            expiresAt: expiresAt,
+            previousPlan: previousPlan
+        )
+        self.init(terms: terms, used: used, held: held, lapse: lapse, observedAt: observedAt)
+    }
+}
+
+/// The terms' values, as if they stood here. Setting one makes new terms.
+extension Standing {
+    @inlinable public var plan: Plan {
+        get { terms.plan }
+        set { terms = terms.with(plan: newValue) }
+    }
+    @inlinable public var state: SubscriptionState { terms.state }
+    @inlinable public var period: BillingPeriod {
+        get { terms.period }
+        set { terms = terms.with(period: newValue) }
+    }
+    @inlinable public var limit: Int? {
+        get { terms.limit }
+        set { terms = terms.with(limit: .some(newValue)) }
+    }
+    @inlinable public var startedAt: Instant {
+        get { terms.startedAt }
+        set { terms = terms.with(startedAt: newValue) }
+    }
+    @inlinable public var resetsAt: Instant? {
+        get { terms.resetsAt }
+        set { terms = terms.with(resetsAt: .some(newValue)) }
+    }
+    @inlinable public var expiresAt: Instant? {
+        get { terms.expiresAt }
+        set { terms = terms.with(expiresAt: .some(newValue)) }
+    }
+    @inlinable public var previousPlan: String? {
+        get { terms.previousPlan }
+        set { terms = terms.with(previousPlan: .some(newValue)) }
     }
 }
 

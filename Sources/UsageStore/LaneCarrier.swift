@@ -13,6 +13,8 @@ import Usage
 struct LaneCarrier {
     typealias Deliver = ([Completion]) -> Void
 
+    /// Users whom all lanes together remember at most.
+    private static let rememberedUsers = 262_144
     /// Users that one careful statement carries at most.
     private static let carefulMaximum = 128
 
@@ -20,19 +22,22 @@ struct LaneCarrier {
     let trips: ExactlyOnce
     let configuration: StoreConfiguration
     let logger: Logger
-    private var hints: PeriodHints
+    private var users: KnownUsers
 
     init(link: LaneLink, wake: WakePipe, configuration: StoreConfiguration, logger: Logger) {
         self.link = link
         self.configuration = configuration
         self.logger = logger
         trips = ExactlyOnce(link: link, wake: wake, logger: logger)
-        hints = PeriodHints(calendarMonth: BillingPeriod(year: 1970, month: 1))
+        users = KnownUsers(
+            calendarMonth: BillingPeriod(year: 1970, month: 1),
+            capacity: LaneCarrier.rememberedUsers / configuration.lanes
+        )
     }
 
     /// Answers every request of a batch. Groups that are done are delivered before slower ones are looked at.
     mutating func carry(_ batch: Batch, deliver: Deliver) {
-        if let month = link.takeObservedMonth() { hints.observe(month) }
+        if let month = link.takeObservedMonth() { users.observe(month) }
         var batch = batch
         var toCount: [Batch.Group] = []
         var toRead: [Batch.Group] = []
@@ -42,7 +47,7 @@ struct LaneCarrier {
                 toPerform.append(group)
             } else if group.consumes == 0 {
                 toRead.append(group)
-            } else if !hints.isExhausted(group.user) {
+            } else if !users.isExhausted(group.user) {
                 toCount.append(group)
             } else if group.keyed != nil {
                 // Its key may be known: then it was allowed once, and is told so again.
@@ -75,31 +80,22 @@ struct LaneCarrier {
         of batch: inout Batch,
         deliver: Deliver
     ) -> [Batch.Group] {
-        let periods = expectedPeriods(groups)
-        let first = groups.startIndex
+        let known = groups.map { users.known($0.user) }
+        let month = users.calendarMonth
         let hasKeys = groups.contains { $0.keyed != nil }
         let trip = trips.run(groups, of: &batch, deliver: deliver) { connection, lane, number throws(PostgresError) in
-            var parameters = Parameters(capacity: 128 + groups.count * 48)
-            parameters.append(uuid: lane.uuid)
-            parameters.append(int64: number)
-            parameters.appendUUIDs(count: groups.count) {
-                let user = groups[first + $0].user
-                return (user.high, user.low)
-            }
-            parameters.appendTexts(count: groups.count) { periods[$0].label }
-            parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].messages) }
+            var parameters = Parameters(counting: groups, known, month, lane: lane, number: number)
             guard hasKeys else {
                 return try connection.send(prepared: PreparedStatement.countBatch.rawValue, parameters)
             }
-            parameters.appendTexts(count: groups.count) { groups[first + $0].keyed?.key.text }
-            parameters.appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.messages ?? 0) }
-            parameters.appendInt64s(count: groups.count) { Int64(groups[first + $0].keyed?.messagesSoFar ?? 0) }
+            parameters.appendKeys(of: groups)
             try connection.send(prepared: PreparedStatement.countKeyedBatch.rawValue, parameters)
         }
         switch trip {
         case .done(let result):
-            return settle(counted: result, groups, periods, of: batch, deliver: deliver)
+            return settle(counted: result, groups, known, month, of: batch, deliver: deliver)
         case .repeated(let counts):
+            let periods = known.map { $0?.terms.period ?? month }
             return settleRepeated(counts, groups, periods, of: &batch, deliver: deliver)
         case .gone:
             return []
@@ -113,29 +109,44 @@ struct LaneCarrier {
         }
     }
 
+    /// - Parameters:
+    ///   - known: what was known of each group's user when the batch was sent.
+    ///   - month: where users who were not known were expected then.
     private mutating func settle(
         counted result: QueryResult,
         _ groups: ArraySlice<Batch.Group>,
-        _ periods: [BillingPeriod],
+        _ known: [KnownUsers.Known?],
+        _ month: BillingPeriod,
         of batch: Batch,
         deliver: Deliver
     ) -> [Batch.Group] {
-        if result.rowCount > 0 { refreshCatalog(StandingRow(result, row: 0).planRevision) }
-        var completions: [Completion] = []
-        completions.reserveCapacity(batch.requests.count)
-        var isCounted = Array(repeating: false, count: groups.count)
-        for index in 0..<result.rowCount {
-            let row = StandingRow(result, row: index)
+        guard let rows = CountedRows(result) else { return Array(groups) }
+        let first = groups.startIndex
+        var terms = known.map { $0?.terms }
+        var held: [Int: Int] = [:]
+        for row in rows.news {
             let ordinal = row.ordinal
-            let group = groups[groups.startIndex + ordinal]
-            isCounted[ordinal] = true
-            let before = row.standing(link.catalog, period: periods[ordinal], used: row.used - group.messages)
-            let after = batch.settle(group, from: before, into: &completions)
-            hints.learn(group.user, after)
+            terms[ordinal] = learnTerms(row, of: groups[first + ordinal].user, known[ordinal]?.terms.period ?? month)
+            if row.held > 0 { held[ordinal] = row.held }
         }
+        var completions: [Completion] = []
+        let missing = batch.settle(rows, groups, terms, held: held, into: &completions) { group, after in
+            users.learnExhaustion(group.user, after)
+        }
+        users.observe(rows.observedAt)
         deliver(completions)
-        guard result.rowCount < groups.count else { return [] }
-        return zip(groups, isCounted).compactMap { $1 ? nil : $0 }
+        return missing
+    }
+
+    /// The terms in a row that came because they were not known.
+    private mutating func learnTerms(_ row: StandingRow, of user: UserID, _ period: BillingPeriod) -> Terms {
+        refreshCatalog(row.planRevision)
+        let terms = row.terms(link.catalog, period: period)
+        // With plans of another revision than the row's, these terms serve this answer alone.
+        if let version = row.termsVersion, link.catalog.revision == row.planRevision {
+            users.learn(user, terms, version: version)
+        }
+        return terms
     }
 
     // MARK: Reading
@@ -158,7 +169,7 @@ struct LaneCarrier {
             // the next message otherwise, and a client that reads the table would show the limit of before.
             guard group.consumes == 0 || !row.isStale else { return false }
             let after = batch.settle(group, from: standing, into: &completions)
-            carrier.hints.learn(group.user, after)
+            carrier.users.learn(group.user, after)
             return true
         }
     }
@@ -185,7 +196,7 @@ struct LaneCarrier {
                 let user = groups[first + $0].user
                 return (user.high, user.low)
             }
-            parameters.appendTexts(count: groups.count) { hints.period(of: groups[first + $0].user).label }
+            parameters.appendTexts(count: groups.count) { users.period(of: groups[first + $0].user).label }
             parameters.append(text: configuration.unknownUsers.rawValue)
             try connection.send(prepared: PreparedStatement.readBatch.rawValue, parameters)
         }
@@ -273,14 +284,9 @@ struct LaneCarrier {
             let performed = row.performed(link.catalog)
             let request = requests[row.ordinal]
             batch.settle(request, performed, into: &completions)
-            if !performed.isReplay { hints.learn(batch.requests[request].user, performed.standing) }
+            if !performed.isReplay { users.learn(batch.requests[request].user, performed.standing) }
         }
         deliver(completions)
-    }
-
-    /// The labels of the periods in which the rows of these users are expected.
-    func expectedPeriods(_ groups: ArraySlice<Batch.Group>) -> [BillingPeriod] {
-        groups.map { hints.period(of: $0.user) }
     }
 
     func refreshCatalog(_ revision: Int32) {

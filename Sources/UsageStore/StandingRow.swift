@@ -1,7 +1,8 @@
 import Postgres
 import Usage
 
-/// The columns that count_batch, perform_batch, read_batch and read_period have in common, in their order.
+/// The columns that count_batch (but for its first row), perform_batch, read_batch and read_period have in common, in
+/// their order.
 struct StandingRow {
     private let result: QueryResult
     private let row: Int
@@ -23,28 +24,37 @@ struct StandingRow {
     var planRevision: Int32 { result.int32(row, first + 9) }
     private var observedAt: Instant { Instant(microsecondsSince1970: result.timestamp(row, first + 10)) }
 
+    func nullableInt64(_ column: Int) -> Int64? {
+        result.isNull(row, column) ? nil : result.int64(row, column)
+    }
+
     private func instant(_ column: Int) -> Instant? {
         guard !result.isNull(row, column) else { return nil }
         return Instant(microsecondsSince1970: result.timestamp(row, column))
     }
 
-    /// - Parameters:
-    ///   - period: the label under which the row was found, where the statement does not return it.
-    ///   - used: the count to start from, where it is not the row's own.
-    func standing(_ catalog: PlanCatalog, period: BillingPeriod? = nil, used: Int? = nil) -> Standing {
-        let observedAt = observedAt
-        return Standing(
+    var held: Int { Int(result.int32(row, first + 1)) }
+
+    /// - Parameter period: the label under which the row was found, where the statement does not return it.
+    func terms(_ catalog: PlanCatalog, period: BillingPeriod? = nil) -> Terms {
+        Terms(
             plan: catalog.plan(named: result.text(row, first + 3)),
             state: SubscriptionState(rawValue: result.text(row, first + 4)) ?? .active,
             period: period ?? BillingPeriod(storedLabel: result.text(row, first + 11)),
-            used: used ?? self.used,
-            held: Int(result.int32(row, first + 1)),
             limit: limit,
-            lapse: period == nil && hasLapse ? Refusal(rawValue: result.text(row, first + 12)) : nil,
             startedAt: instant(first + 5) ?? observedAt,
             resetsAt: instant(first + 6),
             expiresAt: instant(first + 7),
-            previousPlan: result.isNull(row, first + 8) ? nil : result.text(row, first + 8),
+            previousPlan: result.isNull(row, first + 8) ? nil : result.text(row, first + 8)
+        )
+    }
+
+    func standing(_ catalog: PlanCatalog, period: BillingPeriod? = nil) -> Standing {
+        Standing(
+            terms: terms(catalog, period: period),
+            used: used,
+            held: held,
+            lapse: period == nil && hasLapse ? Refusal(rawValue: result.text(row, first + 12)) : nil,
             observedAt: observedAt
         )
     }
@@ -65,5 +75,4 @@ struct StandingRow {
 
     /// From read_batch: a message would write the row anew, even a refused one.
     var isStale: Bool { result.bool(row, first + 13) }
-
 }

@@ -1,12 +1,15 @@
 -- name: count_batch
--- Counts a batch of messages, one row per user, and returns a row for each user whose messages were all counted.
+-- Counts a batch of messages, one row per user, and returns the counts of all users whose messages were all counted.
 --
 -- $1 uuid: the lane. $2 bigint: the batch's number. $3 uuid[]: users, ascending, each once. $4 text[]: the billing period
--- in which each user's row is expected. $5 bigint[]: messages of each user.
+-- in which each user's row is expected. $5 bigint[]: messages of each user. $6 bigint[]: the terms_version under which
+-- the caller knows each user's terms, or null.
 --
--- What is missing from the result was not counted: no row, another period, blocked, lapsed or out of date. It takes the
--- careful way (perform_batch). The check stands in the UPDATE's own WHERE, which is evaluated again on the newest row
--- after waiting for a lock: in a CTE beside it, it would let another session's message through.
+-- The first row holds the counts, place in the arrays * 2^32 + message_count, and nothing else but the time; it is
+-- missing when this number was counted before. A row for each user follows whose terms the caller does not know, or who
+-- holds messages. What is missing from the counts was not counted: no row, another period, blocked, lapsed or out of
+-- date. It takes the careful way (perform_batch). The check stands in the UPDATE's own WHERE, which is evaluated again on
+-- the newest row after waiting for a lock: in a CTE beside it, it would let another session's message through.
 --
 -- Rows are locked in the order of $3: the nested loop below walks the arrays and looks each row up. The lane's session
 -- turns off the plans that would not (docs/decisions/0003-lock-order.md). "= any" is there for the same reason: with "="
@@ -22,15 +25,17 @@ with gate as materialized (
 counted as (
     update public.message_usage as usage
     set message_count = usage.message_count + request.messages, updated_at = headroom.now()
-    from gate, unnest($3::uuid[], $4::text[], $5::bigint[])
-        with ordinality as request (user_id, billing_period, messages, ordinal)
+    from gate, unnest($3::uuid[], $4::text[], $5::bigint[], $6::bigint[])
+        with ordinality as request (user_id, billing_period, messages, terms_version, ordinal)
     where usage.user_id = any (array[request.user_id]) and usage.billing_period = request.billing_period
         and request.messages + usage.message_count + usage.held <= coalesce(usage."limit", 2147483647)
         and usage.usable_until > headroom.now()
         and usage.plan_revision = (select revision from headroom.plan_revision)
     returning
-        request.ordinal, usage.message_count, usage.held, usage."limit", usage.plan, usage.state, usage.started_at,
-        usage.resets_at, usage.expires_at, usage.previous_plan, usage.plan_revision
+        request.ordinal,
+        usage.message_count,
+        -- Terms are the widest part of an answer and nearly always known: a null costs nothing to carry.
+        case when usage.terms_version = request.terms_version and usage.held = 0 then null else usage end as news
 ),
 receipt as (
     update headroom.lane_receipts as receipt
@@ -40,9 +45,19 @@ receipt as (
         moved_at = headroom.now()
     from gate
     where receipt.lane = gate.lane
+    returning receipt.counted
 )
 select
-    counted.ordinal::integer, counted.message_count, counted.held, counted."limit", counted.plan, counted.state,
-    counted.started_at, counted.resets_at, counted.expires_at, counted.previous_plan, counted.plan_revision,
-    headroom.now()
-from counted;
+    null::integer as ordinal, null::integer as message_count, null::integer as held, null::integer as "limit",
+    null::text as plan, null::text as state, null::timestamptz as started_at, null::timestamptz as resets_at,
+    null::timestamptz as expires_at, null::text as previous_plan, null::integer as plan_revision, headroom.now(),
+    null::bigint as terms_version, receipt.counted
+from receipt
+union all
+select
+    counted.ordinal::integer, counted.message_count, (counted.news).held, (counted.news)."limit",
+    (counted.news).plan, (counted.news).state, (counted.news).started_at, (counted.news).resets_at,
+    (counted.news).expires_at, (counted.news).previous_plan, (counted.news).plan_revision, headroom.now(),
+    (counted.news).terms_version, null
+from counted
+where (counted.news).user_id is not null;

@@ -2,8 +2,8 @@
 -- As count_batch, where some of the messages have keys: at most one for each user, so that the arrays stay parallel and
 -- nothing has to be joined. A user whose key is known already is not counted here; the careful way tells the repetition.
 --
--- $1 to $5 as in count_batch. $6 text[]: each user's key, or null. $7 integer[]: messages of the request with the key.
--- $8 bigint[]: messages of the user's requests up to and including that one.
+-- $1 to $6 and the result as in count_batch. $7 text[]: each user's key, or null. $8 integer[]: messages of the request
+-- with the key. $9 bigint[]: messages of the user's requests up to and including that one.
 --
 -- Two sessions with the same new key both try to insert it: the second waits for the first and then fails as a whole
 -- with unique_violation. Sent again, it finds the key known.
@@ -16,8 +16,10 @@ with gate as materialized (
 counted as (
     update public.message_usage as usage
     set message_count = usage.message_count + request.messages, updated_at = headroom.now()
-    from gate, unnest($3::uuid[], $4::text[], $5::bigint[], $6::text[], $7::integer[], $8::bigint[])
-        with ordinality as request (user_id, billing_period, messages, key, key_messages, so_far, ordinal)
+    from gate, unnest($3::uuid[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::integer[], $9::bigint[])
+        with ordinality as request (
+            user_id, billing_period, messages, terms_version, key, key_messages, so_far, ordinal
+        )
     where usage.user_id = any (array[request.user_id]) and usage.billing_period = request.billing_period
         and request.messages + usage.message_count + usage.held <= coalesce(usage."limit", 2147483647)
         and usage.usable_until > headroom.now()
@@ -29,8 +31,7 @@ counted as (
     returning
         request.ordinal, request.messages, request.key, request.key_messages, request.so_far,
         usage.user_id, usage.billing_period, usage.generation, usage.message_count, usage.held, usage."limit",
-        usage.plan, usage.state, usage.started_at, usage.resets_at, usage.expires_at, usage.previous_plan,
-        usage.plan_revision
+        case when usage.terms_version = request.terms_version and usage.held = 0 then null else usage end as news
 ),
 remembered as (
     insert into headroom.message_keys (
@@ -51,9 +52,19 @@ receipt as (
         moved_at = headroom.now()
     from gate
     where receipt.lane = gate.lane
+    returning receipt.counted
 )
 select
-    counted.ordinal::integer, counted.message_count, counted.held, counted."limit", counted.plan, counted.state,
-    counted.started_at, counted.resets_at, counted.expires_at, counted.previous_plan, counted.plan_revision,
-    headroom.now()
-from counted;
+    null::integer as ordinal, null::integer as message_count, null::integer as held, null::integer as "limit",
+    null::text as plan, null::text as state, null::timestamptz as started_at, null::timestamptz as resets_at,
+    null::timestamptz as expires_at, null::text as previous_plan, null::integer as plan_revision, headroom.now(),
+    null::bigint as terms_version, receipt.counted
+from receipt
+union all
+select
+    counted.ordinal::integer, counted.message_count, (counted.news).held, (counted.news)."limit",
+    (counted.news).plan, (counted.news).state, (counted.news).started_at, (counted.news).resets_at,
+    (counted.news).expires_at, (counted.news).previous_plan, (counted.news).plan_revision, headroom.now(),
+    (counted.news).terms_version, null
+from counted
+where (counted.news).user_id is not null;

@@ -14,7 +14,7 @@ extension Body {
         }
         + [(1, 1), (64, 64), (1_024, 1_024)].map { requests, users in
             Body(name("parameters", requests, users), requests: requests) {
-                let batch = BatchUnderTest(requests: requests, users: users)
+                var batch = BatchUnderTest(requests: requests, users: users)
                 return { batch.makeParameters() }
             }
         }

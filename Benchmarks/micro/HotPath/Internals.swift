@@ -81,60 +81,58 @@ struct BatchUnderTest {
     private let arrived: [Request]
     private let batch: Batch
     private let result: QueryResult
-    private let catalog = PlanCatalog(revision: 1, plans: Plan.initial)
-    private let periods: [BillingPeriod]
-    private var hints = PeriodHints(calendarMonth: Fixtures.period)
+    private let known: [KnownUsers.Known?]
+    private var remembered: KnownUsers
 
     init(requests: Int, users: Int) {
         arrived = Request.staged(requests, users: users)
         batch = Batch(arrived)
-        periods = batch.groups.map { _ in Fixtures.period }
-        result = QueryResult.counted(batch.groups.map { Int32($0.messages) })
+        var remembered = KnownUsers(calendarMonth: Fixtures.period)
+        let terms = Fixtures.answer(used: 12).standing.terms
+        for group in batch.groups { remembered.learn(group.user, terms, version: 1) }
+        known = batch.groups.map { remembered.known($0.user) }
+        self.remembered = remembered
+        result = QueryResult.counted(batch.groups.map { Int64($0.messages) })
     }
 
     func sort() {
         keep(Batch(arrived))
     }
 
-    /// What `LaneCarrier.count` does before it sends; to be kept like it.
-    func makeParameters() {
+    /// What `LaneCarrier.count` does before it sends.
+    mutating func makeParameters() {
         let groups = batch.groups[...]
-        let periods = groups.map { hints.period(of: $0.user) }
-        var parameters = Parameters(capacity: 128 + groups.count * 48)
-        parameters.append(uuid: (1, 2))
-        parameters.append(int64: 3)
-        parameters.appendUUIDs(count: groups.count) { (groups[$0].user.high, groups[$0].user.low) }
-        parameters.appendTexts(count: groups.count) { periods[$0].label }
-        parameters.appendInt64s(count: groups.count) { Int64(groups[$0].messages) }
+        let known = groups.map { remembered.known($0.user) }
+        let parameters = Parameters(
+            counting: groups,
+            known,
+            remembered.calendarMonth,
+            lane: LaneName(high: 1, low: 2),
+            number: 3
+        )
         parameters.withBinaryFormat { keep($4) }
     }
 
-    /// What `LaneCarrier.settle` does with the rows of a counted batch; to be kept like it.
+    /// What `LaneCarrier.settle` does with a counted batch of users whose terms are known.
     mutating func settle() {
+        guard let rows = CountedRows(result) else { preconditionFailure("a row of counts") }
+        let terms = known.map { $0?.terms }
         var completions: [Completion] = []
-        completions.reserveCapacity(batch.requests.count)
-        var isCounted = Array(repeating: false, count: batch.groups.count)
-        for index in 0..<result.rowCount {
-            let row = StandingRow(result, row: index)
-            let ordinal = row.ordinal
-            let group = batch.groups[ordinal]
-            isCounted[ordinal] = true
-            let before = row.standing(catalog, period: periods[ordinal], used: row.used - group.messages)
-            let after = batch.settle(group, from: before, into: &completions)
-            hints.learn(group.user, after)
+        let missing = batch.settle(rows, batch.groups[...], terms, held: [:], into: &completions) { group, after in
+            remembered.learnExhaustion(group.user, after)
         }
         precondition(completions.count == arrived.count)
-        keep(isCounted)
+        keep(missing)
         keep(completions)
     }
 }
 
 extension QueryResult {
-    /// What `count_batch.sql` returns for users who send so many messages each, all of them counted.
-    fileprivate static func counted(_ messages: [Int32]) -> QueryResult {
+    /// What `count_batch.sql` returns for users who send so many messages each, all of them counted, of known terms.
+    fileprivate static func counted(_ messages: [Int64]) -> QueryResult {
         let columns = [
             "ordinal", "message_count", "held", "limit", "plan", "state", "started_at", "resets_at", "expires_at",
-            "previous_plan", "plan_revision", "now",
+            "previous_plan", "plan_revision", "now", "terms_version", "counted",
         ]
         guard let result = PQmakeEmptyPGresult(nil, PGRES_TUPLES_OK) else { preconditionFailure("out of memory") }
         let names = columns.map { strdup($0) }
@@ -146,14 +144,14 @@ extension QueryResult {
             return attribute
         }
         PQsetResultAttrs(result, Int32(attributes.count), &attributes)
-        for (row, count) in messages.enumerated() {
-            let values: [[UInt8]?] = [
-                bytes(Int32(row + 1)), bytes(12 + count), bytes(Int32(0)), bytes(Int32(1_000_000)),
-                Array("paid".utf8), Array("active".utf8), bytes(Fixtures.start), bytes(Fixtures.end), nil, nil,
-                bytes(Int32(1)), bytes(Fixtures.now),
-            ]
-            for (column, value) in values.enumerated() { set(value, row, column, of: result) }
+        for column in columns.indices { set(nil, 0, column, of: result) }
+        set(bytes(Fixtures.now), 0, 11, of: result)
+        // A header, and each element behind its length: PostgreSQL's binary form of a bigint[].
+        let header = [1, 0, 20, Int32(messages.count), 1].flatMap { bytes($0) }
+        let elements = messages.enumerated().flatMap { index, count in
+            bytes(Int32(8)) + bytes(Int64(index + 1) << 32 | (12 + count))
         }
+        set(header + elements, 0, 13, of: result)
         return QueryResult(result, warnings: [])
     }
 

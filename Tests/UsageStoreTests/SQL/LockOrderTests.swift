@@ -5,9 +5,27 @@ import Testing
 @testable import UsageStore
 
 /// A batch locks its rows in the order of its arrays only when the plan walks the arrays and looks each row up.
-@Suite("The plan of count_batch in a lane's session")
+@Suite("The plan of a counting statement in a lane's session")
 struct LockOrderTests {
-    private func plan(_ conninfo: String) async throws -> [String: Any] {
+    /// A statement, and arguments for one user.
+    enum Counting: String, CaseIterable {
+        case plain = """
+            count_batch(
+                '00000000-0000-0000-0000-000000000001', 1, array['00000000-0000-0000-0000-000000000002']::uuid[],
+                array['2026-11'], array[1]::bigint[], array[null]::bigint[]
+            )
+            """
+        case keyed = """
+            count_keyed_batch(
+                '00000000-0000-0000-0000-000000000001', 1, array['00000000-0000-0000-0000-000000000002']::uuid[],
+                array['2026-11'], array[1]::bigint[], array[null]::bigint[], array['key'], array[1], array[1]::bigint[]
+            )
+            """
+
+        var statement: PreparedStatement { self == .plain ? .countBatch : .countKeyedBatch }
+    }
+
+    private func plan(_ counting: Counting, _ conninfo: String) async throws -> [String: Any] {
         let options = ConnectionOptions(
             conninfo: conninfo,
             connectTimeout: .seconds(30),
@@ -15,15 +33,10 @@ struct LockOrderTests {
         )
         let session = try await Session.open(options)
         let json = try await session.run { connection in
-            let statement = PreparedStatement.countBatch
+            let statement = counting.statement
             try connection.prepare(statement.rawValue, statement.sql, deadline: .now + .seconds(30))
             let result = try connection.query(
-                """
-                explain (format json) execute count_batch(
-                    '00000000-0000-0000-0000-000000000001', 1, array['00000000-0000-0000-0000-000000000002']::uuid[],
-                    array['2026-11'], array[1]::bigint[]
-                )
-                """,
+                "explain (format json) execute \(counting.rawValue)",
                 deadline: .now + .seconds(30)
             )
             return result.text(0, 0)
@@ -63,17 +76,18 @@ struct LockOrderTests {
         #expect(condition.contains("billing_period = request.billing_period"))
     }
 
-    @Test("walks the arrays and looks each row up in the index, while the table is empty")
-    func empty() async throws {
+    @Test("walks the arrays and looks each row up in the index, while the table is empty", arguments: Counting.allCases)
+    func empty(counting: Counting) async throws {
         let database = try await TestDatabase.fresh()
-        try expectLockOrder(try await plan(database.conninfo))
+        try expectLockOrder(try await plan(counting, database.conninfo))
     }
 
     @Test(
         "walks the arrays and looks each row up in the index, on a table that was just analyzed",
-        arguments: [0, 1, 10, 100, 20_000]
+        arguments: [0, 1, 10, 100, 20_000],
+        Counting.allCases
     )
-    func analyzed(rows: Int) async throws {
+    func analyzed(rows: Int, counting: Counting) async throws {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(
             """
@@ -82,6 +96,6 @@ struct LockOrderTests {
             """
         )
         try await database.psql.execute("analyze")
-        try expectLockOrder(try await plan(database.conninfo))
+        try expectLockOrder(try await plan(counting, database.conninfo))
     }
 }

@@ -1,0 +1,105 @@
+import Postgres
+import Usage
+
+/// What count_batch and count_keyed_batch are asked.
+extension Parameters {
+    /// - Parameters:
+    ///   - known: what is known of each group's user.
+    ///   - month: where a user of whom nothing is known is expected.
+    init(
+        counting groups: ArraySlice<Batch.Group>,
+        _ known: [KnownUsers.Known?],
+        _ month: BillingPeriod,
+        lane: LaneName,
+        number: Int64
+    ) {
+        self.init(capacity: 160 + groups.count * 64)
+        let first = groups.startIndex
+        append(uuid: lane.uuid)
+        append(int64: number)
+        appendUUIDs(count: groups.count) {
+            let user = groups[first + $0].user
+            return (user.high, user.low)
+        }
+        appendTexts(count: groups.count) { (known[$0]?.terms.period ?? month).label }
+        appendInt64s(count: groups.count) { Int64(groups[first + $0].messages) }
+        appendNullableInt64s(count: groups.count) { known[$0]?.version }
+    }
+
+    /// What count_keyed_batch is asked besides.
+    mutating func appendKeys(of groups: ArraySlice<Batch.Group>) {
+        let first = groups.startIndex
+        appendTexts(count: groups.count) { groups[first + $0].keyed?.key.text }
+        appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.messages ?? 0) }
+        appendInt64s(count: groups.count) { Int64(groups[first + $0].keyed?.messagesSoFar ?? 0) }
+    }
+}
+
+/// What count_batch and count_keyed_batch return: the counts of all users who were counted, and the rows of those whose
+/// terms the lane did not know, or who hold messages.
+struct CountedRows {
+    private let result: QueryResult
+
+    /// Nil when the statement did nothing, because its number had been counted before.
+    init?(_ result: QueryResult) {
+        guard result.rowCount > 0 else { return nil }
+        self.result = result
+    }
+
+    var observedAt: Instant { Instant(microsecondsSince1970: result.timestamp(0, 11)) }
+
+    /// In the order of the arrays that were sent.
+    var news: some Sequence<StandingRow> {
+        (1..<result.rowCount).lazy.map { StandingRow(result, row: $0) }
+    }
+
+    /// Calls `body` with the place in the arrays that were sent, from 0, and message_count after counting, of each user
+    /// who was counted.
+    func forEachCount(_ body: (_ ordinal: Int, _ count: Int) -> Void) {
+        guard !result.isNull(0, 13) else { return }
+        result.forEachInt64(0, 13) { body(Int($0 >> 32) - 1, Int($0 & 0xFFFF_FFFF)) }
+    }
+}
+
+extension StandingRow {
+    /// From count_batch: names the row's terms; nil in rows from before versions were kept.
+    var termsVersion: Int64? { nullableInt64(12) }
+}
+
+extension Batch {
+    /// Tells the requests of all groups that were counted, and returns the groups that were not.
+    ///
+    /// - Parameters:
+    ///   - terms: of each group, where they are known.
+    ///   - held: messages held by a group's user, by the group's place, where there are any.
+    ///   - learn: called with the standing after a group's last request.
+    func settle(
+        _ rows: CountedRows,
+        _ groups: ArraySlice<Group>,
+        _ terms: [Terms?],
+        held: [Int: Int],
+        into completions: inout [Completion],
+        learn: (Group, Standing) -> Void
+    ) -> [Group] {
+        completions.reserveCapacity(completions.count + requests.count)
+        let first = groups.startIndex
+        let observedAt = rows.observedAt
+        var isCounted = Array(repeating: false, count: groups.count)
+        var countedGroups = 0
+        rows.forEachCount { ordinal, count in
+            guard let terms = terms[ordinal] else { return }
+            let group = groups[first + ordinal]
+            isCounted[ordinal] = true
+            countedGroups += 1
+            let before = Standing(
+                terms: terms,
+                used: count - group.messages,
+                held: held.isEmpty ? 0 : held[ordinal] ?? 0,
+                observedAt: observedAt
+            )
+            learn(group, settle(group, from: before, into: &completions))
+        }
+        guard countedGroups < groups.count else { return [] }
+        return zip(groups, isCounted).compactMap { $1 ? nil : $0 }
+    }
+}

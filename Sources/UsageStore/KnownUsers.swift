@@ -1,0 +1,91 @@
+import Usage
+
+/// What a lane remembers of the users whom it met: where it expects their usage rows, and their terms, which a counting
+/// statement then need not send. Only hints: the row decides. A statement that finds no usable row there sends the user the
+/// careful way, and one that finds other terms sends them, so a wrong or forgotten hint costs time and never an answer.
+struct KnownUsers {
+    struct Known {
+        var terms: Terms
+        /// Under which the row had these terms, where the database said so.
+        var version: Int64?
+    }
+
+    /// The calendar month by the database's clock, when last heard; where a user who is not known is expected.
+    private(set) var calendarMonth: BillingPeriod {
+        didSet { calendarMonthNumbers = calendarMonth.month ?? (0, 0) }
+    }
+    /// Spares the making and comparing of labels for every batch.
+    private var calendarMonthNumbers: (year: Int, month: Int)
+    /// Two halves, so that forgetting takes no bookkeeping per user: when the recent half is full it becomes the older one,
+    /// and who is not met again while the next half fills is forgotten.
+    private var recent: [UserID: Known] = [:]
+    private var older: [UserID: Known] = [:]
+    /// Users who could send nothing more when last seen; reading before counting saves a write that would fail.
+    private var exhausted: Set<UserID> = []
+    private let halfCapacity: Int
+
+    /// - Parameter capacity: users remembered at most, about 250 bytes each; at least half as many are.
+    init(calendarMonth: BillingPeriod, capacity: Int = 262_144) {
+        self.calendarMonth = calendarMonth
+        calendarMonthNumbers = calendarMonth.month ?? (0, 0)
+        halfCapacity = max(1, capacity / 2)
+    }
+
+    mutating func known(_ user: UserID) -> Known? {
+        if let known = recent[user] { return known }
+        guard !older.isEmpty, let known = older.removeValue(forKey: user) else { return nil }
+        remember(user, known)
+        return known
+    }
+
+    mutating func period(of user: UserID) -> BillingPeriod {
+        known(user)?.terms.period ?? calendarMonth
+    }
+
+    func isExhausted(_ user: UserID) -> Bool {
+        !exhausted.isEmpty && exhausted.contains(user)
+    }
+
+    /// A new month by the database's clock: who had nothing left may have an allowance again.
+    mutating func observe(_ month: BillingPeriod) {
+        guard month != calendarMonth else { return }
+        calendarMonth = month
+        exhausted.removeAll(keepingCapacity: true)
+    }
+
+    /// What the database's clock said.
+    mutating func observe(_ now: Instant) {
+        let date = now.date
+        guard (date.year, date.month) != calendarMonthNumbers else { return }
+        observe(BillingPeriod(year: date.year, month: date.month))
+    }
+
+    /// Remembers a user's terms as a row had them under `version`.
+    mutating func learn(_ user: UserID, _ terms: Terms, version: Int64) {
+        remember(user, Known(terms: terms, version: version))
+    }
+
+    /// Remembers what was seen of a user by a statement that tells no version.
+    mutating func learn(_ user: UserID, _ standing: Standing) {
+        observe(standing.observedAt)
+        if known(user)?.terms != standing.terms { remember(user, Known(terms: standing.terms, version: nil)) }
+        learnExhaustion(user, standing)
+    }
+
+    mutating func learnExhaustion(_ user: UserID, _ standing: Standing) {
+        if standing.refusal(of: 1) != nil {
+            if exhausted.count >= halfCapacity { exhausted.removeAll(keepingCapacity: true) }
+            exhausted.insert(user)
+        } else if !exhausted.isEmpty {
+            exhausted.remove(user)
+        }
+    }
+
+    private mutating func remember(_ user: UserID, _ known: Known) {
+        if recent.count >= halfCapacity, recent[user] == nil {
+            swap(&recent, &older)
+            recent.removeAll(keepingCapacity: true)
+        }
+        recent[user] = known
+    }
+}

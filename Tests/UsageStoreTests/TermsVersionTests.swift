@@ -1,0 +1,130 @@
+import Testing
+import Usage
+
+@testable import UsageStore
+
+/// A lane that counts for a user again and again is told the terms once. Whatever changes them, with a plain UPDATE too,
+/// must be in the very next answer.
+@Suite("Terms that a lane knows already")
+struct TermsVersionTests {
+    private let ada = user(1)
+
+    /// Runs with Ada on the paid plan, her terms known to the store by a first message.
+    private func running(
+        _ body: @Sendable (_ database: TestDatabase, _ store: StoreHarness) async throws -> Void
+    ) async throws {
+        let database = try await TestDatabase.fresh()
+        let store = StoreHarness(database.conninfo)
+        try await store.running {
+            _ = try await store.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
+            for _ in 1...3 { _ = try await store.ask(ada, .consume(1)) }
+            try await body(database, store)
+        }
+    }
+
+    private func version(_ database: TestDatabase) async throws -> Int? {
+        try await database.psql.number("select terms_version from message_usage where user_id = '\(ada)'")
+    }
+
+    @Test("are not sent again while they stay")
+    func unchanged() async throws {
+        try await running { database, store in
+            let before = try await version(database)
+            #expect(before != nil)
+            let first = try #require(try await store.ask(ada, .consume(1)).answer)
+            let second = try #require(try await store.ask(ada, .consume(2)).answer)
+            // The lane gives out what it knows; terms that come from the database are new each time.
+            #expect(first.standing.terms === second.standing.terms)
+            #expect(second.standing.used == 6)
+            #expect(try await version(database) == before)
+        }
+    }
+
+    @Test("follow a plain UPDATE of the limit")
+    func limit() async throws {
+        try await running { database, store in
+            let before = try await version(database)
+            try await database.psql.execute(#"update message_usage set "limit" = 1000"#)
+            #expect(try await version(database) != before)
+            let answer = try #require(try await store.ask(ada, .consume(1)).answer)
+            #expect(answer.standing.limit == 1_000 && answer.standing.used == 4 && answer.standing.remaining == 996)
+        }
+    }
+
+    @Test(
+        "follow a plain UPDATE of what Headroom derives",
+        arguments: [
+            ("plan = 'pro'", "pro active nil"), ("state = 'cancelled'", "paid cancelled nil"),
+            ("previous_plan = 'pro'", "paid active pro"),
+        ]
+    )
+    func derived(change: String, expected: String) async throws {
+        try await running { database, store in
+            try await database.psql.execute("update message_usage set \(change)")
+            let standing = try #require(try await store.ask(ada, .consume(1)).answer).standing
+            let shown = "\(standing.plan.name) \(standing.state.rawValue) \(standing.previousPlan ?? "nil")"
+            #expect(shown == expected)
+        }
+    }
+
+    @Test("follow an edit of the plan that changes no number in the row")
+    func planEdited() async throws {
+        try await running { database, store in
+            try await database.psql.execute(
+                "update headroom.plans set label = 'Gold', gentle_percent = 1 where plan = 'paid'"
+            )
+            let standing = try #require(try await store.ask(ada, .consume(20)).answer).standing
+            #expect(standing.plan.label == "Gold")
+            #expect(standing.tier == .gentle)
+            #expect(try await store.ask(ada, .consume(1)).answer?.standing.plan.label == "Gold")
+        }
+    }
+
+    @Test("follow a row that was deleted and made anew by hand")
+    func rowMadeAnew() async throws {
+        try await running { database, store in
+            try await database.psql.execute(
+                #"""
+                create temporary table copy as select * from message_usage;
+                delete from message_usage;
+                insert into message_usage (
+                    user_id, billing_period, message_count, "limit", plan, plan_limit, state, started_at, resets_at,
+                    usable_until, plan_revision
+                )
+                select
+                    user_id, billing_period, 7, 9, plan, plan_limit, state, started_at, resets_at, usable_until,
+                    plan_revision
+                from copy;
+                """#
+            )
+            let standing = try #require(try await store.ask(ada, .consume(1)).answer).standing
+            #expect(standing.used == 8 && standing.limit == 9)
+        }
+    }
+
+    @Test("come with what is held, as long as something is")
+    func held() async throws {
+        try await running { database, store in
+            _ = try await store.ask(ada, .reserve(5, key: messageKey("hold"), ttlSeconds: 60))
+            let during = try #require(try await store.ask(ada, .consume(1)).answer).standing
+            #expect(during.used == 4 && during.held == 5)
+            _ = try await store.ask(ada, .release(messageKey("hold")))
+            let after = try #require(try await store.ask(ada, .consume(1)).answer).standing
+            #expect(after.used == 5 && after.held == 0)
+        }
+    }
+
+    @Test("are sent each time by a row from before versions were kept, and right")
+    func noVersion() async throws {
+        try await running { database, store in
+            try await database.psql.execute("update message_usage set terms_version = null")
+            for used in 4...6 {
+                let standing = try #require(try await store.ask(ada, .consume(1)).answer).standing
+                #expect(standing.used == used && standing.limit == 800)
+            }
+            try await database.psql.execute(#"update message_usage set "limit" = 500"#)
+            #expect(try await store.ask(ada, .consume(1)).answer?.standing.limit == 500)
+            #expect(try await version(database) != nil)
+        }
+    }
+}
