@@ -76,9 +76,12 @@ extension Standing {
     fileprivate func putCount(into line: inout LineWriter) {
         let tier = tier
         line.putField(" plan=", plan.name)
-        line.putField(" state=", state.rawValue)
-        line.putField(" tier=", tier.rawValue)
-        line.putField(" display=", Display(tier: tier, plan: plan).rawValue)
+        line.putLiteral(" state=")
+        line.putName(state.rawValue)
+        line.putLiteral(" tier=")
+        line.putName(tier.rawValue)
+        line.putLiteral(" display=")
+        line.putName(Display(tier: tier, plan: plan).rawValue)
         line.putLiteral(" used=")
         line.put(used)
         if held > 0 {
@@ -120,7 +123,8 @@ extension PeriodUsage {
             line.putLiteral(" used=")
             line.put(used)
             line.putLimit(" limit=", limit)
-            line.putField(" tier=", tier.rawValue)
+            line.putLiteral(" tier=")
+        line.putName(tier.rawValue)
         }
     }
 }

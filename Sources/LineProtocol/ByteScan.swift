@@ -36,4 +36,27 @@ extension UnsafeRawBufferPointer {
         }
         return true
     }
+
+    /// No byte is below `lowest`, and none is a double quote, a backslash or DEL.
+    func isPlain(from lowest: UInt8) -> Bool {
+        var position = 0
+        while count - position >= 8 {
+            let word = loadUnaligned(fromByteOffset: position, as: UInt64.self)
+            let quote = word ^ (Self.ones &* UInt64(UInt8(ascii: "\"")))
+            let backslash = word ^ (Self.ones &* UInt64(UInt8(ascii: "\\")))
+            let delete = word ^ (Self.ones &* 0x7F)
+            let below = (word &- Self.ones &* UInt64(lowest)) & ~word
+            let special =
+                (quote &- Self.ones) & ~quote | (backslash &- Self.ones) & ~backslash | (delete &- Self.ones) & ~delete
+            if (below | special) & Self.tops != 0 { return false }
+            position += 8
+        }
+        while position < count {
+            switch self[position] {
+            case ..<lowest, UInt8(ascii: "\""), UInt8(ascii: "\\"), 0x7F: return false
+            default: position += 1
+            }
+        }
+        return true
+    }
 }

@@ -24,41 +24,49 @@ extension Instant {
 
     /// ISO 8601 in UTC to the second: `2026-11-24T09:30:00Z`, 20 characters.
     public var text: String {
-        String(unsafeUninitializedCapacity: 24) { bytes in
-            var count = 0
-            forEachTextByte { byte in
-                bytes[count] = byte
-                count += 1
-            }
-            return count
+        String(unsafeUninitializedCapacity: Instant.textLengthMaximum) { bytes in
+            writeText(to: UnsafeMutableRawBufferPointer(bytes))
         }
     }
 
-    /// Calls `body` with each byte of `text`, in order.
-    public func forEachTextByte(_ body: (UInt8) -> Void) {
+    /// Years past 9999 are written with six digits.
+    public static var textLengthMaximum: Int { 22 }
+
+    /// Writes `text` to the beginning of `bytes`, which must have room for `textLengthMaximum`.
+    ///
+    /// - Returns: how many bytes that took.
+    public func writeText(to bytes: UnsafeMutableRawBufferPointer) -> Int {
+        precondition(bytes.count >= Instant.textLengthMaximum, "an instant was given too little room")
         let seconds = secondsSince1970
-        let date = date
-        let secondOfDay = Int(seconds - floorDivide(seconds, 86_400) * 86_400)
-        func put(_ number: Int, digits: Int) {
-            var divisor = 1
-            for _ in 1..<digits { divisor *= 10 }
-            while divisor > 0 {
-                body(UInt8(ascii: "0") + UInt8(number / divisor % 10))
-                divisor /= 10
-            }
+        let day = floorDivide(seconds, 86_400)
+        let date = CivilDate(daysSince1970: day)
+        let secondOfDay = Int(seconds - day * 86_400)
+        let year = max(0, date.year)
+        var count = 0
+        func put(_ character: Unicode.Scalar) {
+            bytes[count] = UInt8(ascii: character)
+            count += 1
         }
-        put(max(0, date.year), digits: date.year > 9999 ? 6 : 4)
-        body(UInt8(ascii: "-"))
-        put(date.month, digits: 2)
-        body(UInt8(ascii: "-"))
-        put(date.day, digits: 2)
-        body(UInt8(ascii: "T"))
-        put(secondOfDay / 3_600, digits: 2)
-        body(UInt8(ascii: ":"))
-        put(secondOfDay / 60 % 60, digits: 2)
-        body(UInt8(ascii: ":"))
-        put(secondOfDay % 60, digits: 2)
-        body(UInt8(ascii: "Z"))
+        func putTwoDigits(_ number: Int) {
+            bytes[count] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10)
+            bytes[count + 1] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10)
+            count += 2
+        }
+        if year > 9999 { putTwoDigits(year / 10_000) }
+        putTwoDigits(year / 100 % 100)
+        putTwoDigits(year % 100)
+        put("-")
+        putTwoDigits(date.month)
+        put("-")
+        putTwoDigits(date.day)
+        put("T")
+        putTwoDigits(secondOfDay / 3_600)
+        put(":")
+        putTwoDigits(secondOfDay / 60 % 60)
+        put(":")
+        putTwoDigits(secondOfDay % 60)
+        put("Z")
+        return count
     }
 }
 
