@@ -7,7 +7,7 @@ extension Answer {
 
     /// Writes the line. The fields keep one order, so that people find them at a glance and lines can be compared as
     /// text; a field that does not apply is absent.
-    func encode(into buffer: inout ByteBuffer) {
+    public func encode(into buffer: inout ByteBuffer) {
         // The sentences are built before the room is made, because their length decides how much that must be.
         let sentences = Sentences(
             label: isDetailed ? standing.label : nil,
@@ -74,6 +74,7 @@ private struct Sentences {
 
 extension Standing {
     fileprivate func putCount(into line: inout LineWriter) {
+        let plan = plan
         let tier = tier
         line.putField(" plan=", plan.name)
         line.putLiteral(" state=")
@@ -124,21 +125,27 @@ extension PeriodUsage {
             line.put(used)
             line.putLimit(" limit=", limit)
             line.putLiteral(" tier=")
-        line.putName(tier.rawValue)
+            line.putName(tier.rawValue)
         }
     }
 }
 
 extension LineWriter {
-    /// Writes the field unless it has no value.
-    ///
     /// - Parameter name: with the space before it and the equals sign after it.
-    fileprivate mutating func putField(_ name: StaticString, _ value: String?) {
-        guard let value else { return }
+    @inline(__always)
+    fileprivate mutating func putField(_ name: StaticString, _ value: String) {
         putLiteral(name)
         putValue(value)
     }
 
+    /// Writes the field unless it has no value.
+    @inline(__always)
+    fileprivate mutating func putField(_ name: StaticString, _ value: String?) {
+        guard let value else { return }
+        putField(name, value)
+    }
+
+    @inline(__always)
     fileprivate mutating func putLimit(_ name: StaticString, _ limit: Int?) {
         putLiteral(name)
         if let limit {

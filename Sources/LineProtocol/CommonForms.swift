@@ -25,7 +25,10 @@ struct CommonForms {
     }
 
     @inline(__always)
-    private static func user(in bytes: UnsafeRawBufferPointer, after head: StaticString) -> (bytes: Int, user: UserID)? {
+    private static func user(
+        in bytes: UnsafeRawBufferPointer,
+        after head: StaticString
+    ) -> (bytes: Int, user: UserID)? {
         let start = head.utf8CodeUnitCount
         let end = start + UserID.textLength
         guard bytes.count >= end + 2, let base = bytes.baseAddress, memcmp(base, head.utf8Start, start) == 0,

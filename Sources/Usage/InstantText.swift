@@ -40,33 +40,32 @@ extension Instant {
         let seconds = secondsSince1970
         let day = floorDivide(seconds, 86_400)
         let date = CivilDate(daysSince1970: day)
-        let secondOfDay = Int(seconds - day * 86_400)
+        let second = Int(seconds - day * 86_400)
         let year = max(0, date.year)
-        var count = 0
-        func put(_ character: Unicode.Scalar) {
-            bytes[count] = UInt8(ascii: character)
-            count += 1
-        }
-        func putTwoDigits(_ number: Int) {
-            bytes[count] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10)
-            bytes[count + 1] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10)
-            count += 2
-        }
-        if year > 9999 { putTwoDigits(year / 10_000) }
-        putTwoDigits(year / 100 % 100)
-        putTwoDigits(year % 100)
-        put("-")
-        putTwoDigits(date.month)
-        put("-")
-        putTwoDigits(date.day)
-        put("T")
-        putTwoDigits(secondOfDay / 3_600)
-        put(":")
-        putTwoDigits(secondOfDay / 60 % 60)
-        put(":")
-        putTwoDigits(secondOfDay % 60)
-        put("Z")
-        return count
+        let start = year > 9999 ? 2 : 0
+        if year > 9999 { bytes.put(twoDigits: year / 10_000, at: 0) }
+        bytes.put(twoDigits: year / 100 % 100, at: start)
+        bytes.put(twoDigits: year % 100, at: start + 2)
+        bytes[start + 4] = UInt8(ascii: "-")
+        bytes.put(twoDigits: date.month, at: start + 5)
+        bytes[start + 7] = UInt8(ascii: "-")
+        bytes.put(twoDigits: date.day, at: start + 8)
+        bytes[start + 10] = UInt8(ascii: "T")
+        bytes.put(twoDigits: second / 3_600, at: start + 11)
+        bytes[start + 13] = UInt8(ascii: ":")
+        bytes.put(twoDigits: second / 60 % 60, at: start + 14)
+        bytes[start + 16] = UInt8(ascii: ":")
+        bytes.put(twoDigits: second % 60, at: start + 17)
+        bytes[start + 19] = UInt8(ascii: "Z")
+        return start + 20
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    /// - Parameter number: 0 to 99.
+    fileprivate func put(twoDigits number: Int, at position: Int) {
+        let (tens, units) = UInt16(truncatingIfNeeded: number).quotientAndRemainder(dividingBy: 10)
+        storeBytes(of: (0x3030 &+ tens &+ units << 8).littleEndian, toByteOffset: position, as: UInt16.self)
     }
 }
 
