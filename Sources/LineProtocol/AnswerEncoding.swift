@@ -7,7 +7,7 @@ extension Answer {
 
     /// Writes the line. The fields keep one order, so that people find them at a glance and lines can be compared as
     /// text; a field that does not apply is absent.
-    func encode(into buffer: inout ByteBuffer) {
+    public func encode(into buffer: inout ByteBuffer) {
         // The sentences are built before the room is made, because their length decides how much that must be.
         let sentences = Sentences(
             label: isDetailed ? standing.label : nil,
@@ -74,11 +74,15 @@ private struct Sentences {
 
 extension Standing {
     fileprivate func putCount(into line: inout LineWriter) {
+        let plan = plan
         let tier = tier
         line.putField(" plan=", plan.name)
-        line.putField(" state=", state.rawValue)
-        line.putField(" tier=", tier.rawValue)
-        line.putField(" display=", Display(tier: tier, plan: plan).rawValue)
+        line.putLiteral(" state=")
+        line.putName(state.rawValue)
+        line.putLiteral(" tier=")
+        line.putName(tier.rawValue)
+        line.putLiteral(" display=")
+        line.putName(Display(tier: tier, plan: plan).rawValue)
         line.putLiteral(" used=")
         line.put(used)
         if held > 0 {
@@ -120,21 +124,28 @@ extension PeriodUsage {
             line.putLiteral(" used=")
             line.put(used)
             line.putLimit(" limit=", limit)
-            line.putField(" tier=", tier.rawValue)
+            line.putLiteral(" tier=")
+            line.putName(tier.rawValue)
         }
     }
 }
 
 extension LineWriter {
-    /// Writes the field unless it has no value.
-    ///
     /// - Parameter name: with the space before it and the equals sign after it.
-    fileprivate mutating func putField(_ name: StaticString, _ value: String?) {
-        guard let value else { return }
+    @inline(__always)
+    fileprivate mutating func putField(_ name: StaticString, _ value: String) {
         putLiteral(name)
         putValue(value)
     }
 
+    /// Writes the field unless it has no value.
+    @inline(__always)
+    fileprivate mutating func putField(_ name: StaticString, _ value: String?) {
+        guard let value else { return }
+        putField(name, value)
+    }
+
+    @inline(__always)
     fileprivate mutating func putLimit(_ name: StaticString, _ limit: Int?) {
         putLiteral(name)
         if let limit {

@@ -24,16 +24,61 @@ extension UnsafeRawBufferPointer {
     var isPrintableASCII: Bool {
         var position = 0
         while count - position >= 8 {
-            let word = loadUnaligned(fromByteOffset: position, as: UInt64.self)
-            let delete = word ^ (Self.ones &* 0x7F)
-            let below = (word &- Self.ones &* 0x20) & ~word
-            if (word | below | ((delete &- Self.ones) & ~delete)) & Self.tops != 0 { return false }
+            guard Self.arePrintable(loadUnaligned(fromByteOffset: position, as: UInt64.self)) else { return false }
             position += 8
         }
-        while position < count {
-            guard (0x20...0x7E).contains(self[position]) else { return false }
-            position += 1
+        return Self.arePrintable(tail(from: position))
+    }
+
+    /// No byte is below `lowest`, and none is a double quote, a backslash or DEL.
+    func isPlain(from lowest: UInt8) -> Bool {
+        var position = 0
+        while count - position >= 8 {
+            let word = loadUnaligned(fromByteOffset: position, as: UInt64.self)
+            guard Self.arePlain(word, from: lowest) else { return false }
+            position += 8
         }
-        return true
+        return Self.arePlain(tail(from: position), from: lowest)
+    }
+
+    private static func arePrintable(_ word: UInt64) -> Bool {
+        (word | below(0x20, word) | equal(0x7F, word)) & tops == 0
+    }
+
+    private static func arePlain(_ word: UInt64, from lowest: UInt8) -> Bool {
+        let special = equal(UInt8(ascii: "\""), word) | equal(UInt8(ascii: "\\"), word) | equal(0x7F, word)
+        return (below(lowest, word) | special) & tops == 0
+    }
+
+    /// Sets the top bit of the lowest byte, at least, that is less than `byte`.
+    private static func below(_ byte: UInt8, _ word: UInt64) -> UInt64 {
+        (word &- ones &* UInt64(byte)) & ~word
+    }
+
+    /// Sets the top bit of the lowest byte, at least, that is `byte`.
+    private static func equal(_ byte: UInt8, _ word: UInt64) -> UInt64 {
+        let difference = word ^ (ones &* UInt64(byte))
+        return (difference &- ones) & ~difference
+    }
+
+    /// The bytes from `position` on, at most seven, in a word filled up with letters.
+    private func tail(from position: Int) -> UInt64 {
+        let bytes = count - position
+        let filler: UInt64 = 0x4141_4141_4141_4141
+        if bytes == 0 { return filler }
+        // Two loads that overlap where they must: what both have read is the same.
+        var word: UInt64
+        if bytes >= 4 {
+            let last = UInt64(loadUnaligned(fromByteOffset: count - 4, as: UInt32.self).littleEndian)
+            word = UInt64(loadUnaligned(fromByteOffset: position, as: UInt32.self).littleEndian)
+            word |= last << UInt64(8 * (bytes - 4))
+        } else if bytes >= 2 {
+            let last = UInt64(loadUnaligned(fromByteOffset: count - 2, as: UInt16.self).littleEndian)
+            word = UInt64(loadUnaligned(fromByteOffset: position, as: UInt16.self).littleEndian)
+            word |= last << UInt64(8 * (bytes - 2))
+        } else {
+            word = UInt64(self[position])
+        }
+        return word | filler << UInt64(8 * bytes)
     }
 }

@@ -4,56 +4,78 @@ import Usage
 /// Fills one line in place. A `ByteBuffer` checks uniqueness and capacity at each write, and an answer has about
 /// forty; here the room is made once and only its bound is checked.
 struct LineWriter {
-    private let bytes: UnsafeMutableRawBufferPointer
+    private let start: UnsafeMutableRawPointer
+    private let capacity: Int
     private(set) var count = 0
 
     /// The longest `Int`: a sign and 19 digits.
     static let integerBytesMaximum = 20
 
-    /// An instant has 20 characters, and two more for years past 9999.
-    private static let instantBytesMaximum = 22
-
-    fileprivate init(_ bytes: UnsafeMutableRawBufferPointer) {
-        self.bytes = bytes
-    }
-
-    mutating func put(_ byte: UInt8) {
-        makeSure(1)
-        putUnchecked(byte)
+    fileprivate init(_ start: UnsafeMutableRawPointer, capacity: Int) {
+        self.start = start
+        self.capacity = capacity
     }
 
     /// The text as it is, control characters included. Not called `put`: a literal would be taken for a `String`.
+    ///
+    /// Inlined, because a copy whose length the compiler knows is a few moves and no call.
+    @inline(__always)
     mutating func putLiteral(_ text: StaticString) {
-        put(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        makeSure(text.utf8CodeUnitCount)
+        (start + count).copyMemory(from: text.utf8Start, byteCount: text.utf8CodeUnitCount)
+        count += text.utf8CodeUnitCount
     }
 
     mutating func put(_ number: Int) {
         makeSure(LineWriter.integerBytesMaximum)
-        if number < 0 { put(UInt8(ascii: "-")) }
+        if number < 0 { putUnchecked(UInt8(ascii: "-")) }
+        var rest = number.magnitude
+        count += LineWriter.digits(of: rest)
+        var position = count
+        while rest >= 100 {
+            position -= 2
+            putPair(rest % 100, at: position)
+            rest /= 100
+        }
+        if rest >= 10 {
+            putPair(rest, at: position - 2)
+        } else {
+            putUnchecked(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest), at: position - 1)
+        }
+    }
+
+    private static func digits(of number: UInt) -> Int {
         var digits = 1
         var power: UInt = 10
-        while power <= number.magnitude {
+        // The largest `Int` has 19 digits, and the first power with more would soon overflow.
+        while number >= power, digits < 19 {
             digits += 1
-            let (next, overflow) = power.multipliedReportingOverflow(by: 10)
-            if overflow { break }
-            power = next
+            power &*= 10
         }
-        var rest = number.magnitude
-        for position in stride(from: count + digits - 1, through: count, by: -1) {
-            bytes[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
-            rest /= 10
-        }
-        count += digits
+        return digits
+    }
+
+    private func putPair(_ pair: UInt, at position: Int) {
+        putUnchecked(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: pair / 10), at: position)
+        putUnchecked(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: pair % 10), at: position + 1)
     }
 
     mutating func put(_ user: UserID) {
         makeSure(UserID.textLength)
-        user.forEachTextByte { putUnchecked($0) }
+        user.writeText(to: room)
+        count += UserID.textLength
     }
 
     mutating func put(_ instant: Instant) {
-        makeSure(LineWriter.instantBytesMaximum)
-        instant.forEachTextByte { putUnchecked($0) }
+        makeSure(Instant.textLengthMaximum)
+        count += instant.writeText(to: room)
+    }
+
+    /// A name that needs neither quotes nor care: the raw value of an enumeration.
+    @inline(__always)
+    mutating func putName(_ name: String) {
+        var name = name
+        name.withUTF8 { put(UnsafeRawBufferPointer($0)) }
     }
 
     /// The text, with a space for each control character: whatever an operator wrote into a plan's label, an answer
@@ -73,32 +95,42 @@ struct LineWriter {
 
     private mutating func put(_ source: UnsafeRawBufferPointer) {
         makeSure(source.count)
-        UnsafeMutableRawBufferPointer(rebasing: bytes[count...]).copyMemory(from: source)
+        room.copyMemory(from: source)
         count += source.count
+    }
+
+    /// What is not written yet.
+    private var room: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(start: start + count, count: capacity - count)
     }
 
     /// For bytes whose room has been made sure of together.
     private mutating func putUnchecked(_ byte: UInt8) {
-        bytes[count] = byte
+        putUnchecked(byte, at: count)
         count += 1
+    }
+
+    private func putUnchecked(_ byte: UInt8, at position: Int) {
+        start.storeBytes(of: byte, toByteOffset: position, as: UInt8.self)
     }
 
     /// The room is the callers' arithmetic; were it wrong, stopping here is better than writing past the end.
     private func makeSure(_ room: Int) {
-        precondition(bytes.count - count >= room, "a line was given too little room")
+        precondition(capacity - count >= room, "a line was given too little room")
     }
 }
 
 extension LineWriter {
-    /// A field's value: as it is, or in double quotes when a reader that splits at spaces would misread it.
+    /// A field's value: as it is, or in double quotes when a reader that splits at spaces would misread it; control
+    /// characters count as spaces, because they become some.
     mutating func putValue(_ value: String) {
         var value = value
         value.withUTF8 { utf8 in
             let source = UnsafeRawBufferPointer(utf8)
-            if source.isEmpty || source.contains(where: LineWriter.isQuoted) {
-                putQuoted(source)
-            } else {
+            if !source.isEmpty, source.isPlain(from: UInt8(ascii: "!")) {
                 put(source)
+            } else {
+                putQuoted(source)
             }
         }
     }
@@ -106,16 +138,15 @@ extension LineWriter {
     private mutating func putQuoted(_ source: UnsafeRawBufferPointer) {
         makeSure(2 * source.count + 2)
         putUnchecked(UInt8(ascii: "\""))
-        for byte in source {
-            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { putUnchecked(UInt8(ascii: "\\")) }
-            putUnchecked(spaceIfControl(byte))
+        if source.isPlain(from: UInt8(ascii: " ")) {
+            put(source)
+        } else {
+            for byte in source {
+                if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { putUnchecked(UInt8(ascii: "\\")) }
+                putUnchecked(spaceIfControl(byte))
+            }
         }
         putUnchecked(UInt8(ascii: "\""))
-    }
-
-    /// A value with this byte stands in quotes; control characters do, because they become spaces.
-    private static func isQuoted(_ byte: UInt8) -> Bool {
-        byte <= UInt8(ascii: " ") || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte == 0x7F
     }
 
     /// The most bytes that `putValue` writes: each one escaped, and the quotes. A field without a value takes none.
@@ -131,7 +162,8 @@ extension ByteBuffer {
     mutating func writeLine(capacityBytes: Int, _ body: (inout LineWriter) -> Void) {
         // An integer and an instant ask for the room of the longest, so that much more is there than the line needs.
         writeWithUnsafeMutableBytes(minimumWritableBytes: capacityBytes + 24) { bytes in
-            var line = LineWriter(bytes)
+            guard let start = bytes.baseAddress else { preconditionFailure("a line was given no room") }
+            var line = LineWriter(start, capacity: bytes.count)
             body(&line)
             line.putLiteral("\r\n")
             return line.count

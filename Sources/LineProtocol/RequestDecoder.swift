@@ -40,6 +40,7 @@ public struct RequestDecoder {
     }
 
     private let limits: RequestLimits
+    private let commonForms: CommonForms
     private var state = State.idle
     private var opening = Opening()
     /// Places of the tokens found so far, from the request's first byte. Kept from request to request, so that finding
@@ -48,6 +49,7 @@ public struct RequestDecoder {
 
     public init(limits: RequestLimits = .init()) {
         self.limits = limits
+        commonForms = CommonForms(limits: limits)
         tokens.reserveCapacity(limits.tokens + 1)
     }
 
@@ -56,17 +58,23 @@ public struct RequestDecoder {
     ///
     /// - Parameter buffer: begins with what the last call left in it; bytes may only have been appended.
     public mutating func next(_ buffer: inout ByteBuffer) -> DecodedRequest? {
-        while true {
+        while buffer.readableBytes > 0 {
             let (bytes, request) = buffer.withUnsafeReadableBytes { step($0) }
             buffer.moveReaderIndex(forwardBy: bytes)
             if let request { return request }
             if bytes == 0 { return nil }
         }
+        return nil
     }
 
     /// Takes one request or one blank line: so many bytes of it, and what they ask for.
     private mutating func step(_ bytes: UnsafeRawBufferPointer) -> (bytes: Int, request: DecodedRequest?) {
         guard let first = bytes.first else { return (0, nil) }
+        // None of them is how another protocol begins.
+        if case .idle = state, let (count, user) = commonForms.recognise(bytes) {
+            opening.close()
+            return (count, .command(.consume(user: user, messages: 1)))
+        }
         switch opening.look(at: bytes) {
         case .ours: break
         case .undecided: return (0, nil)

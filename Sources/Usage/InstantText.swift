@@ -24,41 +24,48 @@ extension Instant {
 
     /// ISO 8601 in UTC to the second: `2026-11-24T09:30:00Z`, 20 characters.
     public var text: String {
-        String(unsafeUninitializedCapacity: 24) { bytes in
-            var count = 0
-            forEachTextByte { byte in
-                bytes[count] = byte
-                count += 1
-            }
-            return count
+        String(unsafeUninitializedCapacity: Instant.textLengthMaximum) { bytes in
+            writeText(to: UnsafeMutableRawBufferPointer(bytes))
         }
     }
 
-    /// Calls `body` with each byte of `text`, in order.
-    public func forEachTextByte(_ body: (UInt8) -> Void) {
+    /// Years past 9999 are written with six digits.
+    public static var textLengthMaximum: Int { 22 }
+
+    /// Writes `text` to the beginning of `bytes`, which must have room for `textLengthMaximum`.
+    ///
+    /// - Returns: how many bytes that took.
+    public func writeText(to bytes: UnsafeMutableRawBufferPointer) -> Int {
+        precondition(bytes.count >= Instant.textLengthMaximum, "an instant was given too little room")
         let seconds = secondsSince1970
-        let date = date
-        let secondOfDay = Int(seconds - floorDivide(seconds, 86_400) * 86_400)
-        func put(_ number: Int, digits: Int) {
-            var divisor = 1
-            for _ in 1..<digits { divisor *= 10 }
-            while divisor > 0 {
-                body(UInt8(ascii: "0") + UInt8(number / divisor % 10))
-                divisor /= 10
-            }
-        }
-        put(max(0, date.year), digits: date.year > 9999 ? 6 : 4)
-        body(UInt8(ascii: "-"))
-        put(date.month, digits: 2)
-        body(UInt8(ascii: "-"))
-        put(date.day, digits: 2)
-        body(UInt8(ascii: "T"))
-        put(secondOfDay / 3_600, digits: 2)
-        body(UInt8(ascii: ":"))
-        put(secondOfDay / 60 % 60, digits: 2)
-        body(UInt8(ascii: ":"))
-        put(secondOfDay % 60, digits: 2)
-        body(UInt8(ascii: "Z"))
+        let day = floorDivide(seconds, 86_400)
+        let date = CivilDate(daysSince1970: day)
+        let second = Int(seconds - day * 86_400)
+        let year = max(0, date.year)
+        let start = year > 9999 ? 2 : 0
+        if year > 9999 { bytes.put(twoDigits: year / 10_000, at: 0) }
+        bytes.put(twoDigits: year / 100 % 100, at: start)
+        bytes.put(twoDigits: year % 100, at: start + 2)
+        bytes[start + 4] = UInt8(ascii: "-")
+        bytes.put(twoDigits: date.month, at: start + 5)
+        bytes[start + 7] = UInt8(ascii: "-")
+        bytes.put(twoDigits: date.day, at: start + 8)
+        bytes[start + 10] = UInt8(ascii: "T")
+        bytes.put(twoDigits: second / 3_600, at: start + 11)
+        bytes[start + 13] = UInt8(ascii: ":")
+        bytes.put(twoDigits: second / 60 % 60, at: start + 14)
+        bytes[start + 16] = UInt8(ascii: ":")
+        bytes.put(twoDigits: second % 60, at: start + 17)
+        bytes[start + 19] = UInt8(ascii: "Z")
+        return start + 20
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    /// - Parameter number: 0 to 99.
+    fileprivate func put(twoDigits number: Int, at position: Int) {
+        let (tens, units) = UInt16(truncatingIfNeeded: number).quotientAndRemainder(dividingBy: 10)
+        storeBytes(of: (0x3030 &+ tens &+ units << 8).littleEndian, toByteOffset: position, as: UInt16.self)
     }
 }
 

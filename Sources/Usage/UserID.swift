@@ -23,72 +23,72 @@ extension UserID {
 
     /// Parses the text form, in either case. Anything else, including braces, `urn:` and missing dashes, is nil:
     /// PostgreSQL would take those, but two spellings of a user must not look like two users in a log.
-    @inlinable
-    public init?(_ text: some Collection<UInt8>) {
+    public init?(_ text: UnsafeRawBufferPointer) {
         guard text.count == UserID.textLength else { return nil }
-        var high: UInt64 = 0
-        var low: UInt64 = 0
-        var position = 0
-        var digits = 0
-        for byte in text {
-            switch position {
-            case 8, 13, 18, 23:
-                guard byte == UInt8(ascii: "-") else { return nil }
-            default:
-                guard let digit = UserID.hexadecimal(byte) else { return nil }
-                if digits < 16 {
-                    high = high << 4 | digit
-                } else {
-                    low = low << 4 | digit
-                }
-                digits += 1
-            }
-            position += 1
-        }
-        self.init(high: high, low: low)
+        let dash = UInt8(ascii: "-")
+        guard text[8] == dash, text[13] == dash, text[18] == dash, text[23] == dash,
+            let bits = HexadecimalDigits.bits(
+                of: HexadecimalDigits.Words(
+                    text.eight(at: 0),
+                    text.four(at: 9) << 32 | text.four(at: 14),
+                    text.four(at: 19) << 32 | text.four(at: 24),
+                    text.eight(at: 28)
+                )
+            )
+        else { return nil }
+        self.init(high: bits[0] << 32 | bits[1], low: bits[2] << 32 | bits[3])
     }
 
     public init?(_ text: String) {
-        self.init(text.utf8)
+        var text = text
+        guard let user = text.withUTF8({ UserID(UnsafeRawBufferPointer($0)) }) else { return nil }
+        self = user
     }
 
-    @inlinable
-    static func hexadecimal(_ byte: UInt8) -> UInt64? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0"))
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(byte - UInt8(ascii: "a") + 10)
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(byte - UInt8(ascii: "A") + 10)
-        default: nil
-        }
-    }
-
-    /// Calls `body` with each byte of the lower-case text form, in order.
-    @inlinable
-    public func forEachTextByte(_ body: (UInt8) -> Void) {
-        var digits = 0
-        for position in 0..<UserID.textLength {
-            switch position {
-            case 8, 13, 18, 23:
-                body(UInt8(ascii: "-"))
-            default:
-                let half = digits < 16 ? high : low
-                let digit = UInt8(truncatingIfNeeded: half >> UInt64(60 - 4 * (digits & 15))) & 15
-                body(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
-                digits += 1
-            }
-        }
+    /// Writes the lower-case text form to the beginning of `text`, which must have room for `textLength` bytes.
+    public func writeText(to text: UnsafeMutableRawBufferPointer) {
+        precondition(text.count >= UserID.textLength, "a user's id was given too little room")
+        let digits = HexadecimalDigits.text(
+            of: HexadecimalDigits.Words(high >> 32, high & 0xFFFF_FFFF, low >> 32, low & 0xFFFF_FFFF)
+        )
+        text.put(eight: digits[0], at: 0)
+        text.put(four: digits[1] >> 32, at: 9)
+        text.put(four: digits[1], at: 14)
+        text.put(four: digits[2] >> 32, at: 19)
+        text.put(four: digits[2], at: 24)
+        text.put(eight: digits[3], at: 28)
+        let dash = UInt8(ascii: "-")
+        (text[8], text[13], text[18], text[23]) = (dash, dash, dash, dash)
     }
 }
 
 extension UserID: CustomStringConvertible {
     public var description: String {
         String(unsafeUninitializedCapacity: UserID.textLength) { text in
-            var index = 0
-            forEachTextByte { byte in
-                text[index] = byte
-                index += 1
-            }
+            writeText(to: UnsafeMutableRawBufferPointer(text))
             return UserID.textLength
         }
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Eight bytes as a number, the first of them on top.
+    fileprivate func eight(at position: Int) -> UInt64 {
+        UInt64(bigEndian: loadUnaligned(fromByteOffset: position, as: UInt64.self))
+    }
+
+    fileprivate func four(at position: Int) -> UInt64 {
+        UInt64(UInt32(bigEndian: loadUnaligned(fromByteOffset: position, as: UInt32.self)))
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    fileprivate func put(eight bytes: UInt64, at position: Int) {
+        storeBytes(of: bytes.bigEndian, toByteOffset: position, as: UInt64.self)
+    }
+
+    /// The lower four of `bytes`.
+    fileprivate func put(four bytes: UInt64, at position: Int) {
+        storeBytes(of: UInt32(truncatingIfNeeded: bytes).bigEndian, toByteOffset: position, as: UInt32.self)
     }
 }

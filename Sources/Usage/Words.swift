@@ -44,29 +44,49 @@ public enum Words: String, Sendable, CaseIterable {
     /// The sentence with its blanks filled in. A blank that the standing cannot fill is left out of no sentence: which
     /// sentence stands where is decided by `Standing.banner` and its siblings, which know.
     func filled(from standing: Standing, date: Instant? = nil) -> String {
-        let template = template
         var text = ""
-        text.reserveCapacity(template.utf8.count + 32)
-        var rest = template[...]
-        // Braces are looked for among bytes: as characters, each would be searched for its combining marks.
-        while let open = rest.utf8.firstIndex(of: UInt8(ascii: "{")),
-            let close = rest.utf8[open...].firstIndex(of: UInt8(ascii: "}"))
-        {
-            text += rest[..<open]
-            switch rest[rest.utf8.index(after: open)..<close] {
-            case "remaining": text += standing.remaining.map(String.init) ?? "unlimited"
-            case "limit": text += standing.limit.map(String.init) ?? "unlimited"
-            case "used": text += String(standing.used)
-            case "date": text += date?.date.monthAndDay ?? ""
-            case "label": text += standing.plan.label
-            case "day": text += standing.trialDay.map { String($0.day) } ?? ""
-            case "days": text += standing.trialDay.map { String($0.days) } ?? ""
-            case "period": text += standing.period.label
-            default: preconditionFailure("a template names a blank that nothing fills")
+        // Nearly always enough, so that the text is allocated once.
+        text.reserveCapacity(template.utf8.count + 16)
+        for part in Words.parts[self, default: []] {
+            switch part {
+            case .text(let words): text += words
+            case .blank(.remaining): text += standing.remaining.map(String.init) ?? "unlimited"
+            case .blank(.limit): text += standing.limit.map(String.init) ?? "unlimited"
+            case .blank(.used): text += String(standing.used)
+            case .blank(.date): text += date?.date.monthAndDay ?? ""
+            case .blank(.label): text += standing.plan.label
+            case .blank(.day): text += standing.trialDay.map { String($0.day) } ?? ""
+            case .blank(.days): text += standing.trialDay.map { String($0.days) } ?? ""
+            case .blank(.period): text += standing.period.label
             }
-            rest = rest[rest.utf8.index(after: close)...]
         }
-        return text + rest
+        return text
+    }
+
+    private enum Blank: String {
+        case remaining, limit, used, date, label, day, days, period
+    }
+
+    private enum Part {
+        case text(String)
+        case blank(Blank)
+    }
+
+    /// Taken apart once, because looking for braces costs more than all the rest of a sentence.
+    private static let parts = Dictionary(uniqueKeysWithValues: allCases.map { ($0, parts(of: $0.template)) })
+
+    private static func parts(of template: String) -> [Part] {
+        var parts: [Part] = []
+        var rest = template[...]
+        while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
+            guard let blank = Blank(rawValue: String(rest[rest.index(after: open)..<close])) else {
+                preconditionFailure("a template names a blank that nothing fills")
+            }
+            if open > rest.startIndex { parts.append(.text(String(rest[..<open]))) }
+            parts.append(.blank(blank))
+            rest = rest[rest.index(after: close)...]
+        }
+        return rest.isEmpty ? parts : parts + [.text(String(rest))]
     }
 }
 

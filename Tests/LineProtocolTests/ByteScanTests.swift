@@ -19,6 +19,23 @@ struct ByteScanTests {
         }
     }
 
+    @Test("Only a byte that needs quotes or an escape is not plain, wherever it stands", arguments: [7, 8, 9, 16, 19])
+    func plain(length: Int) {
+        for filler in [UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "]"), UInt8(ascii: "~"), 0xC3] {
+            for position in 0..<length {
+                for byte in UInt8.min...UInt8.max {
+                    var bytes = [UInt8](repeating: filler, count: length)
+                    bytes[position] = byte
+                    let isSpecial = [UInt8(ascii: "\""), UInt8(ascii: "\\"), 0x7F].contains(byte)
+                    for lowest in [UInt8(ascii: " "), UInt8(ascii: "!")] {
+                        let isPlain = bytes.withUnsafeBytes { $0.isPlain(from: lowest) }
+                        #expect(isPlain == (byte >= lowest && !isSpecial), "byte \(byte) at \(position)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test("The first of several equal bytes is found, whatever stands beside it", arguments: [1, 7, 8, 9, 16, 19])
     func position(length: Int) {
         for filler in [UInt8(0x00), 0x09, 0x0B, 0x8A, 0xFF] {

@@ -51,6 +51,29 @@ struct UserIDTests {
         #expect(UserID(text) == nil)
     }
 
+    @Test("has hexadecimal digits and dashes, each in its place, and no other byte there")
+    func eachByte() {
+        let text = Array("7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11".utf8)
+        for position in text.indices {
+            for byte in UInt8.min...UInt8.max {
+                var changed = text
+                changed[position] = byte
+                let isTaken: Bool =
+                    switch byte {
+                    case UInt8(ascii: "-"): text[position] == byte
+                    case UInt8(ascii: "0")...UInt8(ascii: "9"): text[position] != UInt8(ascii: "-")
+                    case UInt8(ascii: "a")...UInt8(ascii: "f"): text[position] != UInt8(ascii: "-")
+                    case UInt8(ascii: "A")...UInt8(ascii: "F"): text[position] != UInt8(ascii: "-")
+                    default: false
+                    }
+                let user = changed.withUnsafeBytes { UserID($0) }
+                #expect((user != nil) == isTaken, "byte \(byte) at \(position)")
+                guard let user else { continue }
+                #expect(user.description == String(decoding: changed, as: UTF8.self).lowercased())
+            }
+        }
+    }
+
     @Test("sorts byte by byte, as PostgreSQL sorts uuid, and so as its text does")
     func order() {
         let sorted = [

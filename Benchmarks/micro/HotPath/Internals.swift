@@ -1,6 +1,7 @@
 import CLibPQ
 import Glibc
 import LineProtocol
+import NIOCore
 import Usage
 
 @testable import HeadroomServer
@@ -10,16 +11,14 @@ import Usage
 // All that the bodies know of internal types: a change of those is followed here and nowhere else.
 
 struct ConnectionUnderTest {
-    private var machine = ConnectionStateMachine(slotsMaximum: 1_024, allowsWhenUnavailable: false)
-    private let surroundings = ConnectionStateMachine.Surroundings(
-        connectionID: 1,
-        serverVersion: "1.0.0",
-        info: { [] }
-    )
+    private var machine = ConnectionStateMachine(connectionID: 1, slotsMaximum: 1_024, allowsWhenUnavailable: false)
+    private let surroundings = ConnectionStateMachine.Surroundings(serverVersion: "1.0.0", info: { [] })
+    private var room = ByteBufferAllocator().buffer(capacity: 8_192)
     private let request = DecodedRequest.command(.consume(user: Fixtures.user(1), messages: 1))
     private let outcome = Outcome.answer(Fixtures.answer(used: 12))
     private var slots: [UInt64] = []
 
+    /// The replies are bytes at the end: what writing an answer costs is in this.
     mutating func turn(_ requests: Int) {
         slots.removeAll(keepingCapacity: true)
         for _ in 0..<requests {
@@ -30,13 +29,17 @@ struct ConnectionUnderTest {
             keep(operation)
             slots.append(slot)
         }
-        for slot in slots { machine.complete(slot: slot, outcome) }
-        var replies = 0
-        while let reply = machine.nextReply() {
-            keep(reply)
-            replies += 1
+        var room = self.room
+        self.room = ByteBuffer()
+        room.clear()
+        for slot in slots {
+            machine.complete(slot: slot, outcome) {
+                defer { room = ByteBuffer() }
+                return room
+            }
         }
-        precondition(replies == requests)
+        guard let replies = machine.takeReplies() else { preconditionFailure("all requests are answered") }
+        self.room = replies
     }
 }
 

@@ -12,7 +12,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
-    let id: Int
+    /// In the loop's table; nil before the connection is counted, and where it is refused.
+    private var number: Int?
     private let shared: LoopShared
     private let limits: ConnectionLimits
     private var machine: ConnectionStateMachine
@@ -28,10 +29,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     var awaitsFlush = false
 
     init(id: Int, shared: LoopShared, limits: ConnectionLimits) {
-        self.id = id
         self.shared = shared
         self.limits = limits
         machine = ConnectionStateMachine(
+            connectionID: id,
             slotsMaximum: limits.inFlightMaximum,
             allowsWhenUnavailable: limits.allowsWhenUnavailable
         )
@@ -44,7 +45,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.context = context
         let now = NIODeadline.now()
         timers.start(at: now, limits)
-        guard shared.connect(self) else {
+        number = shared.connect(self)
+        guard number != nil else {
             refuse(context)
             return
         }
@@ -66,7 +68,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.close()
         received = nil
         self.context = nil
-        shared.disconnect(self)
+        if let number { shared.disconnect(number) }
         context.fireChannelInactive()
     }
 
@@ -111,24 +113,40 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     /// Takes as many requests out of what was received as may be under way.
-    private func decode() {
-        guard var buffer = received else { return endInput() }
-        let surroundings = shared.surroundings(connectionID: id)
-        var decoded = 0
-        while machine.takesRequests, let request = decoder.next(&buffer) {
-            decoded += 1
-            if case .submit(let user, let operation, let slot) = machine.receive(request, surroundings) {
-                shared.stage(user, operation, connection: id, slot: slot)
-            }
+    ///
+    /// - Returns: whether there was one.
+    @discardableResult
+    private func decode() -> Bool {
+        guard var buffer = received, let number else {
+            endInput()
+            return false
         }
-        if decoded > 0 { timers.requestsCame(at: .now()) }
-        if buffer.readableBytes == 0 {
-            received = nil
-        } else {
+        received = nil
+        let isAny = decode(&buffer, from: number, &decoder, &machine)
+        if isAny { timers.requestsCame(at: .now()) }
+        if buffer.readableBytes > 0 {
             buffer.discardReadBytes()
             received = buffer
         }
         if machine.takesRequests { endInput() }
+        return isAny
+    }
+
+    /// Decoder and machine are taken once for all of them, and not anew for each.
+    private func decode(
+        _ buffer: inout ByteBuffer,
+        from number: Int,
+        _ decoder: inout RequestDecoder,
+        _ machine: inout ConnectionStateMachine
+    ) -> Bool {
+        var isAny = false
+        while machine.takesRequests, let request = decoder.next(&buffer) {
+            isAny = true
+            if case .submit(let user, let operation, let slot) = machine.receive(request, shared.surroundings) {
+                shared.stage(user, operation, connection: number, slot: slot)
+            }
+        }
+        return isAny
     }
 
     /// After the peer's last byte, once everything complete is decoded: an incomplete request is never executed.
@@ -142,15 +160,15 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// The store's outcome for one request; `flush` follows once for all of a batch.
     func complete(slot: UInt64, _ outcome: Outcome) {
-        machine.complete(slot: slot, outcome)
+        machine.complete(slot: slot, outcome, room: shared.takeRoom)
     }
 
     /// Sends the replies that are ready, takes in what was held back, and closes when everything is done.
     func flush() {
         guard let context else { return }
         writeReplies(context)
-        if machine.takesRequests, received != nil || inputIsClosed {
-            decode()
+        // One read may hold many times the requests that may be under way, and nothing comes after them to go on with.
+        while machine.takesRequests, received != nil || inputIsClosed, context.channel.isWritable, decode() {
             writeReplies(context)
         }
         if machine.isFinished {
@@ -170,11 +188,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     private func writeReplies(_ context: ChannelHandlerContext) {
-        guard let first = machine.nextReply() else { return }
-        var buffer = context.channel.allocator.buffer(capacity: 512)
-        first.encode(into: &buffer)
-        while let reply = machine.nextReply() { reply.encode(into: &buffer) }
-        context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+        guard let replies = machine.takeReplies(room: shared.takeRoom) else { return }
+        context.writeAndFlush(wrapOutboundOut(replies), promise: nil)
+        shared.returnRoom(replies)
         guard !context.channel.isWritable else { return }
         let unsent = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
         if unsent > limits.outputBytesMaximum {

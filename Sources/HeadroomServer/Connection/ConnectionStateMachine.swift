@@ -1,12 +1,14 @@
 import DequeModule
 import LineProtocol
+import NIOCore
 import Usage
 import UsageStore
 
 /// One connection's requests and replies: which slot a request's reply belongs in, which replies may go out now, and
-/// when the connection is over. Sans-IO; `ConnectionHandler` runs what it returns.
+/// when the connection is over. Sans-IO; `ConnectionHandler` runs what it returns, and sends the bytes that gather here.
 ///
-/// Replies leave in the order of their requests, each exactly once, however the store's answers come back.
+/// Replies leave in the order of their requests, each exactly once, however the store's answers come back. The first
+/// one's answer, which nearly every answer is, becomes bytes at once; only one that comes too early is kept until then.
 struct ConnectionStateMachine {
     private enum State: Equatable {
         /// Can transition to: draining, answering, closed.
@@ -20,7 +22,9 @@ struct ConnectionStateMachine {
     }
 
     private enum Slot {
-        case ready(Reply)
+        /// Boxed, because few come before their turn: nearly all slots wait, are taken, and would be moved about at the
+        /// size of an answer.
+        indirect case ready(Reply)
         /// Waits for the store.
         case waiting(Purpose)
     }
@@ -38,20 +42,24 @@ struct ConnectionStateMachine {
     private var slots: Deque<Slot> = []
     /// Number of the slot at the front of `slots`.
     private var firstSlot: UInt64 = 0
+    /// Replies that may go out, as bytes.
+    private var output = ByteBuffer()
+    private let connectionID: Int
     private let slotsMaximum: Int
     private let allowsWhenUnavailable: Bool
 
     /// - Parameters:
+    ///   - connectionID: what `HELLO` tells the peer.
     ///   - slotsMaximum: requests under way after which nothing more is taken in until one is answered.
     ///   - allowsWhenUnavailable: answer that a message may be sent, uncounted, when the database is away.
-    init(slotsMaximum: Int, allowsWhenUnavailable: Bool) {
+    init(connectionID: Int, slotsMaximum: Int, allowsWhenUnavailable: Bool) {
+        self.connectionID = connectionID
         self.slotsMaximum = slotsMaximum
         self.allowsWhenUnavailable = allowsWhenUnavailable
     }
 
     /// What a connection answers by itself, without the store.
     struct Surroundings {
-        var connectionID: Int
         var serverVersion: String
         var info: () -> [String]
     }
@@ -71,11 +79,11 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// Requests that are not answered yet.
-    var isIdle: Bool { slots.isEmpty }
+    /// There are no requests that are not answered yet.
+    var isIdle: Bool { slots.isEmpty && output.readableBytes == 0 }
 
     /// Nothing is left to answer, and nothing more will be asked.
-    var isFinished: Bool { state == .answering && slots.isEmpty }
+    var isFinished: Bool { state == .answering && isIdle }
 
     mutating func receive(_ request: DecodedRequest, _ surroundings: Surroundings) -> RequestAction {
         if state == .draining {
@@ -117,7 +125,7 @@ struct ConnectionStateMachine {
                 .hello(
                     version: version,
                     serverVersion: surroundings.serverVersion,
-                    connectionID: surroundings.connectionID
+                    connectionID: connectionID
                 )
             )
         case .client, .select: reply(.ok)
@@ -145,8 +153,10 @@ struct ConnectionStateMachine {
         return .submit(user, operation, slot: slot)
     }
 
-    /// Puts an outcome of the store into its slot.
-    mutating func complete(slot: UInt64, _ outcome: Outcome) {
+    /// Takes the store's outcome for a request: makes bytes of it, or keeps it until those before it have come.
+    ///
+    /// - Parameter room: gives an empty buffer for bytes to gather in; asked for where there are none yet.
+    mutating func complete(slot: UInt64, _ outcome: Outcome, room: () -> ByteBuffer = { ByteBuffer() }) {
         // Closed meanwhile: there is nobody to tell.
         guard state != .closed, slot >= firstSlot else { return }
         let index = Int(slot - firstSlot)
@@ -154,7 +164,28 @@ struct ConnectionStateMachine {
             assertionFailure("a slot was completed twice")
             return
         }
-        slots[index] = .ready(reply(to: outcome, purpose))
+        guard index == 0 else {
+            slots[index] = .ready(reply(to: outcome, purpose))
+            return
+        }
+        slots.removeFirst()
+        firstSlot += 1
+        if output.readableBytes == 0 { output = room() }
+        if case .answer(let answer) = outcome {
+            answer.encode(into: &output)
+        } else {
+            reply(to: outcome, purpose).encode(into: &output)
+        }
+        encodeReady(room)
+    }
+
+    /// Makes bytes of the replies at the front.
+    private mutating func encodeReady(_ room: () -> ByteBuffer) {
+        while case .ready? = slots.first, case .ready(let reply)? = slots.popFirst() {
+            firstSlot += 1
+            if output.readableBytes == 0 { output = room() }
+            reply.encode(into: &output)
+        }
     }
 
     private func reply(to outcome: Outcome, _ purpose: Purpose) -> Reply {
@@ -179,12 +210,12 @@ struct ConnectionStateMachine {
         return reply
     }
 
-    /// The next reply that may be sent, in the order of the requests.
-    mutating func nextReply() -> Reply? {
-        guard case .ready(let reply)? = slots.first else { return nil }
-        slots.removeFirst()
-        firstSlot += 1
-        return reply
+    /// All replies that may be sent, in the order of the requests; nil when there are none.
+    mutating func takeReplies(room: () -> ByteBuffer = { ByteBuffer() }) -> ByteBuffer? {
+        encodeReady(room)
+        guard output.readableBytes > 0 else { return nil }
+        defer { output = ByteBuffer() }
+        return output
     }
 
     /// The peer sends nothing more; everything complete that it sent is still answered.
@@ -200,6 +231,7 @@ struct ConnectionStateMachine {
     mutating func close() {
         state = .closed
         slots.removeAll()
+        output = ByteBuffer()
     }
 }
 

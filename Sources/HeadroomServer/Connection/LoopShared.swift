@@ -13,15 +13,17 @@ import UsageStore
 /// @unchecked Sendable: everything but `arrived` is touched on the event loop only; `arrived` is behind its lock.
 final class LoopShared: Mailbox, @unchecked Sendable {
     let logger: Logger
+    let surroundings: ConnectionStateMachine.Surroundings
     private let eventLoop: any EventLoop
     private let store: BatchingStore
     private let census: Census
-    private let serverInfo: ServerInfo
     private let connectionsMaximum: Int
+    private let allocator = ByteBufferAllocator()
     private let arrived = Mutex<[[Completion]]>([])
 
     private var mailbox = 0
-    private var connections: [Int: ConnectionHandler] = [:]
+    private var connections = ConnectionTable<ConnectionHandler>()
+    private var spareRooms: [ByteBuffer] = []
     private var staged: [[Request]]
     private var stageIsScheduled = false
     private var stageDeadline: ContinuousClock.Instant?
@@ -37,7 +39,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         self.eventLoop = eventLoop
         self.store = store
         self.census = census
-        self.serverInfo = serverInfo
+        surroundings = ConnectionStateMachine.Surroundings(serverVersion: serverInfo.version, info: serverInfo.lines)
         self.connectionsMaximum = connectionsMaximum
         self.logger = logger
         staged = Array(repeating: [], count: store.configuration.lanes)
@@ -46,30 +48,43 @@ final class LoopShared: Mailbox, @unchecked Sendable {
 
     // MARK: Connections
 
-    /// False when there are too many.
-    func connect(_ connection: ConnectionHandler) -> Bool {
-        guard census.enter(atMost: connectionsMaximum) else { return false }
-        connections[connection.id] = connection
-        return true
+    /// The connection's number here, or nil when there are too many.
+    func connect(_ connection: ConnectionHandler) -> Int? {
+        guard census.enter(atMost: connectionsMaximum) else { return nil }
+        return connections.insert(connection)
     }
 
-    func disconnect(_ connection: ConnectionHandler) {
-        if connections.removeValue(forKey: connection.id) != nil { census.leave() }
+    func disconnect(_ number: Int) {
+        if connections.remove(number) { census.leave() }
     }
 
     /// From any thread.
     func drain() {
         eventLoop.execute {
-            for connection in self.connections.values { connection.drain() }
+            for connection in self.connections.all { connection.drain() }
         }
     }
 
-    func surroundings(connectionID: Int) -> ConnectionStateMachine.Surroundings {
-        ConnectionStateMachine.Surroundings(
-            connectionID: connectionID,
-            serverVersion: serverInfo.version,
-            info: { [serverInfo] in serverInfo.lines() }
-        )
+    // MARK: Room for replies
+
+    /// What a write of replies may keep; larger ones are as rare as the long replies that need them.
+    private static let roomBytesMaximum = 16_384
+    /// As many connections are answered together, at most, without new room.
+    private static let spareRoomsMaximum = 64
+
+    /// Room for the replies of one write, with its memory already there. An idle connection has none.
+    func takeRoom() -> ByteBuffer {
+        guard var room = spareRooms.popLast() else { return allocator.buffer(capacity: 1_024) }
+        // Where it is still being written, this takes new memory.
+        room.clear()
+        return room
+    }
+
+    /// What was handed over for writing: usually the kernel has all of it, and the memory is free again.
+    func returnRoom(_ room: ByteBuffer) {
+        guard room.storageCapacity <= LoopShared.roomBytesMaximum, spareRooms.count < LoopShared.spareRoomsMaximum
+        else { return }
+        spareRooms.append(room)
     }
 
     // MARK: To the store

@@ -1,0 +1,48 @@
+import Testing
+
+@testable import HeadroomServer
+
+@Suite("The table of a loop's connections")
+struct ConnectionTableTests {
+    @Test("finds each by its number, until it is gone")
+    func finding() {
+        var table = ConnectionTable<String>()
+        let (ada, bob) = (table.insert("ada"), table.insert("bob"))
+        #expect(table[ada] == "ada")
+        #expect(table[bob] == "bob")
+        #expect(table.all == ["ada", "bob"])
+        let isRemoved = table.remove(ada)
+        #expect(isRemoved)
+        #expect(table[ada] == nil)
+        #expect(table[bob] == "bob")
+        #expect(table.all == ["bob"])
+        let isRemovedAgain = table.remove(ada)
+        #expect(!isRemovedAgain)
+    }
+
+    @Test("gives a place again, but never a number")
+    func reuse() {
+        var table = ConnectionTable<Int>()
+        var numbers: Set<Int> = []
+        var last = table.insert(0)
+        for connection in 1...100 {
+            #expect(numbers.insert(last).inserted)
+            let gone = last
+            let isRemoved = table.remove(gone)
+            last = table.insert(connection)
+            let isRemovedAgain = table.remove(gone)
+            #expect(isRemoved && !isRemovedAgain)
+            #expect(table[gone] == nil, "what is still under way for who left must not reach who came")
+            #expect(table[last] == connection)
+        }
+        #expect(table.all == [100])
+    }
+
+    @Test("knows no number that it never gave", arguments: [0, 1, -1, Int.max, Int.min, 1 << 32])
+    func unknown(number: Int) {
+        var table = ConnectionTable<Int>()
+        #expect(table[number] == nil)
+        let isRemoved = table.remove(number)
+        #expect(!isRemoved)
+    }
+}
