@@ -17,21 +17,6 @@ extension Parameters {
         }
     }
 
-    /// - Parameter element: the number, or nil for NULL.
-    @inlinable
-    public mutating func appendNullableInt64s(count: Int, _ element: (_ index: Int) -> Int64?) {
-        reserve(20 + count * 12)
-        appendArray(.int64Array, of: .int64, count: count) { parameters, index in
-            guard let number = element(index) else {
-                parameters.write(Int32(-1))
-                return false
-            }
-            parameters.write(Int32(8))
-            parameters.write(number)
-            return true
-        }
-    }
-
     @inlinable
     public mutating func appendInt32s(count: Int, _ element: (_ index: Int) -> Int32) {
         appendFixedArray(.int32Array, of: .int32, count: count, elementLength: 4) { parameters, index in

@@ -21,9 +21,11 @@ extension Parameters {
             let user = groups[first + $0].user
             return (user.high, user.low)
         }
-        appendTexts(count: groups.count) { (known[$0]?.terms.period ?? month).label }
+        let periods = PeriodPlaces(known, month)
+        appendTexts(count: periods.labels.count) { periods.labels[$0] }
+        appendInt32s(count: groups.count) { periods.places[$0] }
         appendInt64s(count: groups.count) { Int64(groups[first + $0].messages) }
-        appendNullableInt64s(count: groups.count) { known[$0]?.version }
+        appendInt64s(count: groups.count) { known[$0]?.version ?? .min }
     }
 
     /// What count_keyed_batch is asked besides.
@@ -32,6 +34,30 @@ extension Parameters {
         appendTexts(count: groups.count) { groups[first + $0].keyed?.key.text }
         appendInt32s(count: groups.count) { Int32(groups[first + $0].keyed?.messages ?? 0) }
         appendInt64s(count: groups.count) { Int64(groups[first + $0].keyed?.messagesSoFar ?? 0) }
+    }
+}
+
+/// The few periods in which the rows of many users are expected, and each user's place among them, from 1.
+struct PeriodPlaces {
+    private(set) var labels: [String] = []
+    private(set) var places: [Int32] = []
+
+    init(_ known: [KnownUsers.Known?], _ month: BillingPeriod) {
+        places.reserveCapacity(known.count)
+        var last: Int32 = 0
+        for known in known {
+            let label = (known?.terms.period ?? month).label
+            // Nearly always that of the user before.
+            if last == 0 || labels[Int(last) - 1] != label {
+                if let place = labels.firstIndex(of: label) {
+                    last = Int32(place) + 1
+                } else {
+                    labels.append(label)
+                    last = Int32(labels.count)
+                }
+            }
+            places.append(last)
+        }
     }
 }
 

@@ -38,16 +38,18 @@ final class WakePipe: Sendable {
     /// Sleeps until woken, until there is something to read on `socket` (-1 for none), or until `deadline` (nil for
     /// ever). True when the socket has something: an idle database connection that does is closing.
     func sleep(orUntilReadable socket: Int32, until deadline: ContinuousClock.Instant?) -> Bool {
-        var entries = [
+        var entries = (
             pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: socket, events: Int16(POLLIN), revents: 0),
-        ]
+            pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+        )
         let timeout = deadline.map { SocketWait.milliseconds(until: $0) } ?? -1
-        _ = poll(&entries, nfds_t(entries.count), timeout)
-        if entries[0].revents != 0 {
+        withUnsafeMutablePointer(to: &entries) { entries in
+            _ = entries.withMemoryRebound(to: pollfd.self, capacity: 2) { poll($0, 2, timeout) }
+        }
+        if entries.0.revents != 0 {
             var drained: (UInt64, UInt64) = (0, 0)
             while withUnsafeMutableBytes(of: &drained, { read(readEnd, $0.baseAddress, $0.count) }) == 16 {}
         }
-        return entries[1].revents != 0
+        return entries.1.revents != 0
     }
 }

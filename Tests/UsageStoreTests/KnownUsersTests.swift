@@ -99,4 +99,15 @@ struct KnownUsersTests {
             #expect(users.known(user(1)) != nil, "after \(number)")
         }
     }
+
+    @Test("each user's period is named by its place among the few there are")
+    func places() {
+        let terms = ["trial", "trial", "2026-10", "trial"].map { standing($0).terms }
+        var known: [KnownUsers.Known?] = terms.map { KnownUsers.Known(terms: $0, version: nil) }
+        known.insert(nil, at: 1)
+        let places = PeriodPlaces(known, november)
+        #expect(places.labels == ["trial", "2026-11", "2026-10"])
+        #expect(places.places == [1, 2, 1, 3, 1])
+        #expect(PeriodPlaces([], november).labels.isEmpty)
+    }
 }

@@ -2,8 +2,9 @@
 -- As count_batch, where some of the messages have keys: at most one for each user, so that the arrays stay parallel and
 -- nothing has to be joined. A user whose key is known already is not counted here; the careful way tells the repetition.
 --
--- $1 to $6 and the result as in count_batch. $7 text[]: each user's key, or null. $8 integer[]: messages of the request
--- with the key. $9 bigint[]: messages of the user's requests up to and including that one.
+-- $1 to $7 and the result as in count_batch. $8 text[]: each user's key, or null. $9 integer[]: messages of the request
+-- with the key. $10 bigint[]: messages of the user's requests up to and including that one. Texts of many lengths cannot be
+-- read by place without walking the array, so here it is unnested.
 --
 -- Two sessions with the same new key both try to insert it: the second waits for the first and then fails as a whole
 -- with unique_violation. Sent again, it finds the key known.
@@ -16,11 +17,12 @@ with gate as materialized (
 counted as (
     update public.message_usage as usage
     set message_count = usage.message_count + request.messages, updated_at = headroom.now()
-    from gate, unnest($3::uuid[], $4::text[], $5::bigint[], $6::bigint[], $7::text[], $8::integer[], $9::bigint[])
+    from gate, unnest($3::uuid[], $5::integer[], $6::bigint[], $7::bigint[], $8::text[], $9::integer[], $10::bigint[])
         with ordinality as request (
             user_id, billing_period, messages, terms_version, key, key_messages, so_far, ordinal
         )
-    where usage.user_id = any (array[request.user_id]) and usage.billing_period = request.billing_period
+    where usage.user_id = any (array[request.user_id])
+        and usage.billing_period = ($4::text[])[request.billing_period]
         and request.messages + usage.message_count + usage.held <= coalesce(usage."limit", 2147483647)
         and usage.usable_until > headroom.now()
         and usage.plan_revision = (select revision from headroom.plan_revision)

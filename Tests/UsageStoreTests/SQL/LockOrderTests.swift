@@ -12,13 +12,14 @@ struct LockOrderTests {
         case plain = """
             count_batch(
                 '00000000-0000-0000-0000-000000000001', 1, array['00000000-0000-0000-0000-000000000002']::uuid[],
-                array['2026-11'], array[1]::bigint[], array[null]::bigint[]
+                array['2026-11'], array[1], array[1]::bigint[], array[0]::bigint[]
             )
             """
         case keyed = """
             count_keyed_batch(
                 '00000000-0000-0000-0000-000000000001', 1, array['00000000-0000-0000-0000-000000000002']::uuid[],
-                array['2026-11'], array[1]::bigint[], array[null]::bigint[], array['key'], array[1], array[1]::bigint[]
+                array['2026-11'], array[1], array[1]::bigint[], array[0]::bigint[], array['key'], array[1],
+                array[1]::bigint[]
             )
             """
 
@@ -72,8 +73,8 @@ struct LockOrderTests {
         #expect(inner["Alias"] as? String == "usage")
         #expect(inner["Index Name"] as? String == "message_usage_pkey")
         let condition = inner["Index Cond"] as? String ?? ""
-        #expect(condition.contains("user_id = ANY (ARRAY[request.user_id])"))
-        #expect(condition.contains("billing_period = request.billing_period"))
+        #expect(condition.contains("user_id = ANY (ARRAY["))
+        #expect(condition.contains("billing_period = ($4"))
     }
 
     @Test("walks the arrays and looks each row up in the index, while the table is empty", arguments: Counting.allCases)
