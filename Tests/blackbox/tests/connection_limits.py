@@ -84,6 +84,17 @@ class ConnectionLimits(Case):
                 self.assertEqual(line.line(), f"+{index}")
             self.assertEqual(line.rest(), b"")
 
+    def test_many_times_the_requests_under_way_that_need_no_database_are_all_answered(self):
+        service = self.serve("--in-flight-maximum", "4")
+        with service.connect() as line:
+            line.send("".join(f"ECHO {index}\n" for index in range(100)))
+            for index in range(100):
+                self.assertEqual(line.line(), f"+{index}")
+            self.assertFalse(line.readable(0.05))
+            line.send("".join(f"ECHO {index}\n" for index in range(100)))
+            line.end_input()
+            self.assertEqual(line.rest(), "".join(f"+{index}\r\n" for index in range(100)).encode())
+
     def test_what_is_over_the_requests_under_way_is_not_taken_in(self):
         service = self.serve("--in-flight-maximum", "4", "--request-timeout-ms", "1000")
         users = [self.user() for _ in range(100)]
