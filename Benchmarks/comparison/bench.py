@@ -50,6 +50,7 @@ class Bench:
         self.postgres.prepare_function(USERS)
         self.headroom.prepare(USERS)
         self.settle("bench")
+        self.postgres.age()
 
     def settle(self, *databases: str) -> None:
         """Statistics, and all pages written: nobody is measured with another's work."""

@@ -195,7 +195,10 @@ def latency(result: Result) -> str:
             whole(found[name]["per_second"]),
             *(short(found[name].get(field)) for field in ("p50_ms", "p99_ms", "p99_9_ms", "max_ms")),
         ]
-        for found, names in ((single, ("function_1", "headroom_single")), (half, ("headroom_half_load",)))
+        for found, names in (
+            (single, ("function_1", "headroom_single")),
+            (half, ("headroom_half_load", "headroom_half_single")),
+        )
         for name in names
         if name in found
     ]

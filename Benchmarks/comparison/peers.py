@@ -25,6 +25,7 @@ fsync = on
 synchronous_commit = on
 full_page_writes = on
 max_wal_size = 4GB
+min_wal_size = 1GB
 checkpoint_timeout = 15min
 autovacuum_naptime = 15s
 jit = off
@@ -199,6 +200,16 @@ class Postgres:
     @property
     def version(self) -> str:
         return self.sql("show server_version", database="postgres").split()[0]
+
+    def age(self) -> None:
+        """What a cluster has after its first hours: files of WAL to use again.
+
+        A new one makes them as it goes, and every commit waits 10 to 40 ms for each.
+        """
+        self.sql(
+            "select count(pg_logical_emit_message(false, 'bench', repeat('x', 1000000))) from generate_series(1, 1000)"
+        )
+        self.sql("checkpoint", database="postgres", seconds=900)
 
     def prepare_function(self, users: int) -> None:
         self.sql(

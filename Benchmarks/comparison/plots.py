@@ -91,7 +91,7 @@ def latency(result: Result) -> Any:
         (name, found[name])
         for found, names in (
             (medians(result, "one_at_a_time"), ("function_1", "headroom_single")),
-            (medians(result, "half_load"), ("headroom_half_load",)),
+            (medians(result, "half_load"), ("headroom_half_load", "headroom_half_single")),
         )
         for name in names
         if name in found

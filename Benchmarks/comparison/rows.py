@@ -39,7 +39,8 @@ TITLES = {
     "headroom_keys_0": "Headroom, 64 × 16, no keys",
     "headroom_keys_1": "Headroom, 64 × 16, a new key on every request",
     "headroom_single": "Headroom, 1 connection, one request at a time",
-    "headroom_half_load": "Headroom, 64 connections, half of the most it can do, open loop",
+    "headroom_half_load": "Headroom, 64 connections, half of what 64 × 16 brings, open loop",
+    "headroom_half_single": "Headroom, 64 connections, half of what 64 × 1 brings, open loop",
     "function_undisturbed": "plpgsql function, 64 clients, the disk as it is",
     "function_slow_disk": f"plpgsql function, 64 clients, {FLUSH_MILLISECONDS} ms a flush",
     "redis_undisturbed": "Redis and Lua, 64 × 16, the disk as it is",
@@ -203,7 +204,7 @@ ROWS = (
         "half_load",
         "main",
         "half of the most, open loop",
-        ("headroom_16", "headroom_half_load"),
+        ("headroom_16", "headroom_half_load", "headroom_1", "headroom_half_single"),
         (),
         (
             Goal("half_load_p99", "p99 at half load", "headroom_half_load", "p99_ms", at_most=5, unit="ms"),
