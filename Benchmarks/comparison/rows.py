@@ -157,6 +157,12 @@ ROWS = (
             Ratio("headroom_1_to_redis_1", "Headroom / Redis, 64 × 1", "headroom_1", "redis_1"),
             Ratio("headroom_16_to_redis_16", "Headroom / Redis, 64 × 16", "headroom_16", "redis_16"),
         ),
+        (
+            Goal("function_1", "Headroom 64 × 1 / function", "headroom_1_to_function", at_least=2.5),
+            Goal("function_16", "Headroom 64 × 16 / function", "headroom_16_to_function", at_least=6),
+            Goal("redis_1", "Headroom / Redis, 64 × 1", "headroom_1_to_redis_1", at_least=1),
+            Goal("redis_16", "Headroom / Redis, 64 × 16", "headroom_16_to_redis_16", at_least=1),
+        ),
     ),
     Row(
         "zipf",
@@ -164,6 +170,7 @@ ROWS = (
         "64 × 16, users by Zipf's law",
         ("redis_zipf", "headroom_zipf"),
         (Ratio("headroom_zipf_to_redis_zipf", "Headroom / Redis, 64 × 16, Zipf", "headroom_zipf", "redis_zipf"),),
+        (Goal("zipf", "Headroom / Redis, 64 × 16, Zipf", "headroom_zipf_to_redis_zipf", at_least=1.2),),
     ),
     Row(
         "one_user",
@@ -184,6 +191,7 @@ ROWS = (
             ),
             Ratio("headroom_one_user_to_redis", "Headroom / Redis, one user", "headroom_one_user", "redis_one_user"),
         ),
+        (Goal("one_user", "Headroom / function, one user", "headroom_one_user_to_function", at_least=100),),
     ),
     Row(
         "keys",
@@ -191,6 +199,7 @@ ROWS = (
         "64 × 16, a new key on every request",
         ("headroom_keys_0", "headroom_keys_1"),
         (Ratio("keys_to_no_keys", "a key on every request / none", "headroom_keys_1", "headroom_keys_0"),),
+        (Goal("keys", "a key on every request / none", "keys_to_no_keys", at_least=0.6),),
     ),
     Row(
         "one_at_a_time",

@@ -67,6 +67,18 @@ struct TermsVersionTests {
         }
     }
 
+    @Test("follow a plain UPDATE of a date", arguments: ["started_at", "resets_at", "expires_at"])
+    func date(column: String) async throws {
+        try await running { database, store in
+            try await database.psql.execute("update message_usage set \(column) = '2099-01-02'")
+            let standing = try #require(try await store.ask(ada, .consume(1)).answer).standing
+            let dates = [
+                "started_at": standing.startedAt, "resets_at": standing.resetsAt, "expires_at": standing.expiresAt,
+            ]
+            #expect(dates[column] == at("2099-01-02"))
+        }
+    }
+
     @Test("follow an edit of the plan that changes no number in the row")
     func planEdited() async throws {
         try await running { database, store in
