@@ -6,25 +6,16 @@ extension UnsafeRawBufferPointer {
 
     /// Position of the first `byte` at or after `start`, or nil.
     func firstPosition(of byte: UInt8, from start: Int = 0) -> Int? {
-        firstPosition(from: start) { Self.equal(byte, $0) }
-    }
-
-    /// Position of the first space or tab at or after `start`, or nil.
-    func firstBlank(from start: Int) -> Int? {
-        firstPosition(from: start) { Self.equal(UInt8(ascii: " "), $0) | Self.equal(UInt8(ascii: "\t"), $0) }
-    }
-
-    /// - Parameter matches: sets the top bit of the lowest match in a word. Bytes above it may be wrong.
-    @inline(__always)
-    private func firstPosition(from start: Int, _ matches: (UInt64) -> UInt64) -> Int? {
+        let pattern = Self.ones &* UInt64(byte)
         var position = start
-        while position < count {
-            let found = matches(eight(from: position, filler: Self.filler)) & Self.tops
-            if found != 0 {
-                let match = position + found.trailingZeroBitCount / 8
-                return match < count ? match : nil
-            }
+        while count - position >= 8 {
+            let difference = loadUnaligned(fromByteOffset: position, as: UInt64.self) ^ pattern
+            if (difference &- Self.ones) & ~difference & Self.tops != 0 { break }
             position += 8
+        }
+        while position < count {
+            if self[position] == byte { return position }
+            position += 1
         }
         return nil
     }
@@ -36,7 +27,7 @@ extension UnsafeRawBufferPointer {
             guard Self.arePrintable(loadUnaligned(fromByteOffset: position, as: UInt64.self)) else { return false }
             position += 8
         }
-        return Self.arePrintable(tail(from: position, filler: Self.filler))
+        return Self.arePrintable(tail(from: position))
     }
 
     /// No byte is below `lowest`, and none is a double quote, a backslash or DEL.
@@ -47,7 +38,7 @@ extension UnsafeRawBufferPointer {
             guard Self.arePlain(word, from: lowest) else { return false }
             position += 8
         }
-        return Self.arePlain(tail(from: position, filler: Self.filler), from: lowest)
+        return Self.arePlain(tail(from: position), from: lowest)
     }
 
     private static func arePrintable(_ word: UInt64) -> Bool {
@@ -70,19 +61,10 @@ extension UnsafeRawBufferPointer {
         return (difference &- ones) & ~difference
     }
 
-    /// No scan but that for one byte looks for it, and that one looks where it has found it.
-    private static var filler: UInt64 { ones &* UInt64(UInt8(ascii: "A")) }
-
-    /// Up to eight bytes from `position` on, from a word's lowest byte up, and `filler` in the rest of it.
-    func eight(from position: Int, filler: UInt64) -> UInt64 {
-        count - position >= 8
-            ? UInt64(littleEndian: loadUnaligned(fromByteOffset: position, as: UInt64.self))
-            : tail(from: position, filler: filler)
-    }
-
-    /// As `eight`, for at most seven.
-    private func tail(from position: Int, filler: UInt64) -> UInt64 {
+    /// The bytes from `position` on, at most seven, in a word filled up with letters.
+    private func tail(from position: Int) -> UInt64 {
         let bytes = count - position
+        let filler: UInt64 = 0x4141_4141_4141_4141
         if bytes == 0 { return filler }
         // Two loads that overlap where they must: what both have read is the same.
         var word: UInt64

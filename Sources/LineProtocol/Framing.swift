@@ -44,9 +44,10 @@ struct InlineFraming {
     /// Splits at runs of spaces and tabs.
     private static func split(_ line: UnsafeRawBufferPointer, _ tokens: inout [Range<Int>]) {
         var start = 0
-        while let blank = line.firstBlank(from: start) {
-            if blank > start { tokens.append(start..<blank) }
-            start = blank + 1
+        for position in 0..<line.count {
+            guard line[position] == UInt8(ascii: " ") || line[position] == UInt8(ascii: "\t") else { continue }
+            if position > start { tokens.append(start..<position) }
+            start = position + 1
         }
         if line.count > start { tokens.append(start..<line.count) }
     }

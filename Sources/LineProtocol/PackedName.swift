@@ -1,37 +1,24 @@
 /// A verb or option name in upper case, packed into two words: names are compared as integers, so that neither
 /// looking one up nor ignoring its case builds a string.
 struct PackedName: Equatable {
-    private let count: Int
-    private let first: UInt64
-    private let second: UInt64
+    private var high: UInt64 = 0
+    private var low: UInt64 = 0
 
     static let lengthMaximum = 16
 
-    /// Letters in the place of those that a shorter name lacks.
-    private static var filler: UInt64 { 0x4141_4141_4141_4141 }
-
     /// Nil when `bytes` cannot be a name: empty, longer than 16 bytes, or with anything but ASCII letters and `_`.
     init?(_ bytes: UnsafeRawBufferPointer) {
-        guard !bytes.isEmpty, bytes.count <= PackedName.lengthMaximum,
-            let first = PackedName.upperCase(bytes.eight(from: 0, filler: PackedName.filler)),
-            let second = PackedName.upperCase(bytes.eight(from: min(8, bytes.count), filler: PackedName.filler))
-        else { return nil }
-        (count, self.first, self.second) = (bytes.count, first, second)
-    }
-
-    /// The word in upper case, or nil when a byte of it is no part of a name.
-    private static func upperCase(_ word: UInt64) -> UInt64? {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let tops = ones &* 0x80
-        let difference = word ^ (ones &* UInt64(UInt8(ascii: "_")))
-        // Each of these sums sets a byte's top bit where the byte is at least so much. Bytes of 0x80 and more could
-        // carry into their neighbour; they are refused by themselves.
-        let lower = word | ones &* 0x20
-        let isLetter = (lower &+ ones &* (0x80 - 0x61)) & ~(lower &+ ones &* (0x80 - 0x7B))
-        let isNoUnderscore = difference &+ ones &* 0x7F
-        guard (word | (~isLetter & isNoUnderscore)) & tops == 0 else { return nil }
-        // An underscore lacks the bit that makes a letter lower-case.
-        return word & ~(ones &* 0x20)
+        guard !bytes.isEmpty, bytes.count <= PackedName.lengthMaximum else { return nil }
+        for byte in bytes {
+            let upper: UInt8
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"): upper = byte
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): upper = byte & ~0x20
+            default: return nil
+            }
+            high = high << 8 | low >> 56
+            low = low << 8 | UInt64(upper)
+        }
     }
 
     fileprivate init(_ name: String) {
