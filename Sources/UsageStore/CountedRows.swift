@@ -87,11 +87,6 @@ struct CountedRows {
     }
 }
 
-extension StandingRow {
-    /// From count_batch: names the row's terms; nil in rows from before versions were kept.
-    var termsVersion: Int64? { nullableInt64(12) }
-}
-
 extension Batch {
     /// Tells the requests of all groups that were counted, and returns the groups that were not.
     ///

@@ -24,8 +24,11 @@ struct KnownUsers {
     private var exhausted: Set<UserID> = []
     private let halfCapacity: Int
 
-    /// - Parameter capacity: users remembered at most, about 250 bytes each; at least half as many are.
-    init(calendarMonth: BillingPeriod, capacity: Int = 262_144) {
+    /// Users whom all lanes of a service together remember at most, about 250 bytes each.
+    static let capacityOfAllLanes = 262_144
+
+    /// - Parameter capacity: users remembered at most; at least half as many are.
+    init(calendarMonth: BillingPeriod, capacity: Int = capacityOfAllLanes) {
         self.calendarMonth = calendarMonth
         calendarMonthNumbers = calendarMonth.month ?? (0, 0)
         halfCapacity = max(1, capacity / 2)

@@ -13,8 +13,6 @@ import Usage
 struct LaneCarrier {
     typealias Deliver = ([Completion]) -> Void
 
-    /// Users whom all lanes together remember at most.
-    private static let rememberedUsers = 262_144
     /// Users that one careful statement carries at most.
     private static let carefulMaximum = 128
 
@@ -31,7 +29,7 @@ struct LaneCarrier {
         trips = ExactlyOnce(link: link, wake: wake, logger: logger)
         users = KnownUsers(
             calendarMonth: BillingPeriod(year: 1970, month: 1),
-            capacity: LaneCarrier.rememberedUsers / configuration.lanes
+            capacity: KnownUsers.capacityOfAllLanes / configuration.lanes
         )
     }
 

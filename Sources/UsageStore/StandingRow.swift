@@ -24,10 +24,6 @@ struct StandingRow {
     var planRevision: Int32 { result.int32(row, first + 9) }
     private var observedAt: Instant { Instant(microsecondsSince1970: result.timestamp(row, first + 10)) }
 
-    func nullableInt64(_ column: Int) -> Int64? {
-        result.isNull(row, column) ? nil : result.int64(row, column)
-    }
-
     private func instant(_ column: Int) -> Instant? {
         guard !result.isNull(row, column) else { return nil }
         return Instant(microsecondsSince1970: result.timestamp(row, column))
@@ -72,6 +68,9 @@ struct StandingRow {
             isReplay: result.bool(row, first + 15)
         )
     }
+
+    /// From count_batch: names the row's terms; nil in rows from before versions were kept.
+    var termsVersion: Int64? { result.isNull(row, 12) ? nil : result.int64(row, 12) }
 
     /// From read_batch: a message would write the row anew, even a refused one.
     var isStale: Bool { result.bool(row, first + 13) }
