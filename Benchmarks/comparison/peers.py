@@ -86,6 +86,25 @@ def users_sql(count: int, first: int = 0) -> str:
     )
 
 
+class Peer:
+    """What runs as a process of its own, once `start` has set `server`."""
+
+    server: Server | None = None
+
+    def end(self, server: Server) -> None:
+        server.end()
+
+    def stop(self) -> None:
+        if self.server:
+            self.end(self.server)
+            self.server = None
+
+    @property
+    def pid(self) -> int:
+        assert self.server is not None
+        return self.server.pid
+
+
 # PostgreSQL -----------------------------------------------------------------------------------------------------------
 
 
@@ -105,13 +124,12 @@ def postgres_programs() -> Path:
     raise Failure("no PostgreSQL with pgbench was found; install postgresql, or set HEADROOM_POSTGRES_BIN")
 
 
-class Postgres:
+class Postgres(Peer):
     """A cluster of our own, and the function in it."""
 
     def __init__(self, work: Path) -> None:
         self.work, self.programs = work, postgres_programs()
         self.cluster, self.socket = work / "postgres", work / "socket"
-        self.server: Server | None = None
         # It refuses to run as root. setpriv becomes the program it starts, so that the process id stays.
         self.account: list[str] = []
         if os.geteuid() == 0:
@@ -162,19 +180,12 @@ class Postgres:
         if not wait_until(answers, 60, self.server.process):
             raise Failure("PostgreSQL did not start")
 
-    def stop(self) -> None:
-        if self.server:
-            self.server.end(signal.SIGINT, 60)  # a fast shutdown
-            self.server = None
+    def end(self, server: Server) -> None:
+        server.end(signal.SIGINT, 60)  # a fast shutdown
 
     def restart(self, preload: dict[str, str] | None = None) -> None:
         self.stop()
         self.start(preload)
-
-    @property
-    def pid(self) -> int:
-        assert self.server is not None
-        return self.server.pid
 
     def conninfo(self, database: str) -> str:
         return f"host={self.socket} port=5432 dbname={database} user=headroom"
@@ -227,10 +238,9 @@ class Postgres:
 # Redis ----------------------------------------------------------------------------------------------------------------
 
 
-class Redis:
+class Redis(Peer):
     def __init__(self, directory: Path, log: Path) -> None:
         self.directory, self.log = directory, log
-        self.server: Server | None = None
         self.port = 0
         self.script = ""
 
@@ -266,16 +276,6 @@ class Redis:
             self.stop()
         raise Failure("Redis did not start")
 
-    def stop(self) -> None:
-        if self.server:
-            self.server.end()
-            self.server = None
-
-    @property
-    def pid(self) -> int:
-        assert self.server is not None
-        return self.server.pid
-
     def ask(self, *words: str) -> str:
         return run(["redis-cli", "-h", "127.0.0.1", "-p", str(self.port), *words], 60).strip()
 
@@ -297,12 +297,11 @@ def redis_version() -> str:
 # Headroom -------------------------------------------------------------------------------------------------------------
 
 
-class Headroom:
+class Headroom(Peer):
     """A service over one database, whose every message is accounted for."""
 
     def __init__(self, program: Path, postgres: Postgres, database: str, work: Path) -> None:
         self.program, self.postgres, self.database, self.work = program, postgres, database, work
-        self.server: Server | None = None
         self.port = 0
         self.users = 0
         #: What message_count must add up to.
@@ -331,16 +330,6 @@ class Headroom:
         if not wait_until(lambda: ready.read_text().startswith("ready listen="), 60, self.server.process):
             raise Failure("headroom did not become ready")
         self.port = int(ready.read_text().split()[1].rpartition(":")[2])
-
-    def stop(self) -> None:
-        if self.server:
-            self.server.end()
-            self.server = None
-
-    @property
-    def pid(self) -> int:
-        assert self.server is not None
-        return self.server.pid
 
     @property
     def version(self) -> str:
