@@ -25,7 +25,7 @@ from .rows import (
 
 ANY_USER = "00000000-0000-4000-8000-__rand_int__"
 #: What the tables of ten million users take, with their write-ahead log.
-ROWS_GIGABYTES = 16
+ROWS_GIGABYTES = 28
 
 
 def rounds(bench: Bench, measure: Callable[[], None]) -> None:

@@ -5,6 +5,8 @@ struct ClusterSettings: Sendable {
     static let includeLine = "include = 'headroom.conf'"
 
     let socketDirectory: String
+    /// What this machine, or the container, has.
+    let memoryBytes: Int
     /// For tests; the last setting of a name wins.
     let additional: [(name: String, value: String)]
 
@@ -23,8 +25,9 @@ struct ClusterSettings: Sendable {
             # Two lanes, migrations, a dashboard and some psql for each of several instances. Each slot costs memory.
             max_connections = 50
 
-            # The usage rows of a million users fit; more would only be taken from the kernel's own cache.
-            shared_buffers = 256MB
+            # A quarter of the memory, at most 4 GB, which hold the usage rows of ten million users with their index.
+            # Memory is taken as pages come into use, so a small service stays small.
+            shared_buffers = \(sharedBuffersMegabytes)MB
 
             # An answer is a promise: no commit is reported before it is on disk, and no page is torn by a power loss.
             fsync = on
@@ -65,6 +68,10 @@ struct ClusterSettings: Sendable {
             text += "\(name) = \(quoted(value))\n"
         }
         return text
+    }
+
+    private var sharedBuffersMegabytes: Int {
+        min(max((memoryBytes / 4) >> 20, 128), 4096)
     }
 
     private func quoted(_ value: String) -> String {

@@ -134,7 +134,11 @@ public actor PrivateServer {
     }
 
     private func launch(_ directory: DataDirectory, _ programs: PostgresPrograms) async throws {
-        let settings = ClusterSettings(socketDirectory: directory.socketDirectory, additional: additionalSettings)
+        let settings = ClusterSettings(
+            socketDirectory: directory.socketDirectory,
+            memoryBytes: MachineMemory.bytes,
+            additional: additionalSettings
+        )
         let path = directory.cluster + "/" + ClusterSettings.fileName
         try Files.replace(path, with: settings.text, for: directory.account)
         try ClusterInitialization.include(in: directory.cluster, for: directory.account)
