@@ -18,10 +18,13 @@ create table headroom.audit_log (
         'reset', 'reset_period', 'grant', 'plan', 'store_event', 'forget', 'insert', 'update', 'delete'
     ))
 );
-comment on table headroom.audit_log is 'Every change that was not a message: who, when, what before and after, and why.';
-comment on column headroom.audit_log.user_id is 'Null for a change that concerns no single user, and for one who was forgotten.';
-comment on column headroom.audit_log.action is 'insert, update and delete are changes by hand; the others are those of the functions.';
-comment on column headroom.audit_log.actor is 'The setting headroom.actor, else the role that was set, else the role that logged in.';
+comment on table headroom.audit_log is 'Every change but messages: who, when, what was before and after, and why.';
+comment on column headroom.audit_log.user_id is
+    'Null for a change that concerns no single user, and for one who was forgotten.';
+comment on column headroom.audit_log.action is
+    'insert, update and delete are changes by hand; the others are those of the functions.';
+comment on column headroom.audit_log.actor is
+    'The setting headroom.actor, else the role that was set, else the role that logged in.';
 create index audit_log_user_id_id on headroom.audit_log (user_id, id);
 
 -- Who is at it. Neither current_user, which is the owner inside a SECURITY DEFINER function, nor only the role that
@@ -35,8 +38,8 @@ create function headroom.actor() returns text
         session_user::text
     );
 
--- Writes one row of the audit log. Telling again what is so already is no change of plan or state, and leaves none. Where
--- a function takes no reason, and for a change by hand, set headroom.reason = '…' gives one.
+-- Writes one row of the audit log. Telling again what is so already is no change of plan or state, and leaves none.
+-- Where a function takes no reason, and for a change by hand, set headroom.reason = '…' gives one.
 create function headroom.record_change(
     p_user_id uuid,
     p_billing_period text,
@@ -115,8 +118,11 @@ begin
     into v_kept_before, v_kept_after
     from jsonb_object_keys(coalesce(v_after, v_before)) as columns (column_name)
     cross join lateral (
-        select case column_name when 'billing_period' then 'period' when 'message_count' then 'count' else column_name end
-            as name
+        select case column_name
+            when 'billing_period' then 'period'
+            when 'message_count' then 'count'
+            else column_name
+        end as name
     ) as names
     where column_name <> 'user_id'
         and (
@@ -158,19 +164,20 @@ begin atomic
     from (
         select
             coalesce(old.key, new.key) as name,
-            case when old.key is not null then coalesce(old.value, case old.key when 'limit' then 'unlimited' else 'none' end)
-            end as before,
-            case when new.key is not null then coalesce(new.value, case new.key when 'limit' then 'unlimited' else 'none' end)
-            end as after
+            case when old.key is not null then coalesce(old.value, nothing.word) end as before,
+            case when new.key is not null then coalesce(new.value, nothing.word) end as after
         from jsonb_each_text(p_before) as old
         full join jsonb_each_text(p_after) as new on new.key = old.key
+        cross join lateral (
+            select case coalesce(old.key, new.key) when 'limit' then 'unlimited' else 'none' end as word
+        ) as nothing
     ) as changes;
 end;
 
 create view public.user_story as
 select
-    audit.user_id, audit.at, audit.action as what, headroom.change_text(audit.before, audit.after) as detail, audit.actor,
-    audit.reason, audit.event_id, audit.id
+    audit.user_id, audit.at, audit.action as what, headroom.change_text(audit.before, audit.after) as detail,
+    audit.actor, audit.reason, audit.event_id, audit.id
 from headroom.audit_log as audit
 where audit.user_id is not null;
 comment on view public.user_story is
@@ -231,10 +238,10 @@ alter table headroom.subscribers
 comment on column headroom.subscribers.declared_at is
     'When set_plan last said all about this user: what a store tells of earlier is out of date.';
 comment on column headroom.subscribers.trial_ends_at is
-    'Of a forgotten user who came back: when the trial ended or ends, where that is not its start and the plan''s days.';
+    'Of a forgotten user who came back: when the trial ends, where that is not its start and the plan''s days.';
 
--- Of a forgotten user's trial: that it was started and what was used of it, under a keyed hash instead of the id. Whoever
--- comes back goes on in the same trial.
+-- Of a forgotten user's trial: that it was started and what was used of it, under a keyed hash instead of the id.
+-- Whoever comes back goes on in the same trial.
 create table headroom.spent_trials (
     digest bytea not null,
     plan text not null,
@@ -246,8 +253,8 @@ create table headroom.spent_trials (
 );
 comment on column headroom.spent_trials.digest is 'HMAC-SHA256 of the user id under the secret in headroom.secrets.';
 
--- The key of that hash, as HMAC uses it: exclusive-or with its inner and its outer pad. Without it nobody can find out by
--- trying ids who was here. It must be restored with the rest: under another key, spent trials are not found.
+-- The key of that hash, as HMAC uses it: exclusive-or with its inner and its outer pad. Without it nobody can find out
+-- by trying ids who was here. It must be restored with the rest: under another key, spent trials are not found.
 create table headroom.secrets (
     name text primary key,
     inner_key bytea not null,
@@ -283,7 +290,8 @@ declare
     v_spent headroom.spent_trials;
 begin
     for v_spent in
-        delete from headroom.spent_trials as spent where spent.digest = headroom.digest_of(new.user_id) returning spent.*
+        delete from headroom.spent_trials as spent where spent.digest = headroom.digest_of(new.user_id)
+        returning spent.*
     loop
         update headroom.subscribers as subscriber
         set trial_started_at = least(subscriber.trial_started_at, v_spent.trial_started_at),
@@ -292,7 +300,8 @@ begin
         insert into public.message_usage as usage (
             user_id, billing_period, message_count, "limit", updated_at, plan, plan_limit
         )
-        select new.user_id, v_spent.plan, v_spent.messages, plans.allowance, headroom.now(), v_spent.plan, plans.allowance
+        select
+            new.user_id, v_spent.plan, v_spent.messages, plans.allowance, headroom.now(), v_spent.plan, plans.allowance
         from (select) as always
         left join headroom.plans as plans on plans.plan = v_spent.plan
         on conflict (user_id, billing_period) do update
@@ -370,8 +379,8 @@ begin
         -- Nobody told us about this user: a trial that starts now, the free plan, or nothing.
         select
             false, plans.plan, plans.cycle, plans.allowance, plans.trial_days, revised.revision,
-            coalesce(v_trial_started_at, p_at), case plans.cycle when 'trial' then v_trial_ends_at end, null, null, null,
-            null
+            coalesce(v_trial_started_at, p_at), case plans.cycle when 'trial' then v_trial_ends_at end, null, null,
+            null, null
         from headroom.plans as plans
         cross join headroom.plan_revision as revised
         where plans.plan = case p_unknown_users when 'trial' then 'trial' else 'free' end
@@ -500,7 +509,7 @@ create or replace function headroom.standing_from(
     )::headroom.standing;
 
 -- A user's standing now. Reads only: nothing is created, so a trial that has not started shows as if it started now.
--- Written anew as it was: the body of a function in SQL is kept parsed, with the attributes that headroom.terms had then.
+-- Written anew as it was: the body of a function in SQL is kept parsed, with the attributes that headroom.terms had.
 create or replace function headroom.peek(p_user_id uuid, p_unknown_users text) returns headroom.standing
     language sql stable
 begin atomic
@@ -603,8 +612,11 @@ begin
                 -- An unlimited count stops at the largest integer instead of failing.
                 v_limit := coalesce(v_standing."limit", 9223372036854775807);
                 v_is_changed := v_row_exists and v_terms.lapse is null
-                    and (v_row.usable_until is distinct from least(v_terms.usable_until, v_holds_end_at)
-                        or v_row.plan_revision <> v_terms.plan_revision);
+                    and (v_row.plan_revision <> v_terms.plan_revision
+                        or v_row.usable_until is distinct from case
+                            when v_terms.is_known then least(v_terms.usable_until, v_holds_end_at)
+                            else '-infinity'
+                        end);
                 v_is_read := true;
             end if;
             v_standing.used := v_used;
@@ -783,8 +795,9 @@ begin
             resets_at = v_terms.resets_at, expires_at = v_terms.expires_at,
             previous_plan = v_terms.previous_plan,
             usable_until = case
-                -- A lapsed user's row is changed by a commit or a release only, and is not to be counted in.
-                when v_terms.lapse is null then least(v_terms.usable_until, v_holds_end_at)
+                -- A lapsed user's row is changed by a commit or a release only, and is not to be counted in. Nor is
+                -- that of a user who is not known yet, whose first message comes here to start the trial.
+                when v_terms.lapse is null and v_terms.is_known then least(v_terms.usable_until, v_holds_end_at)
                 else '-infinity'
             end,
             plan_revision = v_terms.plan_revision
@@ -1040,8 +1053,8 @@ begin
 end
 $$;
 
--- Raises this period's limit by p_messages, and makes the period's row where there is none; it starts no trial. True when
--- p_key had granted the same before, and nothing was done now. Raises HR002 when it had granted another number.
+-- Raises this period's limit by p_messages, and makes the period's row where there is none; it starts no trial. True
+-- when p_key had granted the same before, and nothing was done now. Raises HR002 when it had granted another number.
 create function headroom.grant_once(
     p_user_id uuid, p_messages integer, p_reason text, p_key text, p_unknown_users text
 ) returns boolean
@@ -1073,8 +1086,8 @@ begin
     -- Another session with the same key is waited for here.
     insert into headroom.grants (user_id, key, billing_period, messages, reason, granted_at, actor)
     values (
-        p_user_id, coalesce(p_key, 'unnamed ' || gen_random_uuid()), v_terms.billing_period, p_messages, p_reason, v_now,
-        headroom.actor()
+        p_user_id, coalesce(p_key, 'unnamed ' || gen_random_uuid()), v_terms.billing_period, p_messages, p_reason,
+        v_now, headroom.actor()
     )
     on conflict (user_id, key) do nothing;
     if not found then
@@ -1107,7 +1120,8 @@ begin
     where usage.user_id = p_user_id and usage.billing_period = v_terms.billing_period
     returning * into v_after;
     perform headroom.record_change(
-        p_user_id, v_terms.billing_period, 'grant', headroom.usage_record(v_before), headroom.usage_record(v_after), p_reason
+        p_user_id, v_terms.billing_period, 'grant', headroom.usage_record(v_before), headroom.usage_record(v_after),
+        p_reason
     );
     return false;
 end
@@ -1128,8 +1142,8 @@ begin
 end
 $$;
 
--- Deletes all that is known of a user, but for what is left of a trial that was started, under a keyed hash. Returns how
--- many rows that were.
+-- Deletes all that is known of a user, but for what is left of a trial that was started, under a keyed hash. Returns
+-- how many rows that were.
 create function public.forget_user(p_user_id uuid) returns bigint
     language plpgsql set search_path = pg_catalog
 as $$
@@ -1141,8 +1155,8 @@ begin
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
     end if;
-    -- A row to hold on to, also for a user who is not known yet: a first message that is on its way comes before this or
-    -- after it. It brings a spent trial back, which is spent again below; none of that was there to be forgotten.
+    -- A row to hold on to, also for a user who is not known yet: a first message that is on its way comes before this
+    -- or after it. It brings a spent trial back, which is spent again below; none of that was there to be forgotten.
     select -1 - count(*) into v_rows from headroom.spent_trials as spent
     where spent.digest = headroom.digest_of(p_user_id);
     insert into headroom.subscribers (user_id) values (p_user_id) on conflict (user_id) do nothing;
