@@ -68,7 +68,9 @@ public struct Request: Sendable, Equatable {
 /// What became of a request.
 public enum Outcome: Sendable, Equatable {
     case answer(Answer)
+    /// Rows of one user, or of the users with the most messages.
     case history([PeriodUsage])
+    case report(PeriodReport)
     case failure(StoreError)
 }
 
