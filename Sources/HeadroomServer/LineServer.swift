@@ -80,6 +80,8 @@ public final class LineServer: Service, CustomStringConvertible {
         } catch {
             logger.debug("the port was closed already", metadata: ["error": "\(error)"])
         }
+        // Readings may take longer than there is time; the rest of it is for telling so.
+        store.reader.drain(by: .now + configuration.drainTimeout * 3 / 4)
         for loop in loops { loop.drain() }
         await census.emptied(within: configuration.drainTimeout)
         let left = census.snapshot.current

@@ -10,6 +10,7 @@ enum CommandParser {
     static let defaultTTLSeconds = 120
     /// A hundred years.
     static let monthsRange = 1...1_200
+    static let topRange = 1...1_000
 
     /// - Parameter tokens: at least one.
     static func parse(_ tokens: TokenList) throws(ReplyError) -> Command {
@@ -35,6 +36,8 @@ enum CommandParser {
         case .check: return .check(user: try arguments.user(), messages: try messages(arguments))
         case .usage: return .usage(user: try arguments.user(), period: try arguments.period(at: 1))
         case .history: return .history(user: try arguments.user(), months: try months(arguments))
+        case .report: return .report(period: try arguments.period(at: 0))
+        case .top: return try top(arguments)
         case .setPlan: return .setPlan(try planChange(arguments))
         case .grant:
             return .grant(
@@ -74,6 +77,22 @@ enum CommandParser {
 
     private static func months(_ arguments: Arguments) throws(ReplyError) -> Int {
         try arguments.number(at: 1, named: "months", in: monthsRange, default: 12)
+    }
+
+    /// A number alone is n: no period is one.
+    private static func top(_ arguments: Arguments) throws(ReplyError) -> Command {
+        let isCountAlone = arguments.count == 1 && arguments.positional(0)?.first.map(isDigit) == true
+        if isCountAlone, arguments.positional(0)?.firstPosition(of: UInt8(ascii: "-")) == nil {
+            return .top(period: nil, count: try arguments.number(at: 0, named: "n", in: topRange, default: 10))
+        }
+        return .top(
+            period: try arguments.period(at: 0),
+            count: try arguments.number(at: 1, named: "n", in: topRange, default: 10)
+        )
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
     private static func planChange(_ arguments: Arguments) throws(ReplyError) -> PlanChange {

@@ -8,6 +8,8 @@ public enum Verb: String, CaseIterable, Sendable {
     case release = "RELEASE"
     case usage = "USAGE"
     case history = "HISTORY"
+    case report = "REPORT"
+    case top = "TOP"
     case setPlan = "SETPLAN"
     case grant = "GRANT"
     case resetUsage = "RESETUSAGE"
@@ -32,6 +34,8 @@ public enum Verb: String, CaseIterable, Sendable {
         case .check: "CHECK <user> [n]"
         case .usage: "USAGE <user> [period]"
         case .history: "HISTORY <user> [months]"
+        case .report: "REPORT [period]"
+        case .top: "TOP [period] [n]"
         case .setPlan: "SETPLAN <user> <plan> [state=] [started=] [expires=] [grace_until=] [anchor=]"
         case .grant: "GRANT <user> <n> key= [reason=]"
         case .resetUsage: "RESETUSAGE <user> [period]"
@@ -58,6 +62,8 @@ public enum Verb: String, CaseIterable, Sendable {
         case .check: "what CONSUME would answer now; counts nothing, creates nothing"
         case .usage: "where the user stands, with label and accessible"
         case .history: "usage by period, newest first (default 12 months)"
+        case .report: "users, messages and tiers of a billing period (default this calendar month)"
+        case .top: "the n users (default 10) with the most messages in a billing period, most first"
         case .setPlan: "set the user's plan, state and dates"
         case .grant: "raise this period's limit by n messages, once per key"
         case .resetUsage: "set the period's count to 0"
@@ -85,7 +91,8 @@ public enum Verb: String, CaseIterable, Sendable {
         case .setPlan: Grammar(positionals: 2...2, options: [.state, .started, .expires, .graceUntil, .anchor])
         case .ping: Grammar(positionals: 0...1, isFreeText: true)
         case .echo: Grammar(positionals: 1...1, isFreeText: true)
-        case .help: Grammar(positionals: 0...1)
+        case .report, .help: Grammar(positionals: 0...1)
+        case .top: Grammar(positionals: 0...2)
         case .info, .quit: Grammar(positionals: 0...0)
         case .hello, .client, .command: Grammar(positionals: 0...Int.max, isFreeText: true)
         case .select: Grammar(positionals: 1...1)

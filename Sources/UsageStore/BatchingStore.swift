@@ -9,6 +9,8 @@ import Usage
 public final class BatchingStore: Sendable {
     public let configuration: StoreConfiguration
     private let lanes: [Lane]
+    /// For what is asked about all users of a period.
+    public let reader: Reader
     private let mailboxes = MailboxRegistry()
     private let running = Mutex(0)
 
@@ -18,6 +20,7 @@ public final class BatchingStore: Sendable {
         lanes = (0..<configuration.lanes).map { index in
             Lane(configuration, mailboxes: mailboxes, index: index, logger: logger)
         }
+        reader = Reader(configuration, mailboxes: mailboxes, logger: logger)
     }
 
     /// What INFO tells.
@@ -63,14 +66,18 @@ public final class BatchingStore: Sendable {
     public func run() async {
         await withTaskGroup(of: Void.self) { group in
             for (index, lane) in lanes.enumerated() {
-                group.addTask {
-                    await withCheckedContinuation { continuation in
-                        startThread(named: "headroom.lane\(index)") {
-                            lane.run()
-                            continuation.resume()
-                        }
-                    }
-                }
+                group.addTask { await BatchingStore.onThread(named: "headroom.lane\(index)") { lane.run() } }
+            }
+            let reader = reader
+            group.addTask { await BatchingStore.onThread(named: "headroom.reader") { reader.run() } }
+        }
+    }
+
+    private static func onThread(named name: String, _ work: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            startThread(named: name) {
+                work()
+                continuation.resume()
             }
         }
     }
@@ -78,6 +85,7 @@ public final class BatchingStore: Sendable {
     /// Takes in nothing more.
     public func close() {
         for lane in lanes { lane.close() }
+        reader.close()
     }
 }
 

@@ -72,9 +72,11 @@ public struct Request: Sendable, Equatable {
 /// What became of a request.
 public enum Outcome: Sendable, Equatable {
     case answer(Answer)
+    /// Rows of one user, or of the users with the most messages.
     case history([PeriodUsage])
     /// Done, and there is nothing to tell of it.
     case done
+    case report(PeriodReport)
     case failure(StoreError)
 }
 

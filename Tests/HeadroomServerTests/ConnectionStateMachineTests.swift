@@ -189,6 +189,24 @@ struct ConnectionStateMachineTests {
         }
     }
 
+    @Test("asks the reader for what concerns everybody, and keeps the replies in order")
+    func readings() {
+        let november = BillingPeriod(year: 2026, month: 11)
+        var machine = machine(allows: true)
+        let asked = machine.receive(.command(.report(period: nil)), surroundings)
+        #expect(asked == .read(.report(nil), slot: 0))
+        let top = machine.receive(.command(.top(period: november, count: 5)), surroundings)
+        #expect(top == .read(.top(november, count: 5), slot: 1))
+        let slot = submit(1, to: &machine)[0]
+        machine.complete(slot: slot, outcome(used: 1))
+        machine.complete(slot: 1, .failure(StoreError(.unavailable, "away")))
+        #expect(replies(&machine) == text([]), "a reading may take long; what comes after it waits")
+        let report = PeriodReport(period: november)
+        machine.complete(slot: 0, .report(report))
+        let away = Reply.error(ReplyError(StoreError(.unavailable, "away")))
+        #expect(replies(&machine) == text([.report(report), away, reply(used: 1)]))
+    }
+
     @Test("answers by itself what needs no store")
     func withoutStore() {
         var machine = machine()

@@ -65,7 +65,8 @@ public struct ServerConfiguration: Sendable {
             batchMaximum: try settings.number(.batchMaximum, 1...4_096),
             queueCapacity: try settings.number(.queueCapacity, 64...1_048_576),
             requestTimeout: .milliseconds(try settings.number(.requestTimeout, 100...60_000)),
-            connectTimeout: .milliseconds(try settings.number(.connectTimeout, 100...60_000))
+            connectTimeout: .milliseconds(try settings.number(.connectTimeout, 100...60_000)),
+            reportTimeout: .milliseconds(try settings.number(.reportTimeout, 1_000...3_600_000))
         )
     }
 

@@ -104,6 +104,12 @@ extension Setting {
         "100 to 60000 ms",
         "how long one attempt to connect to the database may take"
     )
+    public static let reportTimeout = Setting(
+        "report-timeout-ms",
+        default: "60000",
+        "1000 to 3600000 ms",
+        "REPORT and TOP, which read the whole table in portions, are answered by then"
+    )
     public static let connectionsMaximum = Setting(
         "connections-maximum",
         default: "4096",
@@ -169,6 +175,6 @@ extension Setting {
         listen, http, databaseURL, dataDirectory, unknownUsers, whenUnavailable, logLevel, lanes, eventLoops,
         batchMaximum, queueCapacity, requestTimeout, connectTimeout, connectionsMaximum, inFlightMaximum, requestSize,
         requestTokens, outputBytes, outputTimeout, idleTimeout, firstRequestTimeout, drainTimeout,
-        keysKeepDays,
+        keysKeepDays, reportTimeout,
     ]
 }

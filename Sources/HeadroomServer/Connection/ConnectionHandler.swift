@@ -142,8 +142,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
         var isAny = false
         while machine.takesRequests, let request = decoder.next(&buffer) {
             isAny = true
-            if case .submit(let user, let operation, let slot) = machine.receive(request, shared.surroundings) {
+            switch machine.receive(request, shared.surroundings) {
+            case .replied: break
+            case .submit(let user, let operation, let slot):
                 shared.stage(user, operation, connection: number, slot: slot)
+            case .read(let reading, let slot):
+                shared.read(reading, connection: number, slot: slot)
             }
         }
         return isAny

@@ -67,6 +67,8 @@ struct ConnectionStateMachine {
     enum RequestAction: Equatable {
         /// Ask the store; the answer belongs into that slot.
         case submit(UserID, StoreOperation, slot: UInt64)
+        /// Ask the store's reader; the answer belongs into that slot.
+        case read(Reading, slot: UInt64)
         /// The reply is in its slot already.
         case replied
     }
@@ -113,6 +115,8 @@ struct ConnectionStateMachine {
         case .usage(let user, nil): submit(user, .usage, .reading)
         case .usage(let user, let period?): submit(user, .usageInPeriod(period), .reading)
         case .history(let user, let months): submit(user, .history(months))
+        case .report(let period): read(.report(period))
+        case .top(let period, let count): read(.top(period, count: count))
         case .setPlan(let change): submit(change.user, .setPlan(change))
         case .grant(let user, let messages, let key, let reason):
             submit(user, .grant(messages, key: key, reason: reason))
@@ -151,9 +155,16 @@ struct ConnectionStateMachine {
         _ operation: StoreOperation,
         _ purpose: Purpose = .other
     ) -> RequestAction {
-        let slot = firstSlot + UInt64(slots.count)
+        .submit(user, operation, slot: waitingSlot(purpose))
+    }
+
+    private mutating func read(_ reading: Reading) -> RequestAction {
+        .read(reading, slot: waitingSlot(.other))
+    }
+
+    private mutating func waitingSlot(_ purpose: Purpose) -> UInt64 {
         slots.append(.waiting(purpose))
-        return .submit(user, operation, slot: slot)
+        return firstSlot + UInt64(slots.count - 1)
     }
 
     /// Takes the store's outcome for a request: makes bytes of it, or keeps it until those before it have come.
@@ -196,6 +207,7 @@ struct ConnectionStateMachine {
         case .answer(let answer): .answer(answer)
         case .history(let periods): .history(periods)
         case .done: .ok
+        case .report(let report): .report(report)
         case .failure(let error) where error.code == .unavailable && allowsWhenUnavailable:
             if case .gate(let user) = purpose {
                 .text("ALLOWED user=\(user) degraded=1")

@@ -120,6 +120,17 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         }
     }
 
+    func read(_ reading: Reading, connection: Int, slot: UInt64) {
+        let request = ReadingRequest(
+            reading: reading,
+            returnAddress: ReturnAddress(mailbox: mailbox, connection: connection, slot: slot),
+            deadline: .now + store.configuration.reportTimeout
+        )
+        guard let refusal = store.reader.enqueue(request) else { return }
+        // The connection is in the middle of taking in requests; it is told after that, as of any other outcome.
+        deliver([Completion(returnAddress: request.returnAddress, outcome: .failure(refusal))])
+    }
+
     // MARK: From the store
 
     func deliver(_ completions: [Completion]) {
