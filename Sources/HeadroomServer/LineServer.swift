@@ -19,19 +19,27 @@ public final class LineServer: Service, CustomStringConvertible {
     private let listener = Mutex<(any Channel)?>(nil)
     private let logger: Logger
 
-    public init(_ configuration: ServerConfiguration, store: BatchingStore, version: String, logger: Logger) {
+    public init(
+        _ configuration: ServerConfiguration,
+        store: BatchingStore,
+        monitor: DatabaseMonitor,
+        version: String,
+        logger: Logger
+    ) {
         self.configuration = configuration
         self.store = store
         self.logger = logger
         group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
-        let info = ServerInfo(version: version, store: store, census: census)
+        let metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
+        let info = ServerInfo(version: version, store: store, monitor: monitor, census: census, metrics: metrics)
         let census = census
-        loops = group.makeIterator().map { eventLoop in
+        loops = zip(group.makeIterator(), metrics.loops).map { eventLoop, loopMetrics in
             LoopShared(
                 eventLoop: eventLoop,
                 store: store,
                 census: census,
                 serverInfo: info,
+                metrics: loopMetrics,
                 connectionsMaximum: configuration.connectionLimits.connectionsMaximum,
                 logger: logger
             )

@@ -37,12 +37,18 @@ public enum StoreOperation: Sendable, Equatable {
 
 /// Where an answer goes: the mailbox of an event loop, a connection there, and that connection's place for the reply.
 public struct ReturnAddress: Sendable, Equatable {
-    public var mailbox: Int
+    public var mailbox: Int { Int(mailboxNumber) }
+    /// Four bytes and four for the time: an address is copied with every request and every answer.
+    private let mailboxNumber: Int32
+    /// When it was asked, in microseconds of the mailbox's own clock, which may wrap; 0 where nobody wants to know how
+    /// long it took. The store only carries it.
+    public var askedAtMicroseconds: UInt32
     public var connection: Int
     public var slot: UInt64
 
-    public init(mailbox: Int, connection: Int, slot: UInt64) {
-        self.mailbox = mailbox
+    public init(mailbox: Int, connection: Int, slot: UInt64, askedAtMicroseconds: UInt32 = 0) {
+        mailboxNumber = Int32(truncatingIfNeeded: mailbox)
+        self.askedAtMicroseconds = askedAtMicroseconds
         self.connection = connection
         self.slot = slot
     }

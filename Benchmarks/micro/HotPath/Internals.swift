@@ -43,6 +43,22 @@ struct ConnectionUnderTest {
     }
 }
 
+struct MetricsUnderTest {
+    private let metrics = LoopMetrics()
+    private let request = DecodedRequest.command(.consume(user: Fixtures.user(1), messages: 1))
+    private let outcome = Outcome.answer(Fixtures.answer(used: 12))
+
+    /// What the event loop adds to requests that are answered with one delivery.
+    func turn(_ requests: Int) {
+        for _ in 0..<requests { metrics.count(request) }
+        metrics.latencies.begin(second: 1)
+        for microseconds in 0..<UInt32(requests) {
+            metrics.count(outcome)
+            metrics.latencies.record(microseconds: 900 &+ microseconds)
+        }
+    }
+}
+
 extension Request {
     /// Requests as one event loop stages them, of users in no order.
     fileprivate static func staged(_ count: Int, users: Int) -> [Request] {

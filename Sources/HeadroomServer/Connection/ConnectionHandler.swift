@@ -141,6 +141,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     ) -> Bool {
         var isAny = false
         while machine.takesRequests, let request = decoder.next(&buffer) {
+            shared.metrics.count(request)
             isAny = true
             switch machine.receive(request, shared.surroundings) {
             case .replied: break

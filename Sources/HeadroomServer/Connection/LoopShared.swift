@@ -14,6 +14,7 @@ import UsageStore
 final class LoopShared: Mailbox, @unchecked Sendable {
     let logger: Logger
     let surroundings: ConnectionStateMachine.Surroundings
+    let metrics: LoopMetrics
     private let eventLoop: any EventLoop
     private let store: BatchingStore
     private let census: Census
@@ -27,12 +28,14 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private var staged: [[Request]]
     private var stageIsScheduled = false
     private var stageDeadline: ContinuousClock.Instant?
+    private var stagedAtMicroseconds: UInt32 = 0
 
     init(
         eventLoop: any EventLoop,
         store: BatchingStore,
         census: Census,
         serverInfo: ServerInfo,
+        metrics: LoopMetrics,
         connectionsMaximum: Int,
         logger: Logger
     ) {
@@ -40,6 +43,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         self.store = store
         self.census = census
         surroundings = ConnectionStateMachine.Surroundings(serverVersion: serverInfo.version, info: serverInfo.lines)
+        self.metrics = metrics
         self.connectionsMaximum = connectionsMaximum
         self.logger = logger
         staged = Array(repeating: [], count: store.configuration.lanes)
@@ -90,14 +94,17 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     // MARK: To the store
 
     func stage(_ user: UserID, _ operation: StoreOperation, connection: Int, slot: UInt64) {
-        // One look at the clock per turn; a turn is far shorter than any deadline.
-        let deadline = stageDeadline ?? .now + store.configuration.requestTimeout
-        stageDeadline = deadline
+        let deadline = stageDeadline ?? beginStage()
         staged[store.lane(of: user)].append(
             Request(
                 user: user,
                 operation: operation,
-                returnAddress: ReturnAddress(mailbox: mailbox, connection: connection, slot: slot),
+                returnAddress: ReturnAddress(
+                    mailbox: mailbox,
+                    connection: connection,
+                    slot: slot,
+                    askedAtMicroseconds: stagedAtMicroseconds
+                ),
                 deadline: deadline
             )
         )
@@ -105,6 +112,14 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         stageIsScheduled = true
         // Runs after the events of this turn, so after every connection that has something to say has said it.
         eventLoop.execute { self.submitStaged() }
+    }
+
+    /// One look at the clocks per turn; a turn is far shorter than any deadline.
+    private func beginStage() -> ContinuousClock.Instant {
+        let deadline = ContinuousClock.now + store.configuration.requestTimeout
+        stageDeadline = deadline
+        stagedAtMicroseconds = LoopMetrics.microseconds(.now())
+        return deadline
     }
 
     private func submitStaged() {
@@ -152,7 +167,13 @@ final class LoopShared: Mailbox, @unchecked Sendable {
 
     private func deliverOnLoop(_ completions: [Completion]) {
         var touched: [ConnectionHandler] = []
+        let now = NIODeadline.now()
+        let nowMicroseconds = LoopMetrics.microseconds(now)
+        metrics.latencies.begin(second: LoopMetrics.second(now))
         for completion in completions {
+            metrics.count(completion.outcome)
+            let askedAt = completion.returnAddress.askedAtMicroseconds
+            if askedAt != 0 { metrics.latencies.record(microseconds: nowMicroseconds &- askedAt) }
             // Gone meanwhile: the message is counted all the same, and its sender will ask again.
             guard let connection = connections[completion.returnAddress.connection] else { continue }
             connection.complete(slot: completion.returnAddress.slot, completion.outcome)
