@@ -7,7 +7,7 @@ struct Headroom: AsyncParsableCommand {
         commandName: "headroom",
         abstract: "May this user send another message, and what should we tell them?",
         version: HeadroomVersion.current,
-        subcommands: [Serve.self, Migrate.self, Prune.self, Ping.self, Bench.self],
+        subcommands: [Serve.self, Migrate.self, Roles.self, Prune.self, Ping.self, Bench.self],
         defaultSubcommand: Serve.self
     )
 }

@@ -73,6 +73,7 @@ struct ReceiptTests {
             try await database.psql.execute(
                 """
                 create table headroom.test_changes (plan text);
+                grant insert on headroom.test_changes to headroom_service;
                 create function headroom.test_note() returns trigger language plpgsql as
                     $$ begin insert into headroom.test_changes values (new.plan); return null; end $$;
                 create trigger test_note after insert on headroom.subscriptions
