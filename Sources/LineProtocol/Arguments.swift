@@ -127,6 +127,19 @@ extension Arguments {
         return key
     }
 
+    /// Why an operator does it: a line of text. One with spaces needs the array form.
+    func reason() throws(ReplyError) -> String? {
+        guard let token = value(of: .reason) else { return nil }
+        guard Arguments.reasonLengthBytes.contains(token.count) else {
+            let range = Arguments.reasonLengthBytes
+            throw .badArgument("reason= must have \(range.lowerBound) to \(range.upperBound) bytes")
+        }
+        return token.text
+    }
+
+    /// As `headroom.grant_once` has it.
+    private static let reasonLengthBytes = 1...1_024
+
     func state() throws(ReplyError) -> SubscriptionState? {
         guard let token = value(of: .state) else { return nil }
         guard let state = SubscriptionState(rawValue: token.text) else {

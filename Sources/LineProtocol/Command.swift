@@ -16,8 +16,11 @@ public enum Command: Sendable, Equatable {
     case history(user: UserID, months: Int)
     /// Boxed, because it is the rarest and by far the largest: the others would all be moved about at its size.
     indirect case setPlan(PlanChange)
+    /// `messages` is 1 to 1,000,000; `reason` is for the audit log.
+    case grant(user: UserID, messages: Int, key: MessageKey, reason: String?)
     /// Without a period: the current one.
     case resetUsage(user: UserID, period: BillingPeriod?)
+    case forget(user: UserID)
     case ping(text: String?)
     case echo(text: String)
     /// Without a verb: all of them.

@@ -36,7 +36,15 @@ enum CommandParser {
         case .usage: return .usage(user: try arguments.user(), period: try arguments.period(at: 1))
         case .history: return .history(user: try arguments.user(), months: try months(arguments))
         case .setPlan: return .setPlan(try planChange(arguments))
+        case .grant:
+            return .grant(
+                user: try arguments.user(),
+                messages: try messages(arguments),
+                key: try key(arguments, of: "grant, so that it is granted once"),
+                reason: try arguments.reason()
+            )
         case .resetUsage: return .resetUsage(user: try arguments.user(), period: try arguments.period(at: 1))
+        case .forget: return .forget(user: try arguments.user())
         case .ping: return .ping(text: arguments.positional(0)?.text)
         case .echo: return .echo(text: arguments.positional(0)?.text ?? "")
         case .help: return .help(verb: try helpTopic(arguments))
@@ -54,9 +62,12 @@ enum CommandParser {
     }
 
     /// Of a verb that is nothing without its key.
-    private static func key(_ arguments: Arguments) throws(ReplyError) -> MessageKey {
+    private static func key(
+        _ arguments: Arguments,
+        of what: StaticString = "message, so that it can be committed or released"
+    ) throws(ReplyError) -> MessageKey {
         guard let key = try arguments.key() else {
-            throw .badArgument("key= is missing; it names the message, so that it can be committed or released")
+            throw .badArgument("key= is missing; it names the \(what)")
         }
         return key
     }

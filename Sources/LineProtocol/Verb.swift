@@ -9,7 +9,9 @@ public enum Verb: String, CaseIterable, Sendable {
     case usage = "USAGE"
     case history = "HISTORY"
     case setPlan = "SETPLAN"
+    case grant = "GRANT"
     case resetUsage = "RESETUSAGE"
+    case forget = "FORGET"
     case ping = "PING"
     case echo = "ECHO"
     case help = "HELP"
@@ -31,7 +33,9 @@ public enum Verb: String, CaseIterable, Sendable {
         case .usage: "USAGE <user> [period]"
         case .history: "HISTORY <user> [months]"
         case .setPlan: "SETPLAN <user> <plan> [state=] [started=] [expires=] [grace_until=] [anchor=]"
+        case .grant: "GRANT <user> <n> key= [reason=]"
         case .resetUsage: "RESETUSAGE <user> [period]"
+        case .forget: "FORGET <user>"
         case .ping: "PING [text]"
         case .echo: "ECHO <text>"
         case .help: "HELP [verb]"
@@ -55,7 +59,9 @@ public enum Verb: String, CaseIterable, Sendable {
         case .usage: "where the user stands, with label and accessible"
         case .history: "usage by period, newest first (default 12 months)"
         case .setPlan: "set the user's plan, state and dates"
+        case .grant: "raise this period's limit by n messages, once per key"
         case .resetUsage: "set the period's count to 0"
+        case .forget: "delete all that is known of the user; a trial that was started stays so"
         case .ping: "PONG, or the text"
         case .echo: "the text"
         case .help: "the verbs, or one of them"
@@ -74,6 +80,8 @@ public enum Verb: String, CaseIterable, Sendable {
         case .consume: Grammar(positionals: 1...2, options: [.key])
         case .reserve: Grammar(positionals: 1...2, options: [.key, .ttl])
         case .commit, .release: Grammar(positionals: 1...1, options: [.key])
+        case .grant: Grammar(positionals: 2...2, options: [.key, .reason])
+        case .forget: Grammar(positionals: 1...1)
         case .setPlan: Grammar(positionals: 2...2, options: [.state, .started, .expires, .graceUntil, .anchor])
         case .ping: Grammar(positionals: 0...1, isFreeText: true)
         case .echo: Grammar(positionals: 1...1, isFreeText: true)
@@ -98,7 +106,7 @@ struct Grammar {
 enum OptionName: String, CaseIterable {
     case state, started, expires
     case graceUntil = "grace_until"
-    case anchor, key, ttl
+    case anchor, key, ttl, reason
 }
 
 extension Reply {

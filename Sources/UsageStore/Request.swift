@@ -19,14 +19,18 @@ public enum StoreOperation: Sendable, Equatable {
     /// So many periods, newest first.
     case history(Int)
     case setPlan(PlanChange)
+    /// Raise this period's limit by so many messages, once per key.
+    case grant(Int, key: MessageKey, reason: String?)
     /// Count back to 0; nil is the current period.
     case resetUsage(BillingPeriod?)
+    /// Delete all that is known of the user.
+    case forget
 
     /// Carried together with others in one statement. The rest goes alone, between two batches of its lane.
     var isBatched: Bool {
         switch self {
         case .consume, .reserve, .commit, .release, .check, .usage: true
-        case .usageInPeriod, .history, .setPlan, .resetUsage: false
+        case .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget: false
         }
     }
 }
@@ -69,6 +73,8 @@ public struct Request: Sendable, Equatable {
 public enum Outcome: Sendable, Equatable {
     case answer(Answer)
     case history([PeriodUsage])
+    /// Done, and there is nothing to tell of it.
+    case done
     case failure(StoreError)
 }
 
@@ -152,6 +158,14 @@ public struct StoreError: Error, Sendable, Equatable {
     static let noSuchKey = StoreError(
         .notFound,
         "this user has no such key; RESERVE or CONSUME with it first"
+    )
+    static let grantConflict = StoreError(
+        .conflict,
+        "this key granted another number of messages; use a new key for a new grant"
+    )
+    static let grantTooLarge = StoreError(
+        .badArgument,
+        "the limit would be more than 2147483647; grant fewer messages"
     )
     static let overloaded = StoreError(.overloaded, "too many requests are waiting; nothing was counted, try again")
 }

@@ -172,14 +172,16 @@ struct ConnectionStateMachineTests {
     }
 
     @Test("asks the store what each verb means")
-    func operations() {
+    func operations() throws {
         let november = BillingPeriod(year: 2026, month: 11)
         let change = PlanChange(user: ada, plan: "paid")
+        let key = try #require(MessageKey("k"))
         let verbs: [(Command, StoreOperation)] = [
             (.consume(user: ada, messages: 3), .consume(3)), (.check(user: ada, messages: 2), .check(2)),
             (.usage(user: ada, period: nil), .usage), (.usage(user: ada, period: november), .usageInPeriod(november)),
             (.history(user: ada, months: 5), .history(5)), (.setPlan(change), .setPlan(change)),
-            (.resetUsage(user: ada, period: november), .resetUsage(november)),
+            (.resetUsage(user: ada, period: november), .resetUsage(november)), (.forget(user: ada), .forget),
+            (.grant(user: ada, messages: 5, key: key, reason: "a b"), .grant(5, key: key, reason: "a b")),
         ]
         var machine = machine()
         for (slot, (command, operation)) in verbs.enumerated() {

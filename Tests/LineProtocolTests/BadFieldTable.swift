@@ -36,6 +36,13 @@ extension BadInput {
             "CONSUME \(userText) secret=1", "CONSUME \(userText) =1", "CONSUME \(userText) =", "INFO a=b", "HELP a=b",
             "CONSUME user=\(userText)", "CONSUME key=1 \(userText)",
         ].map { .line($0) }
+        + [
+            "GRANT", "GRANT \(userText)", "GRANT \(userText) 5", "GRANT \(userText) key=a", "GRANT \(userText) 5 5 key=a",
+            "GRANT \(userText) 0 key=a", "GRANT \(userText) -5 key=a", "GRANT \(userText) 1000001 key=a",
+            "GRANT \(userText) 5 key=", "GRANT \(userText) 5 key=a reason=", "GRANT \(userText) 5 key=a ttl=1",
+            "GRANT \(userText) 5 key=a reason=b reason=c", "GRANT secret 5 key=a", "FORGET", "FORGET secret",
+            "FORGET \(userText) 1", "FORGET \(userText) key=a",
+        ].map { .line($0) }
         + ["2026-13", "2026-00", "2026-1", "26-11", "2026-11-01", "infinity!", "-", "Trial", "２０２６-11"]
         .flatMap { [.line("USAGE \(userText) \($0)"), .line("RESETUSAGE \(userText) \($0)")] }
         + ["Paid", "1paid", "pa-id", "_paid", String(repeating: "p", count: 33), "2026-11", "'; DROP"]

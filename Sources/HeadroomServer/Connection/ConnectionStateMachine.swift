@@ -114,7 +114,10 @@ struct ConnectionStateMachine {
         case .usage(let user, let period?): submit(user, .usageInPeriod(period), .reading)
         case .history(let user, let months): submit(user, .history(months))
         case .setPlan(let change): submit(change.user, .setPlan(change))
+        case .grant(let user, let messages, let key, let reason):
+            submit(user, .grant(messages, key: key, reason: reason))
         case .resetUsage(let user, let period): submit(user, .resetUsage(period))
+        case .forget(let user): submit(user, .forget)
         case .ping(nil): reply(.pong)
         case .ping(let text?), .echo(let text): reply(.text(text))
         case .help(let verb): reply(.help(about: verb))
@@ -192,6 +195,7 @@ struct ConnectionStateMachine {
         switch outcome {
         case .answer(let answer): .answer(answer)
         case .history(let periods): .history(periods)
+        case .done: .ok
         case .failure(let error) where error.code == .unavailable && allowsWhenUnavailable:
             if case .gate(let user) = purpose {
                 .text("ALLOWED user=\(user) degraded=1")
