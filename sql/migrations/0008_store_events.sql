@@ -498,8 +498,8 @@ begin
         -- Nobody told us about this user: a trial that starts now, the free plan, or nothing.
         select
             false, null, plans.plan, plans.cycle, plans.allowance, plans.trial_days, revised.revision,
-            coalesce(v_trial_started_at, p_at), case plans.cycle when 'trial' then v_trial_ends_at end, null, null, null,
-            null
+            coalesce(v_trial_started_at, p_at), case plans.cycle when 'trial' then v_trial_ends_at end, null, null,
+            null, null
         from headroom.plans as plans
         cross join headroom.plan_revision as revised
         where plans.plan = case p_unknown_users when 'trial' then 'trial' else 'free' end
