@@ -650,6 +650,20 @@ create function headroom.store_event_record(
         )
     end;
 
+-- For the story of a user: an event that concerns a subscription, and yet had no effect.
+create function headroom.record_store_event(p_event headroom.store_events, p_outcome text) returns void
+    language sql
+begin atomic
+    select headroom.record_change(
+        (p_event).user_id, null, 'store_event', null,
+        jsonb_build_object(
+            'happened', headroom.instant_text((p_event).event_at), 'outcome', p_outcome,
+            'transaction', (p_event).original_transaction_id
+        ),
+        (p_event).kind || ' told by ' || (p_event).source, (p_event).event_id
+    );
+end;
+
 -- What apply_store_event answers: what became of the event, and what its user has now.
 create function headroom.store_event_answer(p_outcome text, p_user_id uuid) returns jsonb
     language plpgsql stable set search_path = pg_catalog
@@ -734,7 +748,11 @@ begin
     select * into strict v_subscriber from headroom.subscribers as subscriber
     where subscriber.user_id = v_event.user_id for update;
     if not headroom.is_in_force(v_event, v_subscriber.declared_at) then
-        v_outcome := case when headroom.keep_store_event(v_event, 'outdated') then 'outdated' else 'duplicate' end;
+        v_outcome := 'duplicate';
+        if headroom.keep_store_event(v_event, 'outdated') then
+            v_outcome := 'outdated';
+            perform headroom.record_store_event(v_event, v_outcome);
+        end if;
         return headroom.store_event_answer(v_outcome, v_event.user_id);
     end if;
     if not exists (
@@ -779,6 +797,7 @@ begin
         v_outcome := 'waiting';
         update headroom.store_events as events set outcome = v_outcome
         where events.source = v_event.source and events.event_id = v_event.event_id;
+        perform headroom.record_store_event(v_event, v_outcome);
     end if;
     return headroom.store_event_answer(v_outcome, v_event.user_id);
 end

@@ -179,6 +179,10 @@ struct StorePlanChangeTests {
         try await database.psql.execute("select set_plan('\(ada)', 'pro')")
         let late = try await database.psql.apply(StoreEvent("revoked", "2026-11-09"))
         #expect(late["outcome"] == "outdated" && late["plan"] == "pro" && late["access"] == "true")
+        #expect(
+            try await database.psql.text("select detail || ', ' || reason from user_story order by id desc limit 1")
+                == "happened 2026-11-09T00:00:00Z, outcome outdated, transaction transaction 1, revoked told by revenuecat"
+        )
         #expect(try await database.psql.apply(bought)["outcome"] == "duplicate")
         #expect(try await database.psql.apply(StoreEvent("revoked", "2026-11-09"))["outcome"] == "duplicate")
         expect(try await database.usage(ada), ["plan": "pro", "state": "active", "previous_plan": "paid"])
