@@ -76,10 +76,10 @@ extension Connection {
         do throws(PostgresError) {
             _ = try query("SELECT " + calls.joined(separator: ", "), parameters, deadline: deadline)
         } catch {
-            let hint = role.flatMap { hint(for: error, taking: $0) } ?? error.hint
+            let advice = role.flatMap { hint(for: error, taking: $0) } ?? error.hint
             close()
             let message = "the session settings were not accepted: \(error.message)"
-            throw PostgresError(.connectFailed, message, hint: hint, sqlState: error.sqlState)
+            throw PostgresError(.connectFailed, message, hint: advice, sqlState: error.sqlState)
         }
     }
 
