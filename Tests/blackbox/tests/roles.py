@@ -126,7 +126,7 @@ class OwnerWithFewRights(Case):
     @classmethod
     def setUpClass(cls):
         cls.cluster = Cluster(has_roles=False)
-        cls.services = []
+        cls.services, cls.service = [], None
         cls.administrator = cls.cluster.session("postgres")
         cls.administrator.run("create role app login")
         cls.administrator.run("create database app owner app")
@@ -197,7 +197,7 @@ class Supabase(Case):
     @classmethod
     def setUpClass(cls):
         cls.cluster = Cluster(has_roles=False)
-        cls.services = []
+        cls.services, cls.service = [], None
         administrator = cls.cluster.session("postgres")
         administrator.run(
             "create role owner login createrole createdb bypassrls;"
@@ -209,7 +209,7 @@ class Supabase(Case):
         administrator.close()
         cls.psql = cls.cluster.session("project")
         cls.psql.run(
-            "create schema auth; grant usage on schema auth to anon, authenticated, service_role;"
+            "create schema auth; grant usage on schema auth to owner, anon, authenticated, service_role;"
             "create function auth.uid() returns uuid language sql stable as $$ select coalesce("
             " nullif(current_setting('request.jwt.claim.sub', true), ''),"
             " nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub')::uuid $$;"
@@ -330,7 +330,7 @@ class AdoptedGrants(Case):
     def setUpClass(cls):
         cls.cluster = Cluster()
         cls.cluster.create_database("adopted")
-        cls.services = []
+        cls.services, cls.service = [], None
         cls.database_url = cls.cluster.url("adopted")
         cls.psql = cls.cluster.session("adopted")
         cls.psql.run(cls.TABLE)
