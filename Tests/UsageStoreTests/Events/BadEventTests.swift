@@ -37,7 +37,7 @@ private struct Mistake: Sendable, CustomTestStringConvertible {
     }
 
     private static let missing = ["id", "source", "at", "kind", "transaction", "expires"].flatMap { field in
-        [Mistake(field, nil, "22004", "'\(field)' is missing"), Mistake(field, "null", "22004", "'\(field)' is missing")]
+        [nil, "null"].map { Mistake(field, $0, "22004", "'\(field)' is missing") }
     }
 
     private static let notText = good.keys.sorted().filter { $0 != "anchor" }.flatMap { field in
