@@ -1,3 +1,4 @@
+import Testing
 import Usage
 
 /// Tables from the requirements, written out: what the rest of these tests expects comes from here, and not from the code.
