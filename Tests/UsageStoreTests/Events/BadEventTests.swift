@@ -37,7 +37,7 @@ private struct Mistake: Sendable, CustomTestStringConvertible {
     }
 
     private static let missing = ["id", "source", "at", "kind", "transaction", "expires"].flatMap { field in
-        [Mistake(field, nil, "22004", "'\(field)' is missing"), Mistake(field, "null", "22004", "'\(field)' is missing")]
+        [nil, "null"].map { Mistake(field, $0, "22004", "'\(field)' is missing") }
     }
 
     private static let notText = good.keys.sorted().filter { $0 != "anchor" }.flatMap { field in
@@ -52,7 +52,7 @@ private struct Mistake: Sendable, CustomTestStringConvertible {
         ("product", #""""#), ("environment", #""\t""#),
     ].map { Mistake($0.0, $0.1, "22023", "'\($0.0)' does not have the form of one") }
 
-    private static let anchors = ["0", "32", "-1", "1.5", "1e1", #""10""#, "99999999999999999999", "true"].map {
+    private static let anchors = ["0", "32", "-1", "1.5", #""10""#, "99999999999999999999", "true"].map {
         Mistake("anchor", $0, "22023", "'anchor' must be a number, the day of the month from 1 to 31")
     }
 

@@ -76,7 +76,8 @@ struct EventRaceTests {
             }
         }
         #expect(try await database.psql.number("select sum(message_count) from message_usage") == counted + 3)
-        #expect(try await database.psql.number("select deadlocks from pg_stat_database where datname = current_database()") == 0)
+        let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()"
+        #expect(try await database.psql.number(deadlocks) == 0)
         #expect(store.log.events.allSatisfy { $0.level < .error })
         for user in users {
             #expect(try await database.usage(user)["plan"] == "pro")

@@ -74,13 +74,17 @@ struct StorePlanChangeTests {
         let database = try await database("2026-11-01")
         try await database.tell(
             StoreEvent("purchased", "2026-11-01", ["plan": "pro", "expires": "2026-11-20"]),
-            StoreEvent("product_changed", "2026-11-10", ["next_plan": "paid"]), StoreEvent("product_changed", "2026-11-11"),
+            StoreEvent("product_changed", "2026-11-10", ["next_plan": "paid"]),
+            StoreEvent("product_changed", "2026-11-11"),
             StoreEvent("renewed", "2026-11-20", ["expires": "2026-12-20"])
         )
         expect(try await database.usage(ada), ["plan": "pro", "state": "active", "previous_plan": nil])
     }
 
-    @Test("from a trial to a subscription starts a fresh month at 0, and the trial's row stays", arguments: [true, false])
+    @Test(
+        "from a trial to a subscription starts a fresh month at 0, and the trial's row stays",
+        arguments: [true, false]
+    )
     func trialToPaid(isStoreTrial: Bool) async throws {
         let database = try await database("2026-11-10T09:00:00Z")
         if isStoreTrial {

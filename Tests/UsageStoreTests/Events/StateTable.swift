@@ -1,3 +1,4 @@
+import Testing
 import Usage
 
 /// Tables from the requirements, written out: what the rest of these tests expects comes from here, and not from the code.
@@ -208,7 +209,8 @@ enum StateTable {
         History(
             "revoked, with everything else that can be, and reinstated",
             [
-                bought(), StoreEvent("cancelled", "2026-11-03T08:00:00Z"), StoreEvent("revoked", "2026-11-10T08:00:00Z"),
+                bought(), StoreEvent("cancelled", "2026-11-03T08:00:00Z"),
+                StoreEvent("revoked", "2026-11-10T08:00:00Z"),
                 StoreEvent("grace_period", "2026-11-11T08:00:00Z", ["grace_until": "2026-11-30T08:00:00Z"]),
                 StoreEvent("reinstated", "2026-11-14T08:00:00Z"),
             ],
