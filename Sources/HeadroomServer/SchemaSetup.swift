@@ -37,7 +37,9 @@ public struct SchemaSetup: Sendable {
             logger.notice("migration applied", metadata: ["migration.file": "\(name)"])
         }
         if preparation.hasOtherWords {
-            logger.warning("the SQL functions say another release's sentences; have the schema's owner run headroom migrate")
+            logger.warning(
+                "the SQL functions say another release's sentences; have the schema's owner run headroom migrate"
+            )
         }
     }
 

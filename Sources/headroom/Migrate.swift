@@ -43,8 +43,10 @@ extension MigrationStatus {
         return switch state {
         case .applied(let microseconds): "\(fileName)  applied \(at(microseconds))"
         case .pending: "\(fileName)  pending"
-        case .changed(let microseconds): "\(fileName)  applied \(at(microseconds)), with another text than this binary's"
-        case .unknown(let microseconds): "\(fileName)  applied \(at(microseconds)), unknown to this binary, which is older"
+        case .changed(let microseconds):
+            "\(fileName)  applied \(at(microseconds)), with another text than this binary's"
+        case .unknown(let microseconds):
+            "\(fileName)  applied \(at(microseconds)), unknown to this binary, which is older"
         }
     }
 }

@@ -169,7 +169,9 @@ extension Migrator {
             throw .database("the migrations table cannot be prepared", error)
         }
         let numbers = Set(migrations.map(\.number))
-        if let unknown = applied.last(where: { !numbers.contains($0.number) }) { throw .databaseNewer(number: unknown.number, name: unknown.name) }
+        if let unknown = applied.last(where: { !numbers.contains($0.number) }) {
+            throw .databaseNewer(number: unknown.number, name: unknown.name)
+        }
         var pending: [(migration: Migration, checksum: String)] = []
         for (migration, checksum) in zip(migrations, checksums) {
             if let row = applied.first(where: { $0.number == migration.number }) {

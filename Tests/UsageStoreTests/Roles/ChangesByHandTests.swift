@@ -101,7 +101,10 @@ struct ChangesByHandTests {
         #expect(try await changes(database) == 0)
     }
 
-    @Test("is what the functions record themselves, once", arguments: ["headroom_operator", "headroom_service", "none"])
+    @Test(
+        "is what the functions record themselves, once",
+        arguments: ["headroom_operator", "headroom_service", "none"]
+    )
     func functions(role: String) async throws {
         try await withUsage { database in
             for call in [

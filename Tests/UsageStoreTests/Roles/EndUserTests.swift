@@ -40,7 +40,9 @@ struct EndUserTests {
             select from increment_and_check_usage('\(user(2))', 9);
             """
         )
-        if signIn == .authUID { try await database.psql.execute(EndUserTests.authUID + "grant usage on schema auth to public") }
+        if signIn == .authUID {
+            try await database.psql.execute(EndUserTests.authUID + "grant usage on schema auth to public")
+        }
         // As PostgREST's own login: no right but to act as the role that a token names.
         let authenticator = "authenticator_" + (try await database.psql.text("current_database()") ?? "")
         try await database.psql.execute(
@@ -79,7 +81,9 @@ struct EndUserTests {
                 #expect(own.count == 2)
                 #expect(Set(own.compactMap { $0["message_count"] as? Int }) == [5, 1])
                 #expect(own.allSatisfy { $0["user_id"] as? String == "\(user(1))" })
-                if columns == names { #expect(own.allSatisfy { Set($0.keys) == Set(names.split(separator: ",").map(String.init)) }) }
+                if columns == names {
+                    #expect(own.allSatisfy { Set($0.keys) == Set(names.split(separator: ",").map(String.init)) })
+                }
                 #expect(try rows(try await client.get(user: "\(user(2))", select: columns)).isEmpty)
             }
         }
@@ -126,12 +130,20 @@ struct EndUserTests {
     func denials() async throws {
         for signIn in SignIn.allCases {
             try await withClient(signIn, subject: "\(user(1))") { client, database in
-                let before = try await database.psql.text("select string_agg(usage::text, ',' order by usage) from message_usage as usage")
+                let before = try await database.psql.text(
+                    "select string_agg(usage::text, ',' order by usage) from message_usage as usage"
+                )
                 for (body, parameters) in [
                     (#"{"p_user_id": "\#(user(2))", "p_messages": 1}"#, EndUserTests.planAware),
                     (#"{"p_user_id": null, "p_messages": 1}"#, EndUserTests.planAware),
-                    (#"{"p_user_id": "\#(user(2))", "p_billing_period": "trial", "p_limit": 5}"#, EndUserTests.ownPeriod),
-                    (#"{"p_user_id": "\#(user(1))", "p_billing_period": "9999-01", "p_limit": 5}"#, EndUserTests.ownPeriod),
+                    (
+                        #"{"p_user_id": "\#(user(2))", "p_billing_period": "trial", "p_limit": 5}"#,
+                        EndUserTests.ownPeriod
+                    ),
+                    (
+                        #"{"p_user_id": "\#(user(1))", "p_billing_period": "9999-01", "p_limit": 5}"#,
+                        EndUserTests.ownPeriod
+                    ),
                 ] {
                     let reply = try await client.increment(
                         body,
@@ -141,18 +153,24 @@ struct EndUserTests {
                     #expect(reply == .refused("42501"), "\(body)")
                 }
                 for statement in [
-                    #"UPDATE "public"."message_usage" SET "message_count" = 0"#, #"DELETE FROM "public"."message_usage""#,
+                    #"UPDATE "public"."message_usage" SET "message_count" = 0"#,
+                    #"DELETE FROM "public"."message_usage""#,
                     #"INSERT INTO "public"."message_usage"("user_id", "billing_period") VALUES ('\#(user(1))', '2026-12')"#,
                 ] {
                     #expect(try await client.change(statement) == .refused("42501"), "\(statement)")
                 }
-                let after = try await database.psql.text("select string_agg(usage::text, ',' order by usage) from message_usage as usage")
+                let after = try await database.psql.text(
+                    "select string_agg(usage::text, ',' order by usage) from message_usage as usage"
+                )
                 #expect(after == before)
             }
         }
     }
 
-    @Test("who is not signed in, or whose subject is no uuid, sees no row and counts nothing", arguments: SignIn.allCases)
+    @Test(
+        "who is not signed in, or whose subject is no uuid, sees no row and counts nothing",
+        arguments: SignIn.allCases
+    )
     func anonymous(signIn: SignIn) async throws {
         // auth.uid() of Supabase fails itself for a subject that is no uuid.
         for subject in signIn == .authUID ? [nil] : [nil, "", "auth0|1", "x' or true --"] {

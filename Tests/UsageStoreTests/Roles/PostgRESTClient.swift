@@ -89,7 +89,8 @@ struct PostgRESTClient {
     }
 
     private func send(_ statement: String, path: String, isReading: Bool) async throws -> Reply {
-        let claims = subject.map { #"{"aud":"authenticated","role":"\#(role)","sub":"\#($0)"}"# } ?? #"{"role":"\#(role)"}"#
+        let claims =
+            subject.map { #"{"aud":"authenticated","role":"\#(role)","sub":"\#($0)"}"# } ?? #"{"role":"\#(role)"}"#
         let claim =
             hasClaimSettings
             ? "set_config('request.jwt.claim.sub', $3, true)" : "set_config('request.jwt.claims', $3, true)"
@@ -99,7 +100,8 @@ struct PostgRESTClient {
             set_config('request.headers', '{}', true), set_config('request.cookies', '{}', true)
             """
         let settings = [
-            #""public", "extensions""#, role, hasClaimSettings ? subject ?? "" : claims, isReading ? "GET" : "POST", path,
+            #""public", "extensions""#, role, hasClaimSettings ? subject ?? "" : claims, isReading ? "GET" : "POST",
+            path,
         ]
         return try await session.run { connection in
             let deadline = ContinuousClock.now + .seconds(60)

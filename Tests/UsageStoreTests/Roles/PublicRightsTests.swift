@@ -10,7 +10,9 @@ struct PublicRightsTests {
     /// Lines of text, or an empty list.
     private func lines(_ sql: String) async throws -> [Substring] {
         let database = try await TestDatabase.fresh()
-        let text = try await database.psql.text("select string_agg(line, E'\\n' order by line) from (\(sql)) as lines (line)")
+        let text = try await database.psql.text(
+            "select string_agg(line::text, E'\\n' order by line::text) from (\(sql)) as lines (line)"
+        )
         return text?.split(separator: "\n") ?? []
     }
 

@@ -1,5 +1,7 @@
 """Who may do what: a service with few rights, an owner with few rights, Supabase's roles, and a table that has grants."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 from support.case import Case
 from support.deadline import wait_until
 from support.postgres import Cluster, SQLError
@@ -168,6 +170,15 @@ class OwnerWithFewRights(Case):
                   " language sql security definer set search_path = pg_catalog, pg_temp return 1")  # fmt: skip
         self.assertEqual(owner.number("select reset_billing_period('trial')"), 1)
         owner.close()
+
+    def test_databases_of_a_new_cluster_may_be_migrated_at_the_same_moment(self):
+        cluster = Cluster(has_roles=False)
+        names = [cluster.new_database() for _ in range(6)]
+        with ThreadPoolExecutor(len(names)) as pool:
+            outcomes = list(pool.map(lambda name: command("migrate", database_url=cluster.url(name)), names))
+        for outcome in outcomes:
+            self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        cluster.stop_immediately()
 
     def test_who_may_make_roles_needs_nobody(self):
         cluster = Cluster(has_roles=False)
