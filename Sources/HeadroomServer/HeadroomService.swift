@@ -52,7 +52,7 @@ public struct HeadroomService: Sendable {
         privateServer: PrivateServer?,
         _ whenReady: @Sendable (Ready) -> Void
     ) async throws {
-        try await SchemaSetup(databaseURL: databaseURL, logger: logger).migrate()
+        try await SchemaSetup(databaseURL: databaseURL, logger: logger).prepare()
         let store = BatchingStore(configuration.store(databaseURL: databaseURL), logger: logger)
         let monitor = DatabaseMonitor(databaseURL: databaseURL, logger: logger)
         let server = LineServer(

@@ -44,7 +44,8 @@ public struct StoreConfiguration: Sendable {
             conninfo: databaseURL,
             connectTimeout: connectTimeout,
             applicationName: "headroom lane",
-            sessionSettings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout)
+            sessionSettings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout),
+            role: ServiceRole.name
         )
     }
 }
