@@ -71,6 +71,8 @@ public enum Outcome: Sendable, Equatable {
     /// Rows of one user, or of the users with the most messages.
     case history([PeriodUsage])
     case report(PeriodReport)
+    /// From now on, changes are told.
+    case watching
     case failure(StoreError)
 }
 
@@ -89,6 +91,8 @@ public struct Completion: Sendable, Equatable {
 public protocol Mailbox: AnyObject, Sendable {
     /// Called on a lane's thread; must not block.
     func deliver(_ completions: [Completion])
+    /// Called on the watcher's thread; must not block.
+    func publish(_ publications: [Publication])
 }
 
 /// Why a request got no answer.
