@@ -103,6 +103,18 @@ extension Arguments {
         return period
     }
 
+    /// All positional arguments, as channels.
+    func channels() throws(ReplyError) -> [UsageChannel] {
+        var channels: [UsageChannel] = []
+        while let token = positional(channels.count) {
+            guard let channel = UsageChannel(token.text) else {
+                throw .badArgument("a channel must be usage: and a user's UUID; the form is \(verb.syntax)")
+            }
+            channels.append(channel)
+        }
+        return channels
+    }
+
     func number(of option: OptionName, in range: ClosedRange<Int>) throws(ReplyError) -> Int? {
         guard let token = value(of: option) else { return nil }
         return try Arguments.number(token, named: "\(option.rawValue)=", in: range)

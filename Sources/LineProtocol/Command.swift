@@ -18,6 +18,10 @@ public enum Command: Sendable, Equatable {
     case report(period: BillingPeriod?)
     /// `count` is 1 to 1,000. Without a period: the current calendar month.
     case top(period: BillingPeriod?, count: Int)
+    /// At least one channel.
+    case subscribe([UsageChannel])
+    /// Nil: all there are.
+    case unsubscribe([UsageChannel]?)
     /// Boxed, because it is the rarest and by far the largest: the others would all be moved about at its size.
     indirect case setPlan(PlanChange)
     /// `messages` is 1 to 1,000,000; `reason` is for the audit log.

@@ -38,6 +38,8 @@ enum CommandParser {
         case .history: return .history(user: try arguments.user(), months: try months(arguments))
         case .report: return .report(period: try arguments.period(at: 0))
         case .top: return try top(arguments)
+        case .subscribe: return .subscribe(try arguments.channels())
+        case .unsubscribe: return .unsubscribe(arguments.count == 0 ? nil : try arguments.channels())
         case .setPlan: return .setPlan(try planChange(arguments))
         case .grant:
             return .grant(

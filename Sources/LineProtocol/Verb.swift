@@ -10,6 +10,8 @@ public enum Verb: String, CaseIterable, Sendable {
     case history = "HISTORY"
     case report = "REPORT"
     case top = "TOP"
+    case subscribe = "SUBSCRIBE"
+    case unsubscribe = "UNSUBSCRIBE"
     case setPlan = "SETPLAN"
     case grant = "GRANT"
     case resetUsage = "RESETUSAGE"
@@ -36,6 +38,8 @@ public enum Verb: String, CaseIterable, Sendable {
         case .history: "HISTORY <user> [months]"
         case .report: "REPORT [period]"
         case .top: "TOP [period] [n]"
+        case .subscribe: "SUBSCRIBE usage:<user> …"
+        case .unsubscribe: "UNSUBSCRIBE [usage:<user> …]"
         case .setPlan: "SETPLAN <user> <plan> [state=] [started=] [expires=] [grace_until=] [anchor=]"
         case .grant: "GRANT <user> <n> key= [reason=]"
         case .resetUsage: "RESETUSAGE <user> [period]"
@@ -64,6 +68,8 @@ public enum Verb: String, CaseIterable, Sendable {
         case .history: "usage by period, newest first (default 12 months)"
         case .report: "users, messages and tiers of a billing period (default this calendar month)"
         case .top: "the n users (default 10) with the most messages in a billing period, most first"
+        case .subscribe: "a message with the fields of USAGE whenever one of these users' usage, plan or state changes"
+        case .unsubscribe: "no more messages about these users, or about any"
         case .setPlan: "set the user's plan, state and dates"
         case .grant: "raise this period's limit by n messages, once per key"
         case .resetUsage: "set the period's count to 0"
@@ -93,6 +99,8 @@ public enum Verb: String, CaseIterable, Sendable {
         case .echo: Grammar(positionals: 1...1, isFreeText: true)
         case .report, .help: Grammar(positionals: 0...1)
         case .top: Grammar(positionals: 0...2)
+        case .subscribe: Grammar(positionals: 1...Int.max)
+        case .unsubscribe: Grammar(positionals: 0...Int.max)
         case .info, .quit: Grammar(positionals: 0...0)
         case .hello, .client, .command: Grammar(positionals: 0...Int.max, isFreeText: true)
         case .select: Grammar(positionals: 1...1)

@@ -11,6 +11,8 @@ public final class BatchingStore: Sendable {
     private let lanes: [Lane]
     /// For what is asked about all users of a period.
     public let reader: Reader
+    /// For who wants to be told of changes.
+    public let watcher: Watcher
     private let mailboxes = MailboxRegistry()
     private let running = Mutex(0)
 
@@ -21,6 +23,7 @@ public final class BatchingStore: Sendable {
             Lane(configuration, mailboxes: mailboxes, index: index, logger: logger)
         }
         reader = Reader(configuration, mailboxes: mailboxes, logger: logger)
+        watcher = Watcher(configuration, mailboxes: mailboxes, logger: logger)
     }
 
     /// What INFO tells.
@@ -68,8 +71,9 @@ public final class BatchingStore: Sendable {
             for (index, lane) in lanes.enumerated() {
                 group.addTask { await BatchingStore.onThread(named: "headroom.lane\(index)") { lane.run() } }
             }
-            let reader = reader
+            let (reader, watcher) = (reader, watcher)
             group.addTask { await BatchingStore.onThread(named: "headroom.reader") { reader.run() } }
+            group.addTask { await BatchingStore.onThread(named: "headroom.watcher") { watcher.run() } }
         }
     }
 
@@ -86,6 +90,7 @@ public final class BatchingStore: Sendable {
     public func close() {
         for lane in lanes { lane.close() }
         reader.close()
+        watcher.close()
     }
 }
 
@@ -111,6 +116,14 @@ final class MailboxRegistry: Sendable {
         for (number, mailbox) in mailboxes.enumerated() {
             let own = completions.filter { $0.returnAddress.mailbox == number }
             if !own.isEmpty { mailbox.deliver(own) }
+        }
+    }
+
+    func publish(_ publications: [Publication]) {
+        guard !publications.isEmpty else { return }
+        for (number, mailbox) in mailboxes.withLock({ $0 }).enumerated() {
+            let own = publications.filter { $0.subscriber.mailbox == number }
+            if !own.isEmpty { mailbox.publish(own) }
         }
     }
 }

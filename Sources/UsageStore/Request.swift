@@ -83,6 +83,8 @@ public enum Outcome: Sendable, Equatable {
     /// Done, and there is nothing to tell of it.
     case done
     case report(PeriodReport)
+    /// From now on, changes are told.
+    case watching
     case failure(StoreError)
 }
 
@@ -101,6 +103,8 @@ public struct Completion: Sendable, Equatable {
 public protocol Mailbox: AnyObject, Sendable {
     /// Called on a lane's thread; must not block.
     func deliver(_ completions: [Completion])
+    /// Called on the watcher's thread; must not block.
+    func publish(_ publications: [Publication])
 }
 
 /// Why a request got no answer.

@@ -18,6 +18,8 @@ public struct StoreConfiguration: Sendable {
     public var connectTimeout: Duration
     /// How long REPORT and TOP may take, which read the whole table.
     public var reportTimeout: Duration
+    /// How often it is looked whether a watched user has changed.
+    public var changesPoll: Duration
 
     public init(
         databaseURL: String,
@@ -27,7 +29,8 @@ public struct StoreConfiguration: Sendable {
         queueCapacity: Int = 65_536,
         requestTimeout: Duration = .seconds(2),
         connectTimeout: Duration = .seconds(2),
-        reportTimeout: Duration = .seconds(60)
+        reportTimeout: Duration = .seconds(60),
+        changesPoll: Duration = .milliseconds(100)
     ) {
         self.databaseURL = databaseURL
         self.unknownUsers = unknownUsers
@@ -37,6 +40,7 @@ public struct StoreConfiguration: Sendable {
         self.requestTimeout = requestTimeout
         self.connectTimeout = connectTimeout
         self.reportTimeout = reportTimeout
+        self.changesPoll = changesPoll
     }
 
     var connectionOptions: ConnectionOptions {
@@ -69,6 +73,20 @@ extension StoreConfiguration {
                 ("search_path", "pg_catalog"),
                 ("timezone", "UTC"),
                 ("default_transaction_read_only", "on"),
+            ]
+        )
+    }
+}
+
+extension StoreConfiguration {
+    /// Index scans for each user, as a lane's; and read only.
+    var watcherOptions: ConnectionOptions {
+        ConnectionOptions(
+            conninfo: databaseURL,
+            connectTimeout: connectTimeout,
+            applicationName: "headroom watcher",
+            sessionSettings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout) + [
+                ("default_transaction_read_only", "on")
             ]
         )
     }

@@ -15,7 +15,12 @@ struct ConnectionStateMachineTests {
     )
 
     private func machine(slots: Int = 100, allows: Bool = false) -> ConnectionStateMachine {
-        ConnectionStateMachine(connectionID: 7, slotsMaximum: slots, allowsWhenUnavailable: allows)
+        ConnectionStateMachine(
+            connectionID: 7,
+            slotsMaximum: slots,
+            allowsWhenUnavailable: allows,
+            subscriptionsMaximum: 100
+        )
     }
 
     private func outcome(used: Int) -> Outcome {

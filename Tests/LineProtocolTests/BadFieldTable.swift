@@ -53,6 +53,11 @@ extension BadInput {
         }
         + ["0", "1001", "01", "+5", "-5", "1e3", "0x5", "5.0", "18446744073709551616", "５"]
         .flatMap { [.line("TOP \($0)"), .line("TOP 2026-11 \($0)")] }
+        + ["SUBSCRIBE", "SUBSCRIBE usage:\(userText) secret"].map { .line($0) }
+        + [
+            userText, "usage", "usage:", "usage: \(userText)", "USAGE:\(userText)", "usage:\(userText)0",
+            "usage:secret", "usage:*", "usage::\(userText)", "__keyspace@0__:x", "usage=\(userText)",
+        ].flatMap { [.line("SUBSCRIBE \($0)"), .line("UNSUBSCRIBE \($0)")] }
         + ["REPORT period=2026-11", "TOP n=5", "REPORT 5"].map { .line($0) }
         + ["Paid", "1paid", "pa-id", "_paid", String(repeating: "p", count: 33), "2026-11", "'; DROP"]
         .map { .line("SETPLAN \(userText) \($0)") }

@@ -12,6 +12,11 @@ struct RequestFormTests {
     /// Never used; a key of one letter is one.
     private static var fallback: MessageKey { preconditionFailure("a is a key") }
 
+    private static func channel(_ user: String) -> UsageChannel {
+        guard let channel = UsageChannel("usage:" + user) else { preconditionFailure("no channel of \(user)") }
+        return channel
+    }
+
     private static let forms: [(line: String, command: Command)] = [
         ("CONSUME \(userText)", .consume(user: user, messages: 1)),
         ("consume \(userText.uppercased()) 25", .consume(user: user, messages: 25)),
@@ -42,6 +47,13 @@ struct RequestFormTests {
         ("TOP 2026-11", .top(period: month, count: 10)),
         ("TOP trial 1", .top(period: BillingPeriod(planNamed: "trial"), count: 1)),
         ("TOP 2026-11 1000", .top(period: month, count: 1_000)),
+        ("SUBSCRIBE usage:\(userText)", .subscribe([channel(userText)])),
+        (
+            "subscribe usage:\(userText.uppercased()) usage:\(userText)",
+            .subscribe([channel(userText.uppercased()), channel(userText)])
+        ),
+        ("UNSUBSCRIBE", .unsubscribe(nil)),
+        ("UNSUBSCRIBE usage:\(userText)", .unsubscribe([channel(userText)])),
         ("SETPLAN \(userText) paid", .setPlan(PlanChange(user: user, plan: "paid"))),
         ("SETPLAN \(userText) paid anchor=31", .setPlan(PlanChange(user: user, plan: "paid", anchorDay: 31))),
         ("GRANT \(userText) 50 key=a", .grant(user: user, messages: 50, key: keyA, reason: nil)),

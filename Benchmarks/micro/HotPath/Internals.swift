@@ -11,7 +11,12 @@ import Usage
 // All that the bodies know of internal types: a change of those is followed here and nowhere else.
 
 struct ConnectionUnderTest {
-    private var machine = ConnectionStateMachine(connectionID: 1, slotsMaximum: 1_024, allowsWhenUnavailable: false)
+    private var machine = ConnectionStateMachine(
+        connectionID: 1,
+        slotsMaximum: 1_024,
+        allowsWhenUnavailable: false,
+        subscriptionsMaximum: 1_024
+    )
     private let surroundings = ConnectionStateMachine.Surroundings(serverVersion: "1.0.0", info: { [] })
     private var room = ByteBufferAllocator().buffer(capacity: 8_192)
     private let request = DecodedRequest.command(.consume(user: Fixtures.user(1), messages: 1))

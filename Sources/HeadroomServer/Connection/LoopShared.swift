@@ -20,7 +20,13 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private let census: Census
     private let connectionsMaximum: Int
     private let allocator = ByteBufferAllocator()
-    private let arrived = Mutex<[[Completion]]>([])
+    private let arrived = Mutex<[Arrival]>([])
+
+    /// In one list, so that a message about a user never overtakes the answer to the subscription.
+    private enum Arrival {
+        case completions([Completion])
+        case publications([Publication])
+    }
 
     private var mailbox = 0
     private var connections = ConnectionTable<ConnectionHandler>()
@@ -146,11 +152,38 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         deliver([Completion(returnAddress: request.returnAddress, outcome: .failure(refusal))])
     }
 
+    func watch(_ users: [UserID], connection: Int, slot: UInt64) {
+        store.watcher.watch(
+            WatchRequest(
+                users: users,
+                returnAddress: ReturnAddress(mailbox: mailbox, connection: connection, slot: slot),
+                deadline: .now + store.configuration.requestTimeout
+            )
+        )
+    }
+
+    func unwatch(_ users: [UserID], connection: Int) {
+        store.watcher.unwatch(users, Subscriber(mailbox: mailbox, connection: connection))
+    }
+
+    /// A connection that watched somebody is gone.
+    func leave(_ connection: Int) {
+        store.watcher.leave(Subscriber(mailbox: mailbox, connection: connection))
+    }
+
     // MARK: From the store
 
     func deliver(_ completions: [Completion]) {
+        arrive(.completions(completions))
+    }
+
+    func publish(_ publications: [Publication]) {
+        arrive(.publications(publications))
+    }
+
+    private func arrive(_ arrival: Arrival) {
         let isFirst = arrived.withLock {
-            $0.append(completions)
+            $0.append(arrival)
             return $0.count == 1
         }
         // A hop that is on its way takes these along.
@@ -158,11 +191,29 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     }
 
     private func takeDelivery() {
-        let batches = arrived.withLock { arrived in
+        let arrivals = arrived.withLock { arrived in
             defer { arrived.removeAll(keepingCapacity: true) }
             return arrived
         }
-        for completions in batches { deliverOnLoop(completions) }
+        for arrival in arrivals {
+            switch arrival {
+            case .completions(let completions): deliverOnLoop(completions)
+            case .publications(let publications): publishOnLoop(publications)
+            }
+        }
+    }
+
+    private func publishOnLoop(_ publications: [Publication]) {
+        var touched: [ConnectionHandler] = []
+        for publication in publications {
+            guard let connection = connections[publication.subscriber.connection] else { continue }
+            connection.push(publication.answer)
+            if !connection.awaitsFlush {
+                connection.awaitsFlush = true
+                touched.append(connection)
+            }
+        }
+        flush(touched)
     }
 
     private func deliverOnLoop(_ completions: [Completion]) {
@@ -182,6 +233,10 @@ final class LoopShared: Mailbox, @unchecked Sendable {
                 touched.append(connection)
             }
         }
+        flush(touched)
+    }
+
+    private func flush(_ touched: [ConnectionHandler]) {
         for connection in touched {
             connection.awaitsFlush = false
             connection.flush()
