@@ -2,7 +2,8 @@
 import PackageDescription
 
 // Arrows run down only: headroom → HeadroomServer → {LineProtocol, UsageStore} → Usage, and
-// UsageStore → Postgres → CLibPQ; LoadGenerator stands alone. docs/architecture.md says what lives where and why.
+// UsageStore → Postgres → CLibPQ; LoadGenerator stands alone, OperatorConsole upon LineProtocol. docs/architecture.md
+// says what lives where and why.
 let package = Package(
     name: "headroom",
     products: [
@@ -74,12 +75,15 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]
         ),
+        .target(name: "OperatorConsole", dependencies: ["LineProtocol"]),
         .executableTarget(
             name: "headroom",
             dependencies: [
                 "HeadroomServer",
                 "LoadGenerator",
+                "OperatorConsole",
                 "Postgres",
+                "Usage",
                 "UsageStore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -124,6 +128,7 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ]
         ),
+        .testTarget(name: "OperatorConsoleTests", dependencies: ["LineProtocol", "OperatorConsole"]),
         .testTarget(
             name: "LoadGeneratorTests",
             dependencies: [

@@ -2,8 +2,9 @@ import Foundation
 
 // embed-sql SQL-DIRECTORY OUTPUT.swift LAST-RUN
 //
-// Writes `enum EmbeddedSQL` with the migrations in order and every query under its file's name. Run by the EmbedSQL
-// plugin; depends on nothing, because everything it depended on would be built before the first target that has SQL.
+// Writes `enum EmbeddedSQL` with the migrations in order, and every query and every script of the directory itself under
+// its file's name. Run by the EmbedSQL plugin; depends on nothing, because everything it depended on would be built
+// before the first target that has SQL.
 
 /// What is wrong with the files, in the form in which compilers say it.
 struct EmbeddingError: Error {
@@ -82,10 +83,10 @@ func readMigrations(in directory: String) throws -> [Migration] {
     return migrations
 }
 
-func readQueries(in directory: String) throws -> [Query] {
+func readQueries(in directories: [String]) throws -> [Query] {
     var queries: [Query] = []
-    for file in try sqlFiles(in: directory) {
-        let path = directory + "/" + file
+    for path in try directories.flatMap({ directory in try sqlFiles(in: directory).map { directory + "/" + $0 } }) {
+        let file = path.split(separator: "/").last ?? ""
         let words = file.dropLast(4).split(separator: "_", omittingEmptySubsequences: false)
         guard isWord(file.dropLast(4)), !words.contains("") else {
             let message = "a query is named in_lower_case.sql, and becomes EmbeddedSQL.inLowerCase"
@@ -128,7 +129,7 @@ func source(migrations: [Migration], queries: [Query]) -> String {
 
 func embed(_ directory: String, into output: String) throws {
     let migrations = try readMigrations(in: directory + "/migrations")
-    let queries = try readQueries(in: directory + "/queries")
+    let queries = try readQueries(in: [directory, directory + "/queries"])
     let text = source(migrations: migrations, queries: queries)
     // An output that is left alone is not compiled again.
     if (try? String(contentsOfFile: output, encoding: .utf8)) != text {

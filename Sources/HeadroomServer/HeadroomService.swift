@@ -52,9 +52,16 @@ public struct HeadroomService: Sendable {
         privateServer: PrivateServer?,
         _ whenReady: @Sendable (Ready) -> Void
     ) async throws {
-        try await SchemaSetup(databaseURL: databaseURL, logger: logger).migrate()
+        try await SchemaSetup(databaseURL: databaseURL, logger: logger).prepare()
         let store = BatchingStore(configuration.store(databaseURL: databaseURL), logger: logger)
-        let server = LineServer(configuration, store: store, version: HeadroomVersion.current, logger: logger)
+        let monitor = DatabaseMonitor(databaseURL: databaseURL, logger: logger)
+        let server = LineServer(
+            configuration,
+            store: store,
+            monitor: monitor,
+            version: HeadroomVersion.current,
+            logger: logger
+        )
         let listen = try await server.bind()
         whenReady(Ready(listen: listen, psqlCommand: psqlCommand))
         let housekeeper = Housekeeper(
@@ -63,7 +70,8 @@ public struct HeadroomService: Sendable {
             logger: logger
         )
         var services: [any Service] = [
-            HousekeeperService(housekeeper: housekeeper), StoreService(store: store), server,
+            HousekeeperService(housekeeper: housekeeper), MonitorService(monitor: monitor), StoreService(store: store),
+            server,
         ]
         if let privateServer {
             services.insert(PrivateServerService(server: privateServer, store: store, logger: logger), at: 0)
@@ -98,6 +106,19 @@ private struct HousekeeperService: Service, CustomStringConvertible {
 
     func run() async throws {
         await cancelWhenGracefulShutdown { await housekeeper.run(every: .seconds(60)) }
+    }
+}
+
+private struct MonitorService: Service, CustomStringConvertible {
+    let description = "database monitor"
+    let monitor: DatabaseMonitor
+
+    func run() async throws {
+        await withGracefulShutdownHandler {
+            await monitor.run()
+        } onGracefulShutdown: {
+            monitor.close()
+        }
     }
 }
 

@@ -19,19 +19,27 @@ public final class LineServer: Service, CustomStringConvertible {
     private let listener = Mutex<(any Channel)?>(nil)
     private let logger: Logger
 
-    public init(_ configuration: ServerConfiguration, store: BatchingStore, version: String, logger: Logger) {
+    public init(
+        _ configuration: ServerConfiguration,
+        store: BatchingStore,
+        monitor: DatabaseMonitor,
+        version: String,
+        logger: Logger
+    ) {
         self.configuration = configuration
         self.store = store
         self.logger = logger
         group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
-        let info = ServerInfo(version: version, store: store, census: census)
+        let metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
+        let info = ServerInfo(version: version, store: store, monitor: monitor, census: census, metrics: metrics)
         let census = census
-        loops = group.makeIterator().map { eventLoop in
+        loops = zip(group.makeIterator(), metrics.loops).map { eventLoop, loopMetrics in
             LoopShared(
                 eventLoop: eventLoop,
                 store: store,
                 census: census,
                 serverInfo: info,
+                metrics: loopMetrics,
                 connectionsMaximum: configuration.connectionLimits.connectionsMaximum,
                 logger: logger
             )
@@ -53,6 +61,8 @@ public final class LineServer: Service, CustomStringConvertible {
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            // A subscriber may say nothing for ever; this finds out those whose machine is gone.
+            .childChannelOption(.socketOption(.so_keepalive), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelInitializer { channel in
@@ -80,6 +90,8 @@ public final class LineServer: Service, CustomStringConvertible {
         } catch {
             logger.debug("the port was closed already", metadata: ["error": "\(error)"])
         }
+        // Readings may take longer than there is time; the rest of it is for telling so.
+        store.reader.drain(by: .now + configuration.drainTimeout * 3 / 4)
         for loop in loops { loop.drain() }
         await census.emptied(within: configuration.drainTimeout)
         let left = census.snapshot.current

@@ -27,6 +27,22 @@ public struct SchemaSetup: Sendable {
         return applied
     }
 
+    /// Makes sure that the service can run: migrates where this login owns the schema, and else looks whether somebody
+    /// who does has.
+    ///
+    /// - Throws: with what to run, and as whom, where something is missing.
+    public func prepare() async throws {
+        let preparation = try await withConnection { try Schema.prepare($0) }
+        for name in preparation.applied.map(\.fileName) {
+            logger.notice("migration applied", metadata: ["migration.file": "\(name)"])
+        }
+        if preparation.hasOtherWords {
+            logger.warning(
+                "the SQL functions say another release's sentences; have the schema's owner run headroom migrate"
+            )
+        }
+    }
+
     public func status() async throws -> [MigrationStatus] {
         try await withConnection { try Schema.migrator.status($0) }
     }

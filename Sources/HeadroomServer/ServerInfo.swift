@@ -1,34 +1,104 @@
+import LineProtocol
+import NIOCore
+import Usage
 import UsageStore
 
 /// What `INFO` tells.
 struct ServerInfo: Sendable {
     let version: String
-    private let startedAt: ContinuousClock.Instant
+    private let startedAt = NIODeadline.now()
     private let store: BatchingStore
+    private let monitor: DatabaseMonitor
     private let census: Census
+    private let metrics: ServiceMetrics
 
-    init(version: String, store: BatchingStore, census: Census) {
+    init(
+        version: String,
+        store: BatchingStore,
+        monitor: DatabaseMonitor,
+        census: Census,
+        metrics: ServiceMetrics
+    ) {
         self.version = version
         self.store = store
+        self.monitor = monitor
         self.census = census
-        startedAt = .now
+        self.metrics = metrics
     }
 
-    /// Names of the lines, for the documentation.
-    static let names = [
+    /// Names of the lines, for the documentation. `verb_…` and `errors_…` stand for a line each of the verbs and codes
+    /// that have come.
+    static let names =
+        serviceNames + databaseNames + trafficNames
+        + LoopMetrics.Status.allCases.map(answersName) + Tier.allCases.map(tierName) + ["errors", "verb_…", "errors_…"]
+
+    private static let serviceNames = [
         "version", "uptime_s", "connections", "connections_total", "connections_refused", "database", "lanes",
         "lanes_connected", "queue_depth", "batches", "requests", "reconnects",
     ]
+    private static let databaseNames = ["database_version", "schema_version", "replication_lag_s"]
+    private static let trafficNames = ["answers_per_second", "latency_p50_us", "latency_p99_us"]
+
+    private static func answersName(_ status: LoopMetrics.Status) -> String { "answers_\(status)" }
+    private static func tierName(_ tier: Tier) -> String { "tier_\(tier.rawValue)" }
 
     func lines() -> [String] {
+        let now = NIODeadline.now()
+        let snapshot = metrics.snapshot(at: now)
+        let groups = [
+            zip(ServerInfo.serviceNames, serviceValues(now)).map { ($0, $1) },
+            zip(ServerInfo.databaseNames, databaseValues).map { ($0, $1) },
+            zip(ServerInfo.trafficNames, trafficValues(snapshot, now)).map { ($0, $1) },
+            LoopMetrics.Status.allCases.map { (ServerInfo.answersName($0), "\(snapshot.answers($0))") },
+            Tier.allCases.map { (ServerInfo.tierName($0), "\(snapshot.answers($0))") },
+            [("errors", "\(snapshot.errorsTotal)")],
+            Verb.allCases.map { ("verb_\($0.rawValue.lowercased())", ServerInfo.unlessNone(snapshot.requests($0))) },
+            ReplyError.Code.allCases.map {
+                ("errors_\($0.rawValue.lowercased())", ServerInfo.unlessNone(snapshot.errors($0)))
+            },
+        ]
+        return groups.joined().compactMap { name, value in value.map { "\(name)=\($0)" } }
+    }
+
+    private static func unlessNone(_ count: UInt64) -> String? { count == 0 ? nil : "\(count)" }
+
+    private func serviceValues(_ now: NIODeadline) -> [String?] {
         let store = store.snapshot
         let census = census.snapshot
         let database = store.lanesConnected == store.lanes ? "up" : store.lanesConnected == 0 ? "down" : "degraded"
-        let values: [String] = [
-            version, "\((ContinuousClock.now - startedAt).components.seconds)", "\(census.current)", "\(census.total)",
+        return [
+            version, "\((now - startedAt).nanoseconds / 1_000_000_000)", "\(census.current)", "\(census.total)",
             "\(census.refused)", database, "\(store.lanes)", "\(store.lanesConnected)", "\(store.queueDepth)",
             "\(store.batches)", "\(store.requests)", "\(store.reconnects)",
         ]
-        return zip(ServerInfo.names, values).map { "\($0)=\($1)" }
+    }
+
+    private var databaseValues: [String?] {
+        let facts = monitor.facts
+        return [
+            facts.serverVersion, facts.schemaVersion.map { "\($0)" },
+            facts.replicationLagMilliseconds.map { ServerInfo.decimal($0, places: 3) },
+        ]
+    }
+
+    private func trafficValues(_ snapshot: ServiceMetrics.Snapshot, _ now: NIODeadline) -> [String?] {
+        let recent = snapshot.recentLatencies
+        func percentile(_ percent: Double) -> String? {
+            LatencyBuckets.percentile(percent, of: recent).map { "\($0)" }
+        }
+        // The window began with a whole second, or with the service.
+        let window = min(
+            Int64(now.uptimeNanoseconds % 1_000_000_000) + Int64(LatencyRecorder.windowSeconds) * 1_000_000_000,
+            max(1, (now - startedAt).nanoseconds)
+        )
+        let tenths = Double(recent.reduce(0, &+)) * 1e10 / Double(window)
+        return [ServerInfo.decimal(Int64(tenths.rounded()), places: 1), percentile(50), percentile(99)]
+    }
+
+    /// A number of tenths or thousandths, without Foundation's locale.
+    private static func decimal(_ number: Int64, places: Int) -> String {
+        let digits = "\(number)"
+        let padded = String(repeating: "0", count: max(0, places + 1 - digits.count)) + digits
+        return "\(padded.dropLast(places)).\(padded.suffix(places))"
     }
 }

@@ -130,6 +130,27 @@ extension PeriodUsage {
     }
 }
 
+extension PeriodReport {
+    /// Writes `+REPORT …`.
+    func encode(into buffer: inout ByteBuffer) {
+        let capacity = 256 + LineWriter.valueBytesMaximum(period.label)
+        buffer.writeLine(capacityBytes: capacity) { line in
+            line.putLiteral("+REPORT")
+            line.putField(" period=", period.label)
+            line.putLiteral(" users=")
+            line.put(users)
+            line.putLiteral(" messages=")
+            line.put(messages)
+            for tier in Tier.allCases {
+                line.putLiteral(" ")
+                line.putName(tier.rawValue)
+                line.putLiteral("=")
+                line.put(users(in: tier))
+            }
+        }
+    }
+}
+
 extension LineWriter {
     /// - Parameter name: with the space before it and the equals sign after it.
     @inline(__always)

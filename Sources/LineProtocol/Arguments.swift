@@ -103,6 +103,18 @@ extension Arguments {
         return period
     }
 
+    /// All positional arguments, as channels.
+    func channels() throws(ReplyError) -> [UsageChannel] {
+        var channels: [UsageChannel] = []
+        while let token = positional(channels.count) {
+            guard let channel = UsageChannel(token.text) else {
+                throw .badArgument("a channel must be usage: and a user's UUID; the form is \(verb.syntax)")
+            }
+            channels.append(channel)
+        }
+        return channels
+    }
+
     func number(of option: OptionName, in range: ClosedRange<Int>) throws(ReplyError) -> Int? {
         guard let token = value(of: option) else { return nil }
         return try Arguments.number(token, named: "\(option.rawValue)=", in: range)
@@ -126,6 +138,19 @@ extension Arguments {
         }
         return key
     }
+
+    /// Why an operator does it: a line of text. One with spaces needs the array form.
+    func reason() throws(ReplyError) -> String? {
+        guard let token = value(of: .reason) else { return nil }
+        guard Arguments.reasonLengthBytes.contains(token.count) else {
+            let range = Arguments.reasonLengthBytes
+            throw .badArgument("reason= must have \(range.lowerBound) to \(range.upperBound) bytes")
+        }
+        return token.text
+    }
+
+    /// As `headroom.grant_once` has it.
+    private static let reasonLengthBytes = 1...1_024
 
     func state() throws(ReplyError) -> SubscriptionState? {
         guard let token = value(of: .state) else { return nil }

@@ -14,10 +14,21 @@ public enum Command: Sendable, Equatable {
     case usage(user: UserID, period: BillingPeriod?)
     /// `months` is 1 to 1,200; a row that is no month, such as a trial's, counts as one.
     case history(user: UserID, months: Int)
+    /// Without a period: the current calendar month.
+    case report(period: BillingPeriod?)
+    /// `count` is 1 to 1,000. Without a period: the current calendar month.
+    case top(period: BillingPeriod?, count: Int)
+    /// At least one channel.
+    case subscribe([UsageChannel])
+    /// Nil: all there are.
+    case unsubscribe([UsageChannel]?)
     /// Boxed, because it is the rarest and by far the largest: the others would all be moved about at its size.
     indirect case setPlan(PlanChange)
+    /// `messages` is 1 to 1,000,000; `reason` is for the audit log.
+    case grant(user: UserID, messages: Int, key: MessageKey, reason: String?)
     /// Without a period: the current one.
     case resetUsage(user: UserID, period: BillingPeriod?)
+    case forget(user: UserID)
     case ping(text: String?)
     case echo(text: String)
     /// Without a verb: all of them.

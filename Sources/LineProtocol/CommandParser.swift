@@ -10,6 +10,7 @@ enum CommandParser {
     static let defaultTTLSeconds = 120
     /// A hundred years.
     static let monthsRange = 1...1_200
+    static let topRange = 1...1_000
 
     /// - Parameter tokens: at least one.
     static func parse(_ tokens: TokenList) throws(ReplyError) -> Command {
@@ -35,8 +36,20 @@ enum CommandParser {
         case .check: return .check(user: try arguments.user(), messages: try messages(arguments))
         case .usage: return .usage(user: try arguments.user(), period: try arguments.period(at: 1))
         case .history: return .history(user: try arguments.user(), months: try months(arguments))
+        case .report: return .report(period: try arguments.period(at: 0))
+        case .top: return try top(arguments)
+        case .subscribe: return .subscribe(try arguments.channels())
+        case .unsubscribe: return .unsubscribe(arguments.count == 0 ? nil : try arguments.channels())
         case .setPlan: return .setPlan(try planChange(arguments))
+        case .grant:
+            return .grant(
+                user: try arguments.user(),
+                messages: try messages(arguments),
+                key: try key(arguments, of: "grant, so that it is granted once"),
+                reason: try arguments.reason()
+            )
         case .resetUsage: return .resetUsage(user: try arguments.user(), period: try arguments.period(at: 1))
+        case .forget: return .forget(user: try arguments.user())
         case .ping: return .ping(text: arguments.positional(0)?.text)
         case .echo: return .echo(text: arguments.positional(0)?.text ?? "")
         case .help: return .help(verb: try helpTopic(arguments))
@@ -54,15 +67,34 @@ enum CommandParser {
     }
 
     /// Of a verb that is nothing without its key.
-    private static func key(_ arguments: Arguments) throws(ReplyError) -> MessageKey {
+    private static func key(
+        _ arguments: Arguments,
+        of what: StaticString = "message, so that it can be committed or released"
+    ) throws(ReplyError) -> MessageKey {
         guard let key = try arguments.key() else {
-            throw .badArgument("key= is missing; it names the message, so that it can be committed or released")
+            throw .badArgument("key= is missing; it names the \(what)")
         }
         return key
     }
 
     private static func months(_ arguments: Arguments) throws(ReplyError) -> Int {
         try arguments.number(at: 1, named: "months", in: monthsRange, default: 12)
+    }
+
+    /// A number alone is n: no period is one.
+    private static func top(_ arguments: Arguments) throws(ReplyError) -> Command {
+        let isCountAlone = arguments.count == 1 && arguments.positional(0)?.first.map(isDigit) == true
+        if isCountAlone, arguments.positional(0)?.firstPosition(of: UInt8(ascii: "-")) == nil {
+            return .top(period: nil, count: try arguments.number(at: 0, named: "n", in: topRange, default: 10))
+        }
+        return .top(
+            period: try arguments.period(at: 0),
+            count: try arguments.number(at: 1, named: "n", in: topRange, default: 10)
+        )
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
     private static func planChange(_ arguments: Arguments) throws(ReplyError) -> PlanChange {

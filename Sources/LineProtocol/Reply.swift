@@ -8,6 +8,8 @@ public enum Reply: Sendable, Equatable {
     case answer(Answer)
     /// `*N`, then `+PERIOD …` each.
     case history([PeriodUsage])
+    /// `+REPORT …`
+    case report(PeriodReport)
     case ok
     case pong
     /// `+` and the text.
@@ -29,6 +31,7 @@ extension Reply {
         switch self {
         case .answer(let answer): answer.encode(into: &buffer)
         case .history(let periods): encodeHistory(periods, into: &buffer)
+        case .report(let report): report.encode(into: &buffer)
         case .ok: buffer.writeStaticString("+OK\r\n")
         case .pong: buffer.writeStaticString("+PONG\r\n")
         case .text(let text): encodeLine(text, into: &buffer)

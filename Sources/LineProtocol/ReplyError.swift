@@ -36,7 +36,7 @@ extension ReplyError {
         /// When the code is sent. The protocol's documentation is held against this.
         public var meaning: String {
             switch self {
-            case .err: "no such verb"
+            case .err: "no such verb; a verb that a RESP2 connection with subscriptions cannot use"
             case .badArg:
                 "malformed user, number, key, period, option; wrong count of arguments; "
                     + "invalid UTF-8 or a control character"

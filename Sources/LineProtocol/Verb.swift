@@ -8,8 +8,14 @@ public enum Verb: String, CaseIterable, Sendable {
     case release = "RELEASE"
     case usage = "USAGE"
     case history = "HISTORY"
+    case report = "REPORT"
+    case top = "TOP"
+    case subscribe = "SUBSCRIBE"
+    case unsubscribe = "UNSUBSCRIBE"
     case setPlan = "SETPLAN"
+    case grant = "GRANT"
     case resetUsage = "RESETUSAGE"
+    case forget = "FORGET"
     case ping = "PING"
     case echo = "ECHO"
     case help = "HELP"
@@ -30,8 +36,14 @@ public enum Verb: String, CaseIterable, Sendable {
         case .check: "CHECK <user> [n]"
         case .usage: "USAGE <user> [period]"
         case .history: "HISTORY <user> [months]"
+        case .report: "REPORT [period]"
+        case .top: "TOP [period] [n]"
+        case .subscribe: "SUBSCRIBE usage:<user> …"
+        case .unsubscribe: "UNSUBSCRIBE [usage:<user> …]"
         case .setPlan: "SETPLAN <user> <plan> [state=] [started=] [expires=] [grace_until=] [anchor=]"
+        case .grant: "GRANT <user> <n> key= [reason=]"
         case .resetUsage: "RESETUSAGE <user> [period]"
+        case .forget: "FORGET <user>"
         case .ping: "PING [text]"
         case .echo: "ECHO <text>"
         case .help: "HELP [verb]"
@@ -54,8 +66,14 @@ public enum Verb: String, CaseIterable, Sendable {
         case .check: "what CONSUME would answer now; counts nothing, creates nothing"
         case .usage: "where the user stands, with label and accessible"
         case .history: "usage by period, newest first (default 12 months)"
+        case .report: "users, messages and tiers of a billing period (default this calendar month)"
+        case .top: "the n users (default 10) with the most messages in a billing period, most first"
+        case .subscribe: "a message with the fields of USAGE whenever one of these users' usage, plan or state changes"
+        case .unsubscribe: "no more messages about these users, or about any"
         case .setPlan: "set the user's plan, state and dates"
+        case .grant: "raise this period's limit by n messages, once per key"
         case .resetUsage: "set the period's count to 0"
+        case .forget: "delete all that is known of the user; a trial that was started stays so"
         case .ping: "PONG, or the text"
         case .echo: "the text"
         case .help: "the verbs, or one of them"
@@ -74,10 +92,15 @@ public enum Verb: String, CaseIterable, Sendable {
         case .consume: Grammar(positionals: 1...2, options: [.key])
         case .reserve: Grammar(positionals: 1...2, options: [.key, .ttl])
         case .commit, .release: Grammar(positionals: 1...1, options: [.key])
+        case .grant: Grammar(positionals: 2...2, options: [.key, .reason])
+        case .forget: Grammar(positionals: 1...1)
         case .setPlan: Grammar(positionals: 2...2, options: [.state, .started, .expires, .graceUntil, .anchor])
         case .ping: Grammar(positionals: 0...1, isFreeText: true)
         case .echo: Grammar(positionals: 1...1, isFreeText: true)
-        case .help: Grammar(positionals: 0...1)
+        case .report, .help: Grammar(positionals: 0...1)
+        case .top: Grammar(positionals: 0...2)
+        case .subscribe: Grammar(positionals: 1...Int.max)
+        case .unsubscribe: Grammar(positionals: 0...Int.max)
         case .info, .quit: Grammar(positionals: 0...0)
         case .hello, .client, .command: Grammar(positionals: 0...Int.max, isFreeText: true)
         case .select: Grammar(positionals: 1...1)
@@ -98,7 +121,7 @@ struct Grammar {
 enum OptionName: String, CaseIterable {
     case state, started, expires
     case graceUntil = "grace_until"
-    case anchor, key, ttl
+    case anchor, key, ttl, reason
 }
 
 extension Reply {

@@ -36,15 +36,15 @@ public final class Connection {
         close()
     }
 
-    /// Connects and applies the session settings.
+    /// Connects, applies the session settings and takes the role.
     ///
-    /// - Throws: `.connectFailed` within `connectTimeout`, also where the server refuses a session setting.
+    /// - Throws: `.connectFailed` within `connectTimeout`, also where the server refuses a session setting or the role.
     public static func connect(_ options: ConnectionOptions) throws(PostgresError) -> Connection {
         let deadline = ContinuousClock.now + options.connectTimeout
         var connecting = try Connecting(options)
         let connection = Connection(handle: try connecting.run())
         guard PQsetnonblocking(connection.handle, 1) == 0 else { throw connection.lost() }
-        try connection.apply(options.sessionSettings, deadline: deadline)
+        try connection.apply(options.sessionSettings, role: options.role, deadline: deadline)
         return connection
     }
 

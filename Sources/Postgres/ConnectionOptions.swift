@@ -11,17 +11,21 @@ public struct ConnectionOptions: Sendable {
     public var applicationName: String
     /// Settings such as `("statement_timeout", "2s")`, made with one statement once connected.
     public var sessionSettings: [(String, String)]
+    /// The role that the session acts as, of which its login must be a member; nil is the login itself.
+    public var role: String?
 
     public init(
         conninfo: String,
         connectTimeout: Duration = .seconds(2),
         applicationName: String = "headroom",
-        sessionSettings: [(String, String)] = []
+        sessionSettings: [(String, String)] = [],
+        role: String? = nil
     ) {
         self.conninfo = conninfo
         self.connectTimeout = connectTimeout
         self.applicationName = applicationName
         self.sessionSettings = sessionSettings
+        self.role = role
     }
 }
 

@@ -57,8 +57,15 @@ extension Connection {
         )
     }
 
-    /// In one round trip, whatever the number of settings; and not by startup options, which poolers refuse.
-    func apply(_ settings: [(String, String)], deadline: ContinuousClock.Instant) throws(PostgresError) {
+    /// In one round trip, whatever the number of settings; and not by startup options (`-c role=…`), which poolers
+    /// refuse, and whose refusal by the server has no SQLSTATE.
+    func apply(
+        _ settings: [(String, String)],
+        role: String?,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) {
+        // The role comes last: what the login may set, the role need not be allowed to.
+        let settings = settings + (role.map { [("role", $0)] } ?? [])
         guard !settings.isEmpty else { return }
         var parameters = Parameters()
         for (name, value) in settings {
@@ -69,9 +76,17 @@ extension Connection {
         do throws(PostgresError) {
             _ = try query("SELECT " + calls.joined(separator: ", "), parameters, deadline: deadline)
         } catch {
+            let advice = role.flatMap { hint(for: error, taking: $0) } ?? error.hint
             close()
             let message = "the session settings were not accepted: \(error.message)"
-            throw PostgresError(.connectFailed, message, hint: error.hint, sqlState: error.sqlState)
+            throw PostgresError(.connectFailed, message, hint: advice, sqlState: error.sqlState)
         }
+    }
+
+    private func hint(for error: PostgresError, taking role: String) -> String? {
+        guard error.sqlState == .insufficientPrivilege, error.message.contains(role), let login = PQuser(handle) else {
+            return nil
+        }
+        return "have an administrator run: grant \(role) to \"\(String(cString: login))\""
     }
 }

@@ -10,6 +10,8 @@ public struct ReferenceModel: Sendable {
         /// The plan's allowance when `limit` was last taken from it. While the plan still says so, `limit` is left
         /// alone: that is how an operator's plain UPDATE lasts, and how a changed plan is noticed.
         var planLimit: Int?
+        /// Messages granted in this period beyond the allowance; they outlast a change of plan.
+        var granted = 0
         /// The user's standing when the row was last written: what a period that is over is told from.
         var written: Standing
         /// When a message was last counted or held, or the count reset.
@@ -33,8 +35,13 @@ public struct ReferenceModel: Sendable {
     public let unknownUsers: UnknownUsers
     var plans: [String: Plan]
     var subscribers: [UserID: Subscriber] = [:]
-    /// Kept whatever becomes of the subscription: a trial cannot be started again.
+    /// Kept whatever becomes of the subscription, and of the user: a trial cannot be started again.
     var trialStarts: [UserID: Instant] = [:]
+    /// Of forgotten users: when the trial ended or ends, where that is not its start and the plan's days.
+    var trialEnds: [UserID: Instant] = [:]
+    /// Of forgotten users who did not come back: what they used of trials.
+    var spentTrials: [UserID: [BillingPeriod: Int]] = [:]
+    var grants: [UserID: [MessageKey: Int]] = [:]
     var rows: [UserID: [BillingPeriod: Row]] = [:]
     var keys: [UserID: [MessageKey: KnownKey]] = [:]
     private var lastGeneration = 0
@@ -95,15 +102,19 @@ extension ReferenceModel {
     ///
     /// - Parameter isUsed: a message was counted, held or given back.
     mutating func write(_ standing: Standing, of user: UserID, isUsed: Bool, at now: Instant) {
-        if unknownUsers == .trial, subscribers[user] == nil {
-            subscribers[user] = subscriber(user, at: now)
-            trialStarts[user] = standing.startedAt
+        if isUsed, subscribers[user] == nil {
+            bringBack(user, at: now)
+            if unknownUsers == .trial {
+                subscribers[user] = subscriber(user, at: now)
+                trialStarts[user] = standing.startedAt
+            }
         }
         let row = rows[user]?[standing.period]
         rows[user, default: [:]][standing.period] = Row(
             count: standing.used,
             limit: standing.limit,
-            planLimit: standing.plan.allowance,
+            planLimit: allowance(of: user, under: standing.plan),
+            granted: row?.granted ?? 0,
             written: standing,
             updatedAt: isUsed ? now : row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
@@ -124,14 +135,16 @@ extension ReferenceModel {
         let cycle = plan.cycle == .monthly ? currentCycle(of: user, anchorDay: subscriber.anchorDay, at: now) : nil
         let period = cycle?.period ?? BillingPeriod(planNamed: plan.name)
         let row = rows[user]?[period]
-        let keepsLimit = row.map { $0.planLimit == plan.allowance } ?? false
+        let allowance = allowance(of: user, under: plan)
+        let keepsLimit = row.map { $0.planLimit == allowance } ?? false
+        let granted = row?.granted ?? 0
         var standing = Standing(
             plan: plan,
             state: subscription.state(at: now),
             period: period,
-            used: row?.count ?? 0,
+            used: min((row?.count ?? 0) + (spentTrials[user]?[period] ?? 0), Standing.countMaximum),
             held: held(by: user, in: period, at: now),
-            limit: keepsLimit ? row?.limit : plan.allowance,
+            limit: keepsLimit ? row?.limit : allowance.map { min($0 + granted, Standing.countMaximum) },
             lapse: lapse,
             startedAt: cycle?.start ?? subscription.startedAt ?? now,
             resetsAt: cycle?.end,
@@ -140,11 +153,13 @@ extension ReferenceModel {
             previousPlan: lapse != nil && plan.cycle == .monthly ? plan.name : subscriber.previousPlan,
             observedAt: now
         )
-        if subscribers[user] == nil, unknownUsers == .deny {
-            standing.limit = 0
-            standing.lapse = .noSubscription
-        }
+        if subscribers[user] == nil, unknownUsers == .deny { standing.lapse = .noSubscription }
         return standing
+    }
+
+    /// What a plan gives the user in a period.
+    func allowance(of user: UserID, under plan: Plan) -> Int? {
+        subscribers[user] == nil && unknownUsers == .deny ? 0 : plan.allowance
     }
 
     /// The user's standing in a period that has a row, nil when it has none. One that is not the current period is
@@ -173,7 +188,9 @@ extension ReferenceModel {
         }
         let name = unknownUsers == .trial ? "trial" : "free"
         guard let plan = plans[name] else { preconditionFailure("init made sure of \(name)") }
-        return Subscriber(subscription: Subscription(plan: plan, startedAt: now))
+        guard unknownUsers == .trial else { return Subscriber(subscription: Subscription(plan: plan, startedAt: now)) }
+        let startedAt = trialStarts[user] ?? now
+        return Subscriber(subscription: Subscription(plan: plan, startedAt: startedAt, expiresAt: trialEnds[user]))
     }
 
     /// Never goes back: after an anchor change the month that holds `now` may be one earlier than that of a row the

@@ -3,6 +3,10 @@ public enum ModelError: Error, Sendable, Equatable {
     case unknownPlan
     /// Such as a trial that is cancelled: see `Plan.admits(_:)`.
     case stateDoesNotFit
+    /// The key granted another number of messages.
+    case grantConflict
+    /// The limit would not fit its column.
+    case grantTooLarge
 }
 
 extension ReferenceModel {
@@ -12,6 +16,7 @@ extension ReferenceModel {
         guard let plan = plans[change.plan] else { throw .unknownPlan }
         let state = change.state ?? plan.initialState
         guard plan.admits(state) else { throw .stateDoesNotFit }
+        bringBack(change.user, at: now)
         let old = subscribers[change.user]
         let anchorDay = change.anchorDay ?? old?.anchorDay ?? 1
         precondition((1...31).contains(anchorDay), "callers check the anchor day")
@@ -19,6 +24,7 @@ extension ReferenceModel {
         if plan.isTrial {
             startedAt = startedAt ?? trialStarts[change.user] ?? now
             trialStarts[change.user] = startedAt
+            trialEnds[change.user] = nil
         }
         var subscription = Subscription(plan: plan, startedAt: startedAt ?? now, expiresAt: change.expiresAt)
         subscription.enter(state, change: change, cycle: BillingCycle(containing: now, anchorDay: anchorDay), at: now)
@@ -42,6 +48,7 @@ extension ReferenceModel {
     /// - Parameter period: nil is the current one, which need not have a row.
     /// - Returns: nil when the named period has no row.
     public mutating func resetUsage(_ user: UserID, period: BillingPeriod? = nil, at now: Instant) -> Answer? {
+        bringBack(user, at: now)
         let target = period ?? standing(of: user, at: now).period
         setCount(user, period: target, count: 0)
         rows[user]?[target]?.updatedAt = now

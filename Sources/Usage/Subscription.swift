@@ -11,7 +11,7 @@ public struct Subscription: Sendable, Equatable {
     /// End of the grace that the store gives in a billing issue; without one it means nothing.
     public var graceUntil: Instant?
     public var hasBillingIssue: Bool
-    /// When the store said "will not renew". On a trial: that it is over for good once it ends, see `state(at:)`.
+    /// When the store said "will not renew". At or after a trial's end: that somebody ended it, see `state(at:)`.
     public var unsubscribedAt: Instant?
     public var revokedAt: Instant?
 
@@ -60,13 +60,13 @@ extension Subscription {
 
     /// Revoked counts before a billing issue, that before cancelled, and that before active.
     ///
-    /// A trial that ran out stays a trial, so that a client can say so; one that was declared over is expired, and that
-    /// declaration is its `unsubscribedAt`.
+    /// A trial that ran out stays a trial, so that a client can say so, also when it was cancelled while it ran; one that
+    /// was declared over is expired, and that declaration is its `unsubscribedAt`.
     public func state(at instant: Instant) -> SubscriptionState {
         if isRevoked(at: instant) { return .revoked }
         let isOver = isOver(at: instant)
         return switch plan.cycle {
-        case .trial: isOver && isUnsubscribed ? .expired : .trial
+        case .trial: isOver && isDeclaredOver ? .expired : .trial
         case .lifetime: isOver ? .expired : .free
         case .monthly where hasBillingIssue: isOver ? .billingRetry : .gracePeriod
         case .monthly where isOver: .expired
@@ -91,6 +91,11 @@ extension Subscription {
         return [revokedAt, accessEndsAt].compactMap(\.self).sorted().first { candidate in
             candidate > instant && (self.state(at: candidate) != state || self.lapse(at: candidate) != lapse)
         }
+    }
+
+    private var isDeclaredOver: Bool {
+        guard let unsubscribedAt, let accessEndsAt else { return false }
+        return unsubscribedAt >= accessEndsAt
     }
 
     private func isRevoked(at instant: Instant) -> Bool {

@@ -9,6 +9,10 @@ import Usage
 public final class BatchingStore: Sendable {
     public let configuration: StoreConfiguration
     private let lanes: [Lane]
+    /// For what is asked about all users of a period.
+    public let reader: Reader
+    /// For who wants to be told of changes.
+    public let watcher: Watcher
     private let mailboxes = MailboxRegistry()
     private let running = Mutex(0)
 
@@ -18,6 +22,8 @@ public final class BatchingStore: Sendable {
         lanes = (0..<configuration.lanes).map { index in
             Lane(configuration, mailboxes: mailboxes, index: index, logger: logger)
         }
+        reader = Reader(configuration, mailboxes: mailboxes, logger: logger)
+        watcher = Watcher(configuration, mailboxes: mailboxes, logger: logger)
     }
 
     /// What INFO tells.
@@ -63,14 +69,19 @@ public final class BatchingStore: Sendable {
     public func run() async {
         await withTaskGroup(of: Void.self) { group in
             for (index, lane) in lanes.enumerated() {
-                group.addTask {
-                    await withCheckedContinuation { continuation in
-                        startThread(named: "headroom.lane\(index)") {
-                            lane.run()
-                            continuation.resume()
-                        }
-                    }
-                }
+                group.addTask { await BatchingStore.onThread(named: "headroom.lane\(index)") { lane.run() } }
+            }
+            let (reader, watcher) = (reader, watcher)
+            group.addTask { await BatchingStore.onThread(named: "headroom.reader") { reader.run() } }
+            group.addTask { await BatchingStore.onThread(named: "headroom.watcher") { watcher.run() } }
+        }
+    }
+
+    private static func onThread(named name: String, _ work: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            startThread(named: name) {
+                work()
+                continuation.resume()
             }
         }
     }
@@ -78,6 +89,8 @@ public final class BatchingStore: Sendable {
     /// Takes in nothing more.
     public func close() {
         for lane in lanes { lane.close() }
+        reader.close()
+        watcher.close()
     }
 }
 
@@ -103,6 +116,14 @@ final class MailboxRegistry: Sendable {
         for (number, mailbox) in mailboxes.enumerated() {
             let own = completions.filter { $0.returnAddress.mailbox == number }
             if !own.isEmpty { mailbox.deliver(own) }
+        }
+    }
+
+    func publish(_ publications: [Publication]) {
+        guard !publications.isEmpty else { return }
+        for (number, mailbox) in mailboxes.withLock({ $0 }).enumerated() {
+            let own = publications.filter { $0.subscriber.mailbox == number }
+            if !own.isEmpty { mailbox.publish(own) }
         }
     }
 }

@@ -12,7 +12,11 @@ public struct Housekeeper: Sendable {
 
     /// - Parameter keepDays: how long keys are remembered, at least 7.
     public init(databaseURL: String, keepDays: Int, logger: Logger) {
-        options = ConnectionOptions(conninfo: databaseURL, applicationName: "headroom housekeeper")
+        options = ConnectionOptions(
+            conninfo: databaseURL,
+            applicationName: "headroom housekeeper",
+            role: ServiceRole.name
+        )
         self.keepDays = keepDays
         self.logger = logger
     }

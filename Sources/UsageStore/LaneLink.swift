@@ -36,6 +36,8 @@ final class LaneLink {
     /// When the database was last seen to be away; nil while it is there.
     private(set) var downSince: ContinuousClock.Instant?
     private(set) var reconnects = 0
+    /// SQLSTATE of the newest failure, where the server gave one.
+    private var toldRefusal: SQLState?
 
     /// The receipt's name, new with each process, and again when a batch had to be given up whose fate is unknown: what
     /// may still become of it then touches a receipt that nobody uses any more.
@@ -125,9 +127,13 @@ final class LaneLink {
         if downSince == nil {
             downSince = now
             logger.warning("database is away", metadata: ["error": "\(error)"])
+        } else if let refusal = error.sqlState, refusal != toldRefusal {
+            // It is there, but will not have us: a role that was revoked, say, which somebody has to mend.
+            logger.warning("database refuses", metadata: ["error": "\(error)"])
         } else {
             logger.debug("database is still away", metadata: ["error": "\(error)"])
         }
+        toldRefusal = error.sqlState
         state = .closed(retryAt: now + backoff.pause(using: &generator))
     }
 

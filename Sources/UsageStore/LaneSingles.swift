@@ -1,18 +1,14 @@
 import Postgres
 import Usage
 
-/// Requests that go alone: an operator's changes, and readings of the past.
+/// Requests that go alone: an operator's changes (`LaneChanges`), and readings of the past.
 extension LaneCarrier {
     mutating func carry(_ request: Request) -> Completion {
         Completion(returnAddress: request.returnAddress, outcome: outcome(of: request))
     }
 
     private func outcome(of request: Request) -> Outcome {
-        let isChange: Bool =
-            switch request.operation {
-            case .setPlan, .resetUsage: true
-            default: false
-            }
+        let isChange = request.operation.isChange
         var number = isChange ? link.nextNumber() : nil
         var lane = link.lane
         var losses = 0
@@ -29,8 +25,11 @@ extension LaneCarrier {
                 if isChange { number = link.nextNumber() }
             }
             do throws(PostgresError) {
-                if let number { try change(request, number: number, isRepeated: losses > 0, on: connection) }
-                return try read(request, on: connection)
+                var isReplay = false
+                if let number {
+                    isReplay = try change(request, number: number, isRepeated: losses > 0, on: connection)
+                }
+                return try read(request, isReplay: isReplay, on: connection)
             } catch {
                 switch trips.verdict(on: error) {
                 case .lost:
@@ -69,45 +68,15 @@ extension LaneCarrier {
         }
     }
 
-    /// Makes the change unless it was made already under this number, by a connection that was lost.
-    private func change(
+    /// - Parameter isReplay: the change was made before, under its key, and not now.
+    private func read(
         _ request: Request,
-        number: Int64,
-        isRepeated: Bool,
+        isReplay: Bool,
         on connection: Connection
-    ) throws(PostgresError) {
-        var receipt = Parameters()
-        receipt.append(uuid: link.lane.uuid)
-        receipt.append(int64: number)
-        try connection.execute("begin", deadline: request.deadline)
-        let moved = try connection.query(EmbeddedSQL.moveReceipt, receipt, deadline: request.deadline)
-        if moved.rowCount == 1 {
-            var parameters = Parameters()
-            parameters.append(uuid: (request.user.high, request.user.low))
-            switch request.operation {
-            case .setPlan(let plan):
-                parameters.append(text: plan.plan)
-                parameters.append(text: plan.state?.rawValue)
-                parameters.append(timestamptz: plan.startedAt?.microsecondsSince1970)
-                parameters.append(timestamptz: plan.expiresAt?.microsecondsSince1970)
-                parameters.append(timestamptz: plan.graceUntil?.microsecondsSince1970)
-                parameters.append(int32: plan.anchorDay.map { Int32($0) })
-                _ = try connection.query(EmbeddedSQL.setPlan, parameters, deadline: request.deadline)
-            case .resetUsage(let period):
-                parameters.append(text: period?.label)
-                _ = try connection.query(EmbeddedSQL.resetUsage, parameters, deadline: request.deadline)
-            case .consume, .reserve, .commit, .release, .check, .usage, .usageInPeriod, .history:
-                preconditionFailure("not a change")
-            }
-        }
-        let committed = try connection.query("commit", deadline: request.deadline)
-        if isRepeated || committed.warnings.contains(where: { $0.sqlState == .warning }) {
-            try trips.confirm(connection, deadline: request.deadline)
-        }
-    }
-
-    private func read(_ request: Request, on connection: Connection) throws(PostgresError) -> Outcome {
+    ) throws(PostgresError) -> Outcome {
         switch request.operation {
+        case .forget:
+            return .done
         case .history(let count):
             return .history(try history(of: request.user, count, on: connection, deadline: request.deadline))
         case .usageInPeriod(let period):
@@ -129,11 +98,11 @@ extension LaneCarrier {
             else { return .failure(LaneCarrier.noSuchPeriod) }
             answer.isDetailed = false
             return .answer(answer)
-        case .setPlan, .resetUsage, .consume, .reserve, .commit, .release, .check, .usage:
+        case .setPlan, .grant, .resetUsage, .consume, .reserve, .commit, .release, .check, .usage:
             guard let now = try standing(of: request.user, on: connection, deadline: request.deadline) else {
                 throw PostgresError(.connectionLost, "a standing was not found")
             }
-            return .answer(Answer(user: request.user, status: .ok, standing: now))
+            return .answer(Answer(user: request.user, status: .ok, standing: now, isReplay: isReplay))
         }
     }
 
@@ -188,25 +157,6 @@ extension LaneCarrier {
                 limit: result.isNull(row, 2) ? nil : Int(result.int32(row, 2)),
                 tier: Tier(rawValue: result.text(row, 3)) ?? .silent
             )
-        }
-    }
-
-    private static let noSuchPeriod = StoreError(
-        .notFound,
-        "this user has no usage in that period; HISTORY lists the periods"
-    )
-
-    /// What the SQL functions raise on purpose, in the protocol's terms. Nothing of the request is repeated.
-    private func refusal(of operation: StoreOperation, _ error: PostgresError) -> StoreError {
-        switch (error.sqlState, operation) {
-        case (SQLState(rawValue: "P0002"), .setPlan):
-            StoreError(.notFound, "there is no such plan; select plan from headroom.plans lists them")
-        case (SQLState(rawValue: "P0002"), _):
-            LaneCarrier.noSuchPeriod
-        case (SQLState(rawValue: "22023"), _):
-            StoreError(.badArgument, "that state does not fit the plan. " + (error.hint ?? ""))
-        default:
-            failure(for: error)
         }
     }
 }

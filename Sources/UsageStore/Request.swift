@@ -19,26 +19,36 @@ public enum StoreOperation: Sendable, Equatable {
     /// So many periods, newest first.
     case history(Int)
     case setPlan(PlanChange)
+    /// Raise this period's limit by so many messages, once per key.
+    case grant(Int, key: MessageKey, reason: String?)
     /// Count back to 0; nil is the current period.
     case resetUsage(BillingPeriod?)
+    /// Delete all that is known of the user.
+    case forget
 
     /// Carried together with others in one statement. The rest goes alone, between two batches of its lane.
     var isBatched: Bool {
         switch self {
         case .consume, .reserve, .commit, .release, .check, .usage: true
-        case .usageInPeriod, .history, .setPlan, .resetUsage: false
+        case .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget: false
         }
     }
 }
 
 /// Where an answer goes: the mailbox of an event loop, a connection there, and that connection's place for the reply.
 public struct ReturnAddress: Sendable, Equatable {
-    public var mailbox: Int
+    public var mailbox: Int { Int(mailboxNumber) }
+    /// Four bytes and four for the time: an address is copied with every request and every answer.
+    private let mailboxNumber: Int32
+    /// When it was asked, in microseconds of the mailbox's own clock, which may wrap; 0 where nobody wants to know how
+    /// long it took. The store only carries it.
+    public var askedAtMicroseconds: UInt32
     public var connection: Int
     public var slot: UInt64
 
-    public init(mailbox: Int, connection: Int, slot: UInt64) {
-        self.mailbox = mailbox
+    public init(mailbox: Int, connection: Int, slot: UInt64, askedAtMicroseconds: UInt32 = 0) {
+        mailboxNumber = Int32(truncatingIfNeeded: mailbox)
+        self.askedAtMicroseconds = askedAtMicroseconds
         self.connection = connection
         self.slot = slot
     }
@@ -68,7 +78,13 @@ public struct Request: Sendable, Equatable {
 /// What became of a request.
 public enum Outcome: Sendable, Equatable {
     case answer(Answer)
+    /// Rows of one user, or of the users with the most messages.
     case history([PeriodUsage])
+    /// Done, and there is nothing to tell of it.
+    case done
+    case report(PeriodReport)
+    /// From now on, changes are told.
+    case watching
     case failure(StoreError)
 }
 
@@ -87,6 +103,8 @@ public struct Completion: Sendable, Equatable {
 public protocol Mailbox: AnyObject, Sendable {
     /// Called on a lane's thread; must not block.
     func deliver(_ completions: [Completion])
+    /// Called on the watcher's thread; must not block.
+    func publish(_ publications: [Publication])
 }
 
 /// Why a request got no answer.
@@ -152,6 +170,14 @@ public struct StoreError: Error, Sendable, Equatable {
     static let noSuchKey = StoreError(
         .notFound,
         "this user has no such key; RESERVE or CONSUME with it first"
+    )
+    static let grantConflict = StoreError(
+        .conflict,
+        "this key granted another number of messages; use a new key for a new grant"
+    )
+    static let grantTooLarge = StoreError(
+        .badArgument,
+        "the limit would be more than 2147483647; grant fewer messages"
     )
     static let overloaded = StoreError(.overloaded, "too many requests are waiting; nothing was counted, try again")
 }

@@ -9,6 +9,9 @@ public enum Schema {
         )
     }
 
+    /// What an administrator runs where the login that migrates may not make roles.
+    public static var rolesScript: String { EmbeddedSQL.roles }
+
     /// Brings a database to the current schema and gives it this binary's words.
     ///
     /// Blocks; run it on a thread of its own.
@@ -16,11 +19,44 @@ public enum Schema {
         try migrator.migrate(connection, finally: writeWords)
     }
 
+    /// What `prepare` found and did.
+    public struct Preparation: Sendable {
+        public var applied: [Migration]
+        /// The SQL functions say another release's sentences, until the schema's owner migrates.
+        public var hasOtherWords: Bool
+    }
+
+    /// Makes sure that a service can run with this login: migrates where the login owns the schema, and looks whether
+    /// everything is there where it does not. The connection is of no use for anything else afterwards.
+    ///
+    /// Blocks; run it on a thread of its own.
+    ///
+    /// - Throws: `MigrationError`, and `LoginError` when the login may not act as the service's role.
+    public static func prepare(_ connection: Connection) throws -> Preparation {
+        var rights = try LoginRights(of: connection)
+        if rights.mayMigrate {
+            let applied = try migrate(connection)
+            // The first migration that knows of roles may just have made them.
+            rights = try LoginRights(of: connection)
+            guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
+            return Preparation(applied: applied, hasOtherWords: false)
+        }
+        guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
+        try connection.execute("set role \(ServiceRole.name)", deadline: .now + .seconds(30))
+        try migrator.requireCurrent(connection, owner: rights.owner)
+        let words = try connection.query(EmbeddedSQL.countOtherWords, wordParameters(), deadline: .now + .seconds(30))
+        return Preparation(applied: [], hasOtherWords: words.int32(0, 0) > 0)
+    }
+
     private static func writeWords(_ connection: Connection) throws(PostgresError) {
+        _ = try connection.query(EmbeddedSQL.writeWords, wordParameters(), deadline: .now + .seconds(30))
+    }
+
+    private static func wordParameters() -> Parameters {
         let words = Words.allCases
         var parameters = Parameters()
         parameters.appendTexts(count: words.count) { words[$0].rawValue }
         parameters.appendTexts(count: words.count) { words[$0].template }
-        _ = try connection.query(EmbeddedSQL.writeWords, parameters, deadline: .now + .seconds(30))
+        return parameters
     }
 }

@@ -16,6 +16,10 @@ public struct StoreConfiguration: Sendable {
     public var requestTimeout: Duration
     /// How long one attempt to connect to the database may take.
     public var connectTimeout: Duration
+    /// How long REPORT and TOP may take, which read the whole table.
+    public var reportTimeout: Duration
+    /// How often it is looked whether a watched user has changed.
+    public var changesPoll: Duration
 
     public init(
         databaseURL: String,
@@ -24,7 +28,9 @@ public struct StoreConfiguration: Sendable {
         batchMaximum: Int = 512,
         queueCapacity: Int = 65_536,
         requestTimeout: Duration = .seconds(2),
-        connectTimeout: Duration = .seconds(2)
+        connectTimeout: Duration = .seconds(2),
+        reportTimeout: Duration = .seconds(60),
+        changesPoll: Duration = .milliseconds(100)
     ) {
         self.databaseURL = databaseURL
         self.unknownUsers = unknownUsers
@@ -33,6 +39,8 @@ public struct StoreConfiguration: Sendable {
         self.queueCapacity = queueCapacity
         self.requestTimeout = requestTimeout
         self.connectTimeout = connectTimeout
+        self.reportTimeout = reportTimeout
+        self.changesPoll = changesPoll
     }
 
     var connectionOptions: ConnectionOptions {
@@ -40,7 +48,46 @@ public struct StoreConfiguration: Sendable {
             conninfo: databaseURL,
             connectTimeout: connectTimeout,
             applicationName: "headroom lane",
-            sessionSettings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout)
+            sessionSettings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout),
+            role: ServiceRole.name
+        )
+    }
+}
+
+extension StoreConfiguration {
+    /// The plan of a portion: pages in their order, and the few plans hashed, also where the table has no statistics yet.
+    var readerOptions: ConnectionOptions {
+        ConnectionOptions(
+            conninfo: databaseURL,
+            connectTimeout: connectTimeout,
+            applicationName: "headroom reader",
+            sessionSettings: [
+                ("enable_seqscan", "off"),
+                ("enable_nestloop", "off"),
+                ("enable_mergejoin", "off"),
+                ("enable_sort", "off"),
+                // How many pages a portion has is what the plan depends on.
+                ("plan_cache_mode", "force_custom_plan"),
+                ("max_parallel_workers_per_gather", "0"),
+                ("jit", "off"),
+                ("search_path", "pg_catalog"),
+                ("timezone", "UTC"),
+                ("default_transaction_read_only", "on"),
+            ]
+        )
+    }
+}
+
+extension StoreConfiguration {
+    /// Index scans for each user, as a lane's; and read only.
+    var watcherOptions: ConnectionOptions {
+        ConnectionOptions(
+            conninfo: databaseURL,
+            connectTimeout: connectTimeout,
+            applicationName: "headroom watcher",
+            sessionSettings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout) + [
+                ("default_transaction_read_only", "on")
+            ]
         )
     }
 }

@@ -7,7 +7,10 @@ struct Headroom: AsyncParsableCommand {
         commandName: "headroom",
         abstract: "May this user send another message, and what should we tell them?",
         version: HeadroomVersion.current,
-        subcommands: [Serve.self, Migrate.self, Prune.self, Ping.self, Bench.self],
+        subcommands: [
+            Serve.self, Migrate.self, Roles.self, Prune.self, Ping.self, Status.self, User.self, Report.self, Top.self,
+            Audit.self, Bench.self,
+        ],
         defaultSubcommand: Serve.self
     )
 }

@@ -39,13 +39,14 @@ struct Migrate: AsyncParsableCommand {
 extension MigrationStatus {
     /// `0001_message_usage.sql  applied 2026-11-21T09:30:00Z`
     fileprivate var line: String {
-        let file = Migration(number: number, name: name, sql: "").fileName
         func at(_ microseconds: Int64) -> String { Instant(microsecondsSince1970: microseconds).text }
         return switch state {
-        case .applied(let microseconds): "\(file)  applied \(at(microseconds))"
-        case .pending: "\(file)  pending"
-        case .changed(let microseconds): "\(file)  applied \(at(microseconds)), with another text than this binary's"
-        case .unknown(let microseconds): "\(file)  applied \(at(microseconds)), unknown to this binary, which is older"
+        case .applied(let microseconds): "\(fileName)  applied \(at(microseconds))"
+        case .pending: "\(fileName)  pending"
+        case .changed(let microseconds):
+            "\(fileName)  applied \(at(microseconds)), with another text than this binary's"
+        case .unknown(let microseconds):
+            "\(fileName)  applied \(at(microseconds)), unknown to this binary, which is older"
         }
     }
 }

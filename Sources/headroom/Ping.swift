@@ -12,7 +12,7 @@ struct Ping: AsyncParsableCommand {
     func run() async throws {
         guard let address = ListenAddress(address) else { throw ValidationError("the address must be host:port") }
         let reply = try await LineClient.ask("PING", at: address, timeout: .seconds(2))
-        guard reply == "+PONG" else { throw ValidationError("the service did not answer PING with PONG") }
+        guard reply == ["+PONG"] else { throw ValidationError("the service did not answer PING with PONG") }
         print("PONG")
     }
 }

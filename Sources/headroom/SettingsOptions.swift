@@ -47,6 +47,9 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Setting.firstRequestTimeout.help) var firstRequestTimeoutMs: String?
     @Option(help: Setting.drainTimeout.help) var drainTimeoutMs: String?
     @Option(help: Setting.keysKeepDays.help) var keysKeepDays: String?
+    @Option(help: Setting.reportTimeout.help) var reportTimeoutMs: String?
+    @Option(help: Setting.changesPoll.help) var changesPollMs: String?
+    @Option(help: Setting.subscriptionsMaximum.help) var subscriptionsMaximum: String?
 
     var values: [(Setting, String?)] {
         [
@@ -57,7 +60,8 @@ struct ServeOptions: ParsableArguments {
             (.requestSize, requestSizeBytes), (.requestTokens, requestTokens), (.outputBytes, outputBytes),
             (.outputTimeout, outputTimeoutMs), (.idleTimeout, idleTimeoutMs),
             (.firstRequestTimeout, firstRequestTimeoutMs), (.drainTimeout, drainTimeoutMs),
-            (.keysKeepDays, keysKeepDays),
+            (.keysKeepDays, keysKeepDays), (.reportTimeout, reportTimeoutMs), (.changesPoll, changesPollMs),
+            (.subscriptionsMaximum, subscriptionsMaximum),
         ]
     }
 }

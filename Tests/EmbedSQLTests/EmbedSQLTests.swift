@@ -45,6 +45,7 @@ import Testing
             "queries/consume_batch.sql": "SELECT 3",
             "queries/default.sql": "SELECT 4;\n\n",
             "queries/README.md": "not SQL",
+            "roles.sql": "SELECT 5",
         ])
         #expect(outcome.status == 0)
         #expect(
@@ -62,6 +63,9 @@ import Testing
 
                 \"""#),
                 ]
+                static let `roles` = #\"""
+                SELECT 5
+                \"""#
                 static let `consumeBatch` = #\"""
                 SELECT 3
                 \"""#
@@ -92,6 +96,7 @@ import Testing
         (["queries/Consume.sql": ""], "a query is named in_lower_case.sql"),
         (["queries/a__b.sql": ""], "a query is named in_lower_case.sql"),
         (["queries/migrations.sql": ""], "exists already"),
+        (["queries/roles.sql": "", "roles.sql": ""], "exists already"),
     ])
     func mistakesNameTheFileAndTheCure(files: [String: String], message: String) throws {
         let outcome = try embed(files)

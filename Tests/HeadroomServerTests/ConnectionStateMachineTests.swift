@@ -15,7 +15,12 @@ struct ConnectionStateMachineTests {
     )
 
     private func machine(slots: Int = 100, allows: Bool = false) -> ConnectionStateMachine {
-        ConnectionStateMachine(connectionID: 7, slotsMaximum: slots, allowsWhenUnavailable: allows)
+        ConnectionStateMachine(
+            connectionID: 7,
+            slotsMaximum: slots,
+            allowsWhenUnavailable: allows,
+            subscriptionsMaximum: 100
+        )
     }
 
     private func outcome(used: Int) -> Outcome {
@@ -172,19 +177,39 @@ struct ConnectionStateMachineTests {
     }
 
     @Test("asks the store what each verb means")
-    func operations() {
+    func operations() throws {
         let november = BillingPeriod(year: 2026, month: 11)
         let change = PlanChange(user: ada, plan: "paid")
+        let key = try #require(MessageKey("k"))
         let verbs: [(Command, StoreOperation)] = [
             (.consume(user: ada, messages: 3), .consume(3)), (.check(user: ada, messages: 2), .check(2)),
             (.usage(user: ada, period: nil), .usage), (.usage(user: ada, period: november), .usageInPeriod(november)),
             (.history(user: ada, months: 5), .history(5)), (.setPlan(change), .setPlan(change)),
-            (.resetUsage(user: ada, period: november), .resetUsage(november)),
+            (.resetUsage(user: ada, period: november), .resetUsage(november)), (.forget(user: ada), .forget),
+            (.grant(user: ada, messages: 5, key: key, reason: "a b"), .grant(5, key: key, reason: "a b")),
         ]
         var machine = machine()
         for (slot, (command, operation)) in verbs.enumerated() {
             #expect(machine.receive(.command(command), surroundings) == .submit(ada, operation, slot: UInt64(slot)))
         }
+    }
+
+    @Test("asks the reader for what concerns everybody, and keeps the replies in order")
+    func readings() {
+        let november = BillingPeriod(year: 2026, month: 11)
+        var machine = machine(allows: true)
+        let asked = machine.receive(.command(.report(period: nil)), surroundings)
+        #expect(asked == .read(.report(nil), slot: 0))
+        let top = machine.receive(.command(.top(period: november, count: 5)), surroundings)
+        #expect(top == .read(.top(november, count: 5), slot: 1))
+        let slot = submit(1, to: &machine)[0]
+        machine.complete(slot: slot, outcome(used: 1))
+        machine.complete(slot: 1, .failure(StoreError(.unavailable, "away")))
+        #expect(replies(&machine) == text([]), "a reading may take long; what comes after it waits")
+        let report = PeriodReport(period: november)
+        machine.complete(slot: 0, .report(report))
+        let away = Reply.error(ReplyError(StoreError(.unavailable, "away")))
+        #expect(replies(&machine) == text([.report(report), away, reply(used: 1)]))
     }
 
     @Test("answers by itself what needs no store")

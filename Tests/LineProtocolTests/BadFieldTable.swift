@@ -20,7 +20,8 @@ extension BadInput {
             "CONSUME", "CHECK", "USAGE", "HISTORY", "SETPLAN", "SETPLAN \(userText)", "RESETUSAGE", "ECHO", "SELECT",
             "CONSUME \(userText) 1 1", "CHECK \(userText) 1 1", "USAGE \(userText) 2026-11 1", "PING a b",
             "HISTORY \(userText) 1 1", "SETPLAN \(userText) paid paid", "RESETUSAGE \(userText) 2026-11 1",
-            "ECHO a b", "HELP PING PING", "INFO a", "QUIT now", "SELECT 0 0",
+            "ECHO a b", "REPORT 2026-11 2026-12", "TOP 2026-11 5 5", "TOP 5 2026-11", "TOP 5 5", "HELP PING PING",
+            "INFO a", "QUIT now", "SELECT 0 0",
         ].map { .line($0) }
         + [
             "secret", "'; DROP TABLE message_usage; --", "{\(userText)}", "urn:uuid:\(userText)",
@@ -36,8 +37,28 @@ extension BadInput {
             "CONSUME \(userText) secret=1", "CONSUME \(userText) =1", "CONSUME \(userText) =", "INFO a=b", "HELP a=b",
             "CONSUME user=\(userText)", "CONSUME key=1 \(userText)",
         ].map { .line($0) }
+        + [
+            "GRANT", "GRANT \(userText)", "GRANT \(userText) 5", "GRANT \(userText) key=a", "GRANT \(userText) 5 5 key=a",
+            "GRANT \(userText) 0 key=a", "GRANT \(userText) -5 key=a", "GRANT \(userText) 1000001 key=a",
+            "GRANT \(userText) 5 key=", "GRANT \(userText) 5 key=a reason=", "GRANT \(userText) 5 key=a ttl=1",
+            "GRANT \(userText) 5 key=a reason=b reason=c", "GRANT secret 5 key=a", "FORGET", "FORGET secret",
+            "FORGET \(userText) 1", "FORGET \(userText) key=a",
+        ].map { .line($0) }
         + ["2026-13", "2026-00", "2026-1", "26-11", "2026-11-01", "infinity!", "-", "Trial", "２０２６-11"]
-        .flatMap { [.line("USAGE \(userText) \($0)"), .line("RESETUSAGE \(userText) \($0)")] }
+        .flatMap {
+            [
+                .line("USAGE \(userText) \($0)"), .line("RESETUSAGE \(userText) \($0)"), .line("REPORT \($0)"),
+                .line("TOP \($0)"), .line("TOP \($0) 5"),
+            ]
+        }
+        + ["0", "1001", "01", "+5", "-5", "1e3", "0x5", "5.0", "18446744073709551616", "５"]
+        .flatMap { [.line("TOP \($0)"), .line("TOP 2026-11 \($0)")] }
+        + ["SUBSCRIBE", "SUBSCRIBE usage:\(userText) secret"].map { .line($0) }
+        + [
+            userText, "usage", "usage:", "usage: \(userText)", "USAGE:\(userText)", "usage:\(userText)0",
+            "usage:secret", "usage:*", "usage::\(userText)", "__keyspace@0__:x", "usage=\(userText)",
+        ].flatMap { [.line("SUBSCRIBE \($0)"), .line("UNSUBSCRIBE \($0)")] }
+        + ["REPORT period=2026-11", "TOP n=5", "REPORT 5"].map { .line($0) }
         + ["Paid", "1paid", "pa-id", "_paid", String(repeating: "p", count: 33), "2026-11", "'; DROP"]
         .map { .line("SETPLAN \(userText) \($0)") }
         + [

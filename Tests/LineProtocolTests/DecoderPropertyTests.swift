@@ -6,8 +6,8 @@ import Usage
 @Suite("Whatever the bytes")
 struct DecoderPropertyTests {
     private static let words = [
-        "CONSUME", "check", "USAGE", "HISTORY", "SETPLAN", "RESETUSAGE", "PING", "ECHO", "HELP", "INFO", "QUIT",
-        "HELLO", "CLIENT", "COMMAND", "SELECT", "GET", "PROXY", "*1", "$4", userText, userText, userText, "paid",
+        "CONSUME", "check", "USAGE", "HISTORY", "SETPLAN", "GRANT", "RESETUSAGE", "FORGET", "PING", "ECHO", "HELP",
+        "INFO", "QUIT", "HELLO", "CLIENT", "COMMAND", "SELECT", "GET", "PROXY", "key=a", "reason=b", "*1", "$4", userText, userText, userText, "paid",
         "trial", "2026-11", "2026-13", "0", "1", "2", "3", "01", "1000000", "9223372036854775808", "state=active",
         "anchor=31", "anchor=32", "expires=2026-12-01", "expires=never", "AUTH", "SETNAME", "é", "\u{85}", "🙂", "=",
     ]
@@ -21,7 +21,7 @@ struct DecoderPropertyTests {
             var tokens = (0..<Int.random(in: 0...5, using: &generator)).map { _ in
                 DecoderPropertyTests.words.randomElement(using: &generator) ?? ""
             }
-            tokens.insert(DecoderPropertyTests.words[Int.random(in: 0..<15, using: &generator)], at: 0)
+            tokens.insert(DecoderPropertyTests.words[Int.random(in: 0..<17, using: &generator)], at: 0)
             let line = Array((tokens.joined(separator: " ") + "\r\n").utf8)
             #expect(decode(line) == decode(arrayRequest(tokens)), "seed \(seed), tokens \(tokens)")
         }

@@ -44,6 +44,22 @@ struct ReplyTests {
         )
     }
 
+    @Test("A report has the users, their messages and how many stand in each tier")
+    func report() {
+        var report = PeriodReport(period: Example.november)
+        #expect(
+            encoded(.report(report))
+                == "+REPORT period=2026-11 users=0 messages=0 silent=0 gentle=0 prominent=0 blocked=0\r\n"
+        )
+        report.add(users: 3, in: .silent, messages: 1_000)
+        report.add(users: 1, in: .blocked, messages: 800)
+        report.add(users: 2, in: .silent, messages: 9)
+        #expect(
+            encoded(.report(report))
+                == "+REPORT period=2026-11 users=6 messages=1809 silent=5 gentle=0 prominent=0 blocked=1\r\n"
+        )
+    }
+
     @Test("HELLO is answered with the fields that Redis sends: a flat array, or a map in RESP3")
     func hello() {
         let fields = { (version: Int) in

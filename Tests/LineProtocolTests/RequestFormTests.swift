@@ -12,6 +12,11 @@ struct RequestFormTests {
     /// Never used; a key of one letter is one.
     private static var fallback: MessageKey { preconditionFailure("a is a key") }
 
+    private static func channel(_ user: String) -> UsageChannel {
+        guard let channel = UsageChannel("usage:" + user) else { preconditionFailure("no channel of \(user)") }
+        return channel
+    }
+
     private static let forms: [(line: String, command: Command)] = [
         ("CONSUME \(userText)", .consume(user: user, messages: 1)),
         ("consume \(userText.uppercased()) 25", .consume(user: user, messages: 25)),
@@ -33,8 +38,27 @@ struct RequestFormTests {
         ("HISTORY \(userText)", .history(user: user, months: 12)),
         ("HISTORY \(userText) 1", .history(user: user, months: 1)),
         ("HISTORY \(userText) 1200", .history(user: user, months: 1_200)),
+        ("REPORT", .report(period: nil)),
+        ("report 2026-11", .report(period: month)),
+        ("REPORT trial", .report(period: BillingPeriod(planNamed: "trial"))),
+        ("TOP", .top(period: nil, count: 10)),
+        ("TOP 5", .top(period: nil, count: 5)),
+        ("TOP 1000", .top(period: nil, count: 1_000)),
+        ("TOP 2026-11", .top(period: month, count: 10)),
+        ("TOP trial 1", .top(period: BillingPeriod(planNamed: "trial"), count: 1)),
+        ("TOP 2026-11 1000", .top(period: month, count: 1_000)),
+        ("SUBSCRIBE usage:\(userText)", .subscribe([channel(userText)])),
+        (
+            "subscribe usage:\(userText.uppercased()) usage:\(userText)",
+            .subscribe([channel(userText.uppercased()), channel(userText)])
+        ),
+        ("UNSUBSCRIBE", .unsubscribe(nil)),
+        ("UNSUBSCRIBE usage:\(userText)", .unsubscribe([channel(userText)])),
         ("SETPLAN \(userText) paid", .setPlan(PlanChange(user: user, plan: "paid"))),
         ("SETPLAN \(userText) paid anchor=31", .setPlan(PlanChange(user: user, plan: "paid", anchorDay: 31))),
+        ("GRANT \(userText) 50 key=a", .grant(user: user, messages: 50, key: keyA, reason: nil)),
+        ("GRANT \(userText) 1 reason=a=b key=a", .grant(user: user, messages: 1, key: keyA, reason: "a=b")),
+        ("FORGET \(userText)", .forget(user: user)),
         ("RESETUSAGE \(userText)", .resetUsage(user: user, period: nil)),
         ("RESETUSAGE \(userText) 2026-11", .resetUsage(user: user, period: month)),
         ("PING", .ping(text: nil)),

@@ -68,6 +68,44 @@ import Testing
         }
     }
 
+    @Test func takesTheRoleAfterTheSettingsAndKeepsThem() async throws {
+        let options = ConnectionOptions(
+            conninfo: try await TestServer.shared(),
+            connectTimeout: .seconds(30),
+            // What the login may set, and the role may not.
+            sessionSettings: [("log_min_messages", "error"), ("synchronous_commit", "on")],
+            role: "pg_signal_backend"
+        )
+        try await onThread {
+            let connection = try Connection.connect(options)
+            let sql = "SELECT current_user::text, current_setting('log_min_messages'), current_setting('synchronous_commit')"
+            let result = try connection.query(sql, deadline: soon)
+            #expect((0..<3).map { result.text(0, $0) } == ["pg_signal_backend", "error", "on"])
+            // Nor is it forbidden to set more, later.
+            try connection.execute("SET synchronous_commit = remote_apply", deadline: soon)
+            _ = expectError(.server(.insufficientPrivilege)) {
+                try connection.execute("SET log_min_messages = 'info'", deadline: soon)
+            }
+        }
+    }
+
+    @Test func aRoleThatTheLoginIsNotGrantedIsAConnectFailureThatSaysWhatToRun() async throws {
+        let conninfo = try await TestServer.shared()
+        try await onThread {
+            let administrator = try Connection.connect(conninfo)
+            try administrator.execute("CREATE ROLE outsider LOGIN", deadline: soon)
+            defer { try? administrator.execute("DROP ROLE outsider", deadline: soon) }
+            let options = ConnectionOptions(
+                conninfo: conninfo + " user=outsider",
+                connectTimeout: .seconds(30),
+                role: "pg_monitor"
+            )
+            let error = expectError(.connectFailed) { _ = try Connection.connect(options) }
+            #expect(error?.sqlState == .insufficientPrivilege)
+            #expect(error?.hint == #"have an administrator run: grant pg_monitor to "outsider""#)
+        }
+    }
+
     @Test func aServerErrorHasItsStateAndLeavesTheConnectionUsable() async throws {
         try await connected { connection in
             let error = expectError(.server(.divisionByZero)) {

@@ -144,6 +144,34 @@ import Testing
         #expect(states[0].appliedAt != nil && states[1].state == .pending)
     }
 
+    @Test func whoMayNotMigrateIsToldWhatIsMissingAndWhoMay() async throws {
+        let conninfo = try await TestServer.freshDatabase()
+        let require = { @Sendable (migrator: Migrator) in
+            try await onThread {
+                let connection = try Connection.connect(conninfo)
+                defer { connection.close() }
+                try migrator.requireCurrent(connection, owner: "ann")
+            }
+        }
+        _ = try await migrate(conninfo, Migrator(migrations: [Self.first]))
+        let missing = await #expect(throws: MigrationError.self) { try await require(Self.both) }
+        #expect(missing?.code == .missing)
+        #expect(missing?.message.contains("0002_names.sql must be applied first") == true)
+        #expect(missing?.message.contains("have ann, who owns the schema, run `headroom migrate`") == true)
+        #expect(try await status(conninfo).map { $0.appliedAt != nil } == [true, false])
+        _ = try await migrate(conninfo)
+        try await require(Self.both)
+        let newer = await #expect(throws: MigrationError.self) {
+            try await require(Migrator(migrations: [Self.first]))
+        }
+        #expect(newer?.code == .databaseNewer)
+        let other = Migration(number: 2, name: "names", sql: "SELECT 1;\n")
+        let changed = await #expect(throws: MigrationError.self) {
+            try await require(Migrator(migrations: [Self.first, other]))
+        }
+        #expect(changed?.code == .changedAfterApplied)
+    }
+
     @Test func anotherInstancesLockIsWaitedForButNotForEver() async throws {
         let conninfo = try await TestServer.freshDatabase()
         let error = try await onThread {

@@ -76,11 +76,12 @@ struct LaneQueueTests {
     }
 
     @Test(
-        "go alone when they change a plan, reset, or look at the past",
+        "go alone when they change a plan, grant, reset, forget, or look at the past",
         arguments: [
             (StoreOperation.consume(1), true), (.check(1), true), (.usage, true),
             (.usageInPeriod(billingPeriod("2026-11")), false), (.history(1), false), (.resetUsage(nil), false),
-            (.setPlan(PlanChange(user: user(1), plan: "paid")), false),
+            (.setPlan(PlanChange(user: user(1), plan: "paid")), false), (.forget, false),
+            (.grant(1, key: messageKey("a"), reason: nil), false),
         ]
     )
     func alone(operation: StoreOperation, isBatched: Bool) {

@@ -188,6 +188,17 @@ struct SubscriptionTests {
         )
     }
 
+    @Test("to a trial that was cancelled while it ran ends as a trial does")
+    func trialCancelled() {
+        expect(
+            Subscription(plan: .trial, startedAt: start, unsubscribedAt: at("2026-11-02T08:00:00Z")),
+            [
+                Moment(at("2026-11-02T08:00:00Z"), .trial), Moment(trialEnd.justBefore, .trial),
+                Moment(trialEnd, .trial, .trialEnded),
+            ]
+        )
+    }
+
     @Test("to a plan for life has access, unless it was said to end")
     func lifetime() {
         expect(Subscription(plan: .free), [Moment(start, .free), Moment(farFuture, .free)])

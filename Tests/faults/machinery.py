@@ -18,6 +18,7 @@ from typing import Any, Callable
 TEST_CLOCK = """
 create table headroom.clock (ahead interval not null);
 insert into headroom.clock values ('0');
+grant select on headroom.clock to public;
 create or replace function headroom.now() returns timestamptz language sql stable parallel safe
     return pg_catalog.now() + (select ahead from headroom.clock);
 """

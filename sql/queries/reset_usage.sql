@@ -1,3 +1,3 @@
 -- name: reset_usage
 -- $1 uuid: user. $2 text: period; null is the current one.
-select true from public.reset_usage($1, $2);
+select null from public.reset_usage($1, $2);

@@ -11,7 +11,12 @@ import Usage
 // All that the bodies know of internal types: a change of those is followed here and nowhere else.
 
 struct ConnectionUnderTest {
-    private var machine = ConnectionStateMachine(connectionID: 1, slotsMaximum: 1_024, allowsWhenUnavailable: false)
+    private var machine = ConnectionStateMachine(
+        connectionID: 1,
+        slotsMaximum: 1_024,
+        allowsWhenUnavailable: false,
+        subscriptionsMaximum: 1_024
+    )
     private let surroundings = ConnectionStateMachine.Surroundings(serverVersion: "1.0.0", info: { [] })
     private var room = ByteBufferAllocator().buffer(capacity: 8_192)
     private let request = DecodedRequest.command(.consume(user: Fixtures.user(1), messages: 1))
@@ -40,6 +45,22 @@ struct ConnectionUnderTest {
         }
         guard let replies = machine.takeReplies() else { preconditionFailure("all requests are answered") }
         self.room = replies
+    }
+}
+
+struct MetricsUnderTest {
+    private let metrics = LoopMetrics()
+    private let request = DecodedRequest.command(.consume(user: Fixtures.user(1), messages: 1))
+    private let outcome = Outcome.answer(Fixtures.answer(used: 12))
+
+    /// What the event loop adds to requests that are answered with one delivery.
+    func turn(_ requests: Int) {
+        for _ in 0..<requests { metrics.count(request) }
+        metrics.latencies.begin(second: 1)
+        for microseconds in 0..<UInt32(requests) {
+            metrics.count(outcome)
+            metrics.latencies.record(microseconds: 900 &+ microseconds)
+        }
     }
 }
 

@@ -56,7 +56,8 @@ public struct ServerConfiguration: Sendable {
             idleTimeout: .milliseconds(Int64(try settings.number(.idleTimeout, 1_000...86_400_000))),
             firstRequestTimeout: .milliseconds(Int64(try settings.number(.firstRequestTimeout, 100...3_600_000))),
             connectionsMaximum: try settings.number(.connectionsMaximum, 1...1_000_000),
-            allowsWhenUnavailable: whenUnavailable == .allow
+            allowsWhenUnavailable: whenUnavailable == .allow,
+            subscriptionsMaximum: try settings.number(.subscriptionsMaximum, 1...1_000_000)
         )
         store = StoreConfiguration(
             databaseURL: "",
@@ -65,7 +66,9 @@ public struct ServerConfiguration: Sendable {
             batchMaximum: try settings.number(.batchMaximum, 1...4_096),
             queueCapacity: try settings.number(.queueCapacity, 64...1_048_576),
             requestTimeout: .milliseconds(try settings.number(.requestTimeout, 100...60_000)),
-            connectTimeout: .milliseconds(try settings.number(.connectTimeout, 100...60_000))
+            connectTimeout: .milliseconds(try settings.number(.connectTimeout, 100...60_000)),
+            reportTimeout: .milliseconds(try settings.number(.reportTimeout, 1_000...3_600_000)),
+            changesPoll: .milliseconds(try settings.number(.changesPoll, 10...60_000))
         )
     }
 

@@ -104,6 +104,24 @@ extension Setting {
         "100 to 60000 ms",
         "how long one attempt to connect to the database may take"
     )
+    public static let reportTimeout = Setting(
+        "report-timeout-ms",
+        default: "60000",
+        "1000 to 3600000 ms",
+        "REPORT and TOP, which read the whole table in portions, are answered by then"
+    )
+    public static let changesPoll = Setting(
+        "changes-poll-ms",
+        default: "100",
+        "10 to 60000 ms",
+        "how often it is looked whether a subscribed user has changed"
+    )
+    public static let subscriptionsMaximum = Setting(
+        "subscriptions-maximum",
+        default: "1024",
+        "1 to 1000000",
+        "users whom one connection may subscribe to; more is answered -BADARG"
+    )
     public static let connectionsMaximum = Setting(
         "connections-maximum",
         default: "4096",
@@ -169,6 +187,6 @@ extension Setting {
         listen, http, databaseURL, dataDirectory, unknownUsers, whenUnavailable, logLevel, lanes, eventLoops,
         batchMaximum, queueCapacity, requestTimeout, connectTimeout, connectionsMaximum, inFlightMaximum, requestSize,
         requestTokens, outputBytes, outputTimeout, idleTimeout, firstRequestTimeout, drainTimeout,
-        keysKeepDays,
+        keysKeepDays, reportTimeout, changesPoll, subscriptionsMaximum,
     ]
 }

@@ -25,6 +25,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private var readIsHeldBack = false
     private var inputIsClosed = false
+    /// The store's watcher has heard of this connection.
+    private var watches = false
     /// In the mailbox's list of connections to flush.
     var awaitsFlush = false
 
@@ -34,7 +36,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine = ConnectionStateMachine(
             connectionID: id,
             slotsMaximum: limits.inFlightMaximum,
-            allowsWhenUnavailable: limits.allowsWhenUnavailable
+            allowsWhenUnavailable: limits.allowsWhenUnavailable,
+            subscriptionsMaximum: limits.subscriptionsMaximum
         )
         decoder = RequestDecoder(limits: limits.request)
     }
@@ -68,7 +71,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.close()
         received = nil
         self.context = nil
-        if let number { shared.disconnect(number) }
+        if let number {
+            if watches { shared.leave(number) }
+            shared.disconnect(number)
+        }
         context.fireChannelInactive()
     }
 
@@ -141,9 +147,19 @@ final class ConnectionHandler: ChannelDuplexHandler {
     ) -> Bool {
         var isAny = false
         while machine.takesRequests, let request = decoder.next(&buffer) {
+            shared.metrics.count(request)
             isAny = true
-            if case .submit(let user, let operation, let slot) = machine.receive(request, shared.surroundings) {
+            switch machine.receive(request, shared.surroundings) {
+            case .replied: break
+            case .submit(let user, let operation, let slot):
                 shared.stage(user, operation, connection: number, slot: slot)
+            case .read(let reading, let slot):
+                shared.read(reading, connection: number, slot: slot)
+            case .watch(let users, let slot):
+                watches = true
+                shared.watch(users, connection: number, slot: slot)
+            case .unwatch(let users):
+                shared.unwatch(users, connection: number)
             }
         }
         return isAny
@@ -163,10 +179,17 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.complete(slot: slot, outcome, room: shared.takeRoom)
     }
 
+    /// A changed standing of a user whom the peer is subscribed to; `flush` follows.
+    func push(_ answer: Answer) {
+        machine.push(answer)
+    }
+
     /// Sends the replies that are ready, takes in what was held back, and closes when everything is done.
     func flush() {
         guard let context else { return }
-        writeReplies(context)
+        // Messages of subscriptions leave a portion at a time: while the peer does not take them they stay behind, where
+        // newer ones replace them.
+        while writeReplies(context), context.channel.isWritable {}
         // One read may hold many times the requests that may be under way, and nothing comes after them to go on with.
         while machine.takesRequests, received != nil || inputIsClosed, context.channel.isWritable, decode() {
             writeReplies(context)
@@ -187,16 +210,20 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
     }
 
-    private func writeReplies(_ context: ChannelHandlerContext) {
-        guard let replies = machine.takeReplies(room: shared.takeRoom) else { return }
+    /// - Returns: whether there was anything to write.
+    @discardableResult
+    private func writeReplies(_ context: ChannelHandlerContext) -> Bool {
+        guard let replies = machine.takeReplies(withMessages: context.channel.isWritable, room: shared.takeRoom)
+        else { return false }
         context.writeAndFlush(wrapOutboundOut(replies), promise: nil)
         shared.returnRoom(replies)
-        guard !context.channel.isWritable else { return }
+        guard !context.channel.isWritable else { return true }
         let unsent = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
         if unsent > limits.outputBytesMaximum {
             shared.logger.debug("connection closed: it does not read its replies")
             context.close(promise: nil)
         }
+        return true
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
@@ -228,7 +255,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     private func timerFired() {
         guard let context else { return }
-        if let reason = timers.expired(at: .now(), isIdle: machine.isIdle) {
+        if let reason = timers.expired(at: .now(), isIdle: machine.isIdle, listens: machine.isSubscribed) {
             shared.logger.debug("connection closed", metadata: ["reason": "\(reason)"])
             context.close(promise: nil)
         } else {

@@ -25,6 +25,8 @@ struct ConnectionStateMachine {
         /// Boxed, because few come before their turn: nearly all slots wait, are taken, and would be moved about at the
         /// size of an answer.
         indirect case ready(Reply)
+        /// Changes what is subscribed to when its turn comes, and its reply says how.
+        indirect case change(Subscriptions.Change)
         /// Waits for the store.
         case waiting(Purpose)
     }
@@ -35,6 +37,8 @@ struct ConnectionStateMachine {
         case gate(UserID)
         /// Usage, to be shown to a person.
         case reading
+        /// To be told of changes.
+        case subscribing([UsageChannel])
         case other
     }
 
@@ -44,6 +48,7 @@ struct ConnectionStateMachine {
     private var firstSlot: UInt64 = 0
     /// Replies that may go out, as bytes.
     private var output = ByteBuffer()
+    private var subscriptions: Subscriptions
     private let connectionID: Int
     private let slotsMaximum: Int
     private let allowsWhenUnavailable: Bool
@@ -52,7 +57,9 @@ struct ConnectionStateMachine {
     ///   - connectionID: what `HELLO` tells the peer.
     ///   - slotsMaximum: requests under way after which nothing more is taken in until one is answered.
     ///   - allowsWhenUnavailable: answer that a message may be sent, uncounted, when the database is away.
-    init(connectionID: Int, slotsMaximum: Int, allowsWhenUnavailable: Bool) {
+    ///   - subscriptionsMaximum: users that may be subscribed to at a time.
+    init(connectionID: Int, slotsMaximum: Int, allowsWhenUnavailable: Bool, subscriptionsMaximum: Int) {
+        subscriptions = Subscriptions(maximum: subscriptionsMaximum)
         self.connectionID = connectionID
         self.slotsMaximum = slotsMaximum
         self.allowsWhenUnavailable = allowsWhenUnavailable
@@ -67,6 +74,12 @@ struct ConnectionStateMachine {
     enum RequestAction: Equatable {
         /// Ask the store; the answer belongs into that slot.
         case submit(UserID, StoreOperation, slot: UInt64)
+        /// Ask the store's reader; the answer belongs into that slot.
+        case read(Reading, slot: UInt64)
+        /// Have these users watched; the answer belongs into that slot.
+        case watch([UserID], slot: UInt64)
+        /// These need not be watched any more; the reply is in its slot already.
+        case unwatch([UserID])
         /// The reply is in its slot already.
         case replied
     }
@@ -81,6 +94,9 @@ struct ConnectionStateMachine {
 
     /// There are no requests that are not answered yet.
     var isIdle: Bool { slots.isEmpty && output.readableBytes == 0 }
+
+    /// The peer says nothing because it listens.
+    var isSubscribed: Bool { subscriptions.isAny }
 
     /// Nothing is left to answer, and nothing more will be asked.
     var isFinished: Bool { state == .answering && isIdle }
@@ -104,6 +120,28 @@ struct ConnectionStateMachine {
 
     private mutating func perform(_ command: Command, _ surroundings: Surroundings) -> RequestAction {
         switch command {
+        case .subscribe(let channels): return subscribe(channels)
+        case .unsubscribe(let channels):
+            let users = subscriptions.dismiss(channels)
+            slots.append(.change(.unsubscribed(channels)))
+            return .unwatch(users)
+        case .ping(let text) where subscriptions.isAny:
+            slots.append(.change(.ping(text)))
+            return .replied
+        case .quit: return quit()
+        case _ where subscriptions.restrictsVerbs: return reply(.error(.onlySubscriptions))
+        default: return answer(command, surroundings)
+        }
+    }
+
+    private mutating func subscribe(_ channels: [UsageChannel]) -> RequestAction {
+        if let error = subscriptions.accept(channels) { return reply(.error(error)) }
+        return .watch(channels.map(\.user), slot: waitingSlot(.subscribing(channels)))
+    }
+
+    /// What has nothing to do with subscriptions.
+    private mutating func answer(_ command: Command, _ surroundings: Surroundings) -> RequestAction {
+        switch command {
         case .consume(let user, let messages, let key): submit(user, .consume(messages, key: key), .gate(user))
         case .reserve(let user, let messages, let key, let ttlSeconds):
             submit(user, .reserve(messages, key: key, ttlSeconds: ttlSeconds))
@@ -113,24 +151,30 @@ struct ConnectionStateMachine {
         case .usage(let user, nil): submit(user, .usage, .reading)
         case .usage(let user, let period?): submit(user, .usageInPeriod(period), .reading)
         case .history(let user, let months): submit(user, .history(months))
+        case .report(let period): read(.report(period))
+        case .top(let period, let count): read(.top(period, count: count))
         case .setPlan(let change): submit(change.user, .setPlan(change))
+        case .grant(let user, let messages, let key, let reason):
+            submit(user, .grant(messages, key: key, reason: reason))
         case .resetUsage(let user, let period): submit(user, .resetUsage(period))
+        case .forget(let user): submit(user, .forget)
         case .ping(nil): reply(.pong)
         case .ping(let text?), .echo(let text): reply(.text(text))
         case .help(let verb): reply(.help(about: verb))
         case .info: reply(.lines(surroundings.info()))
-        case .quit: quit()
-        case .hello(let version):
-            reply(
-                .hello(
-                    version: version,
-                    serverVersion: surroundings.serverVersion,
-                    connectionID: connectionID
-                )
-            )
+        case .hello where subscriptions.isAny: reply(.error(.helloWhileSubscribed))
+        case .hello(let version): hello(version, surroundings)
         case .client, .select: reply(.ok)
         case .command: reply(.empty)
+        case .quit, .subscribe, .unsubscribe: preconditionFailure("answered before")
         }
+    }
+
+    private mutating func hello(_ version: Int, _ surroundings: Surroundings) -> RequestAction {
+        subscriptions.version = version
+        return reply(
+            .hello(version: version, serverVersion: surroundings.serverVersion, connectionID: connectionID)
+        )
     }
 
     private mutating func quit() -> RequestAction {
@@ -148,9 +192,16 @@ struct ConnectionStateMachine {
         _ operation: StoreOperation,
         _ purpose: Purpose = .other
     ) -> RequestAction {
-        let slot = firstSlot + UInt64(slots.count)
+        .submit(user, operation, slot: waitingSlot(purpose))
+    }
+
+    private mutating func read(_ reading: Reading) -> RequestAction {
+        .read(reading, slot: waitingSlot(.other))
+    }
+
+    private mutating func waitingSlot(_ purpose: Purpose) -> UInt64 {
         slots.append(.waiting(purpose))
-        return .submit(user, operation, slot: slot)
+        return firstSlot + UInt64(slots.count - 1)
     }
 
     /// Takes the store's outcome for a request: makes bytes of it, or keeps it until those before it have come.
@@ -162,6 +213,11 @@ struct ConnectionStateMachine {
         let index = Int(slot - firstSlot)
         guard index < slots.count, case .waiting(let purpose) = slots[index] else {
             assertionFailure("a slot was completed twice")
+            return
+        }
+        if case .subscribing(let channels) = purpose {
+            slots[index] = .change(ConnectionStateMachine.change(to: channels, outcome))
+            encodeReady(room)
             return
         }
         guard index == 0 else {
@@ -181,10 +237,23 @@ struct ConnectionStateMachine {
 
     /// Makes bytes of the replies at the front.
     private mutating func encodeReady(_ room: () -> ByteBuffer) {
-        while case .ready? = slots.first, case .ready(let reply)? = slots.popFirst() {
+        while let slot = slots.first {
+            if case .waiting = slot { return }
+            slots.removeFirst()
             firstSlot += 1
             if output.readableBytes == 0 { output = room() }
-            reply.encode(into: &output)
+            switch slot {
+            case .ready(let reply): reply.encode(into: &output)
+            case .change(let change): subscriptions.settle(change, into: &output)
+            case .waiting: break
+            }
+        }
+    }
+
+    private static func change(to channels: [UsageChannel], _ outcome: Outcome) -> Subscriptions.Change {
+        switch outcome {
+        case .failure(let error): .refused(ReplyError(error))
+        default: .subscribed(channels)
         }
     }
 
@@ -192,6 +261,9 @@ struct ConnectionStateMachine {
         switch outcome {
         case .answer(let answer): .answer(answer)
         case .history(let periods): .history(periods)
+        case .done: .ok
+        case .report(let report): .report(report)
+        case .watching: .ok
         case .failure(let error) where error.code == .unavailable && allowsWhenUnavailable:
             if case .gate(let user) = purpose {
                 .text("ALLOWED user=\(user) degraded=1")
@@ -210,9 +282,26 @@ struct ConnectionStateMachine {
         return reply
     }
 
-    /// All replies that may be sent, in the order of the requests; nil when there are none.
-    mutating func takeReplies(room: () -> ByteBuffer = { ByteBuffer() }) -> ByteBuffer? {
+    /// Bytes of messages in one write: a peer that takes them slowly gets the rest later, and newer.
+    private static let messageBytesMaximum = 16_384
+
+    /// A user's standing has changed.
+    mutating func push(_ answer: Answer) {
+        if state != .closed { subscriptions.push(answer) }
+    }
+
+    /// All replies that may be sent, in the order of the requests; nil when there is nothing.
+    ///
+    /// - Parameter withMessages: the peer takes what it is sent, so some messages of its subscriptions may follow.
+    mutating func takeReplies(
+        withMessages: Bool = true,
+        room: () -> ByteBuffer = { ByteBuffer() }
+    ) -> ByteBuffer? {
         encodeReady(room)
+        if withMessages, subscriptions.hasUnsent, state == .open || state == .draining {
+            if output.readableBytes == 0 { output = room() }
+            subscriptions.writeMessages(into: &output, upToBytes: ConnectionStateMachine.messageBytesMaximum)
+        }
         guard output.readableBytes > 0 else { return nil }
         defer { output = ByteBuffer() }
         return output
@@ -240,6 +329,13 @@ extension ReplyError {
         code: .draining,
         text: "this instance is shutting down; nothing was counted, try another; closing"
     )
+
+    static let onlySubscriptions = ReplyError(
+        code: .err,
+        text: "only SUBSCRIBE, UNSUBSCRIBE, PING and QUIT while subscribed; use another connection, or HELLO 3 first"
+    )
+
+    static let helloWhileSubscribed = ReplyError(code: .err, text: "UNSUBSCRIBE before another HELLO")
 
     static let tooManyConnections = ReplyError(
         code: .overloaded,

@@ -11,6 +11,7 @@ struct ConnectionLimits: Sendable {
     var firstRequestTimeout: TimeAmount
     var connectionsMaximum: Int
     var allowsWhenUnavailable: Bool
+    var subscriptionsMaximum = 1_024
     /// How long a connection that is ended, or that says nothing while the service drains, is kept open for what may
     /// still be on its way.
     var lingerTimeout: TimeAmount = .milliseconds(250)
@@ -57,8 +58,9 @@ struct ConnectionTimers {
         return min(always, lingersUntil ?? always)
     }
 
-    /// Why the connection has to close now, or nil. Who waits for an answer of ours is neither idle nor lingering.
-    mutating func expired(at now: NIODeadline, isIdle: Bool) -> Reason? {
+    /// Why the connection has to close now, or nil. Who waits for an answer of ours is neither idle nor lingering, and
+    /// who listens for messages is not idle.
+    mutating func expired(at now: NIODeadline, isIdle: Bool, listens: Bool = false) -> Reason? {
         if let outputStuckAt, now >= outputStuckAt { return .outputStuck }
         if let firstRequestBy, now >= firstRequestBy { return .noFirstRequest }
         guard isIdle else {
@@ -67,6 +69,9 @@ struct ConnectionTimers {
             return nil
         }
         if let lingersUntil, now >= lingersUntil { return .lingered }
-        return now >= idleAt ? .idle : nil
+        guard now >= idleAt else { return nil }
+        guard listens else { return .idle }
+        idleAt = now + idleTimeout
+        return nil
     }
 }

@@ -14,12 +14,19 @@ import UsageStore
 final class LoopShared: Mailbox, @unchecked Sendable {
     let logger: Logger
     let surroundings: ConnectionStateMachine.Surroundings
+    let metrics: LoopMetrics
     private let eventLoop: any EventLoop
     private let store: BatchingStore
     private let census: Census
     private let connectionsMaximum: Int
     private let allocator = ByteBufferAllocator()
-    private let arrived = Mutex<[[Completion]]>([])
+    private let arrived = Mutex<[Arrival]>([])
+
+    /// In one list, so that a message about a user never overtakes the answer to the subscription.
+    private enum Arrival {
+        case completions([Completion])
+        case publications([Publication])
+    }
 
     private var mailbox = 0
     private var connections = ConnectionTable<ConnectionHandler>()
@@ -27,12 +34,14 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private var staged: [[Request]]
     private var stageIsScheduled = false
     private var stageDeadline: ContinuousClock.Instant?
+    private var stagedAtMicroseconds: UInt32 = 0
 
     init(
         eventLoop: any EventLoop,
         store: BatchingStore,
         census: Census,
         serverInfo: ServerInfo,
+        metrics: LoopMetrics,
         connectionsMaximum: Int,
         logger: Logger
     ) {
@@ -40,6 +49,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         self.store = store
         self.census = census
         surroundings = ConnectionStateMachine.Surroundings(serverVersion: serverInfo.version, info: serverInfo.lines)
+        self.metrics = metrics
         self.connectionsMaximum = connectionsMaximum
         self.logger = logger
         staged = Array(repeating: [], count: store.configuration.lanes)
@@ -90,14 +100,17 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     // MARK: To the store
 
     func stage(_ user: UserID, _ operation: StoreOperation, connection: Int, slot: UInt64) {
-        // One look at the clock per turn; a turn is far shorter than any deadline.
-        let deadline = stageDeadline ?? .now + store.configuration.requestTimeout
-        stageDeadline = deadline
+        let deadline = stageDeadline ?? beginStage()
         staged[store.lane(of: user)].append(
             Request(
                 user: user,
                 operation: operation,
-                returnAddress: ReturnAddress(mailbox: mailbox, connection: connection, slot: slot),
+                returnAddress: ReturnAddress(
+                    mailbox: mailbox,
+                    connection: connection,
+                    slot: slot,
+                    askedAtMicroseconds: stagedAtMicroseconds
+                ),
                 deadline: deadline
             )
         )
@@ -105,6 +118,14 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         stageIsScheduled = true
         // Runs after the events of this turn, so after every connection that has something to say has said it.
         eventLoop.execute { self.submitStaged() }
+    }
+
+    /// One look at the clocks per turn; a turn is far shorter than any deadline.
+    private func beginStage() -> ContinuousClock.Instant {
+        let deadline = ContinuousClock.now + store.configuration.requestTimeout
+        stageDeadline = deadline
+        stagedAtMicroseconds = LoopMetrics.microseconds(.now())
+        return deadline
     }
 
     private func submitStaged() {
@@ -120,11 +141,49 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         }
     }
 
+    func read(_ reading: Reading, connection: Int, slot: UInt64) {
+        let request = ReadingRequest(
+            reading: reading,
+            returnAddress: ReturnAddress(mailbox: mailbox, connection: connection, slot: slot),
+            deadline: .now + store.configuration.reportTimeout
+        )
+        guard let refusal = store.reader.enqueue(request) else { return }
+        // The connection is in the middle of taking in requests; it is told after that, as of any other outcome.
+        deliver([Completion(returnAddress: request.returnAddress, outcome: .failure(refusal))])
+    }
+
+    func watch(_ users: [UserID], connection: Int, slot: UInt64) {
+        store.watcher.watch(
+            WatchRequest(
+                users: users,
+                returnAddress: ReturnAddress(mailbox: mailbox, connection: connection, slot: slot),
+                deadline: .now + store.configuration.requestTimeout
+            )
+        )
+    }
+
+    func unwatch(_ users: [UserID], connection: Int) {
+        store.watcher.unwatch(users, Subscriber(mailbox: mailbox, connection: connection))
+    }
+
+    /// A connection that watched somebody is gone.
+    func leave(_ connection: Int) {
+        store.watcher.leave(Subscriber(mailbox: mailbox, connection: connection))
+    }
+
     // MARK: From the store
 
     func deliver(_ completions: [Completion]) {
+        arrive(.completions(completions))
+    }
+
+    func publish(_ publications: [Publication]) {
+        arrive(.publications(publications))
+    }
+
+    private func arrive(_ arrival: Arrival) {
         let isFirst = arrived.withLock {
-            $0.append(completions)
+            $0.append(arrival)
             return $0.count == 1
         }
         // A hop that is on its way takes these along.
@@ -132,16 +191,40 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     }
 
     private func takeDelivery() {
-        let batches = arrived.withLock { arrived in
+        let arrivals = arrived.withLock { arrived in
             defer { arrived.removeAll(keepingCapacity: true) }
             return arrived
         }
-        for completions in batches { deliverOnLoop(completions) }
+        for arrival in arrivals {
+            switch arrival {
+            case .completions(let completions): deliverOnLoop(completions)
+            case .publications(let publications): publishOnLoop(publications)
+            }
+        }
+    }
+
+    private func publishOnLoop(_ publications: [Publication]) {
+        var touched: [ConnectionHandler] = []
+        for publication in publications {
+            guard let connection = connections[publication.subscriber.connection] else { continue }
+            connection.push(publication.answer)
+            if !connection.awaitsFlush {
+                connection.awaitsFlush = true
+                touched.append(connection)
+            }
+        }
+        flush(touched)
     }
 
     private func deliverOnLoop(_ completions: [Completion]) {
         var touched: [ConnectionHandler] = []
+        let now = NIODeadline.now()
+        let nowMicroseconds = LoopMetrics.microseconds(now)
+        metrics.latencies.begin(second: LoopMetrics.second(now))
         for completion in completions {
+            metrics.count(completion.outcome)
+            let askedAt = completion.returnAddress.askedAtMicroseconds
+            if askedAt != 0 { metrics.latencies.record(microseconds: nowMicroseconds &- askedAt) }
             // Gone meanwhile: the message is counted all the same, and its sender will ask again.
             guard let connection = connections[completion.returnAddress.connection] else { continue }
             connection.complete(slot: completion.returnAddress.slot, completion.outcome)
@@ -150,6 +233,10 @@ final class LoopShared: Mailbox, @unchecked Sendable {
                 touched.append(connection)
             }
         }
+        flush(touched)
+    }
+
+    private func flush(_ touched: [ConnectionHandler]) {
         for connection in touched {
             connection.awaitsFlush = false
             connection.flush()

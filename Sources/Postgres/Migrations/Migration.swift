@@ -34,6 +34,9 @@ public struct MigrationStatus: Sendable, Hashable {
     public let name: String
     public let state: State
 
+    /// The file below sql/migrations.
+    public var fileName: String { Migration(number: number, name: name, sql: "").fileName }
+
     public var appliedAt: Int64? {
         switch state {
         case .applied(let at), .changed(let at), .unknown(let at): at

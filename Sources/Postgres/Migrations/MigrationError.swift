@@ -13,6 +13,8 @@ public struct MigrationError: Error, Sendable, CustomStringConvertible {
         case migrationFailed
         /// `finally` failed; the migrations themselves are applied.
         case finallyFailed
+        /// Migrations are missing, and whoever asks may not apply them.
+        case missing
         /// The database failed around the migrations: connection, privileges, a read-only server.
         case database
     }
@@ -43,9 +45,9 @@ extension MigrationError {
         return MigrationError(.serverTooOld, message)
     }
 
-    static func databaseNewer(_ applied: AppliedMigration) -> MigrationError {
+    static func databaseNewer(number: Int, name: String) -> MigrationError {
         let message = """
-            the database is newer than this binary: migration \(applied.number) (\(applied.name)) is applied there \
+            the database is newer than this binary: migration \(number) (\(name)) is applied there \
             and not known here; start the newer release, or restore a backup from before the upgrade
             """
         return MigrationError(.databaseNewer, message)
@@ -81,6 +83,15 @@ extension MigrationError {
             its record are one transaction. Part of it may be applied: look before starting again
             """
         return MigrationError(.migrationFailed, message)
+    }
+
+    static func missing(_ migrations: [String], owner: String?) -> MigrationError {
+        let message = """
+            the schema is older than this binary: \(migrations.joined(separator: ", ")) must be applied first, which \
+            this login may not do; have \(owner ?? "the owner"), who owns the schema, run `headroom migrate`, then start \
+            again
+            """
+        return MigrationError(.missing, message)
     }
 
     static func database(_ action: String, _ error: PostgresError) -> MigrationError {

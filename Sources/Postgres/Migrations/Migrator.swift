@@ -84,6 +84,23 @@ public struct Migrator: Sendable {
         }
     }
 
+    /// Makes sure that the database has this binary's schema, for a login that may not migrate.
+    ///
+    /// - Parameter owner: who may, for the message.
+    /// - Throws: `.missing`, `.databaseNewer`, `.changedAfterApplied`.
+    public func requireCurrent(_ connection: Connection, owner: String?) throws(MigrationError) {
+        var missing: [String] = []
+        for status in try status(connection) {
+            switch status.state {
+            case .applied: break
+            case .pending: missing.append(status.fileName)
+            case .changed: throw .changed(Migration(number: status.number, name: status.name, sql: ""))
+            case .unknown: throw .databaseNewer(number: status.number, name: status.name)
+            }
+        }
+        guard missing.isEmpty else { throw .missing(missing, owner: owner) }
+    }
+
     private func record(_ connection: Connection) -> MigrationRecord {
         // The record's statements are short, but CREATE SCHEMA can wait for another one's locks.
         MigrationRecord(schema: schema, connection: connection, limit: lockTimeout + .seconds(30))
@@ -152,7 +169,9 @@ extension Migrator {
             throw .database("the migrations table cannot be prepared", error)
         }
         let numbers = Set(migrations.map(\.number))
-        if let unknown = applied.last(where: { !numbers.contains($0.number) }) { throw .databaseNewer(unknown) }
+        if let unknown = applied.last(where: { !numbers.contains($0.number) }) {
+            throw .databaseNewer(number: unknown.number, name: unknown.name)
+        }
         var pending: [(migration: Migration, checksum: String)] = []
         for (migration, checksum) in zip(migrations, checksums) {
             if let row = applied.first(where: { $0.number == migration.number }) {

@@ -57,9 +57,17 @@ struct HistoryGenerator {
         case ..<78: return (user, .usage)
         case ..<83: return (user, .usageInPeriod(period()))
         case ..<88: return (user, .history(Int.random(in: 1...8, using: &random)))
-        case ..<96: return (user, .setPlan(change(of: user)))
-        default: return (user, .resetUsage(random.chance(50) ? nil : period()))
+        case ..<93: return (user, .setPlan(change(of: user)))
+        case ..<96: return (user, grant())
+        case ..<98: return (user, .resetUsage(random.chance(50) ? nil : period()))
+        default: return (user, .forget)
         }
+    }
+
+    /// Few keys, so that some come again, with the same number of messages or another.
+    private mutating func grant() -> StoreOperation {
+        let key = messageKey(random.element(of: ["ticket 1", "ticket 2", "ticket 3", "ticket 4"]))
+        return .grant(random.element(of: [1, 1, 5, 5, 1_000_000]), key: key, reason: random.chance(50) ? "sorry" : nil)
     }
 
     private mutating func messages() -> Int {

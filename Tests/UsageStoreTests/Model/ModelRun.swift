@@ -82,14 +82,25 @@ struct ModelRun {
             do {
                 return .answer(try model.setPlan(change, at: now))
             } catch {
-                return .failure(error == .unknownPlan ? .notFound : .badArgument)
+                return .failure(error.code)
             }
+        case .grant(let messages, let key, _):
+            do {
+                return .answer(try model.grant(user, messages: messages, key: key, at: now))
+            } catch {
+                return .failure(error.code)
+            }
+        case .forget:
+            model.forget(user)
+            return .done
         }
     }
 
     private enum ExpectedOutcome: Equatable {
         case answer(Answer)
         case history([PeriodUsage])
+        case report(PeriodReport)
+        case done
         case failure(StoreError.Code)
     }
 
@@ -97,6 +108,8 @@ struct ModelRun {
         switch outcome {
         case .answer(let answer): comparable(ExpectedOutcome.answer(answer))
         case .history(let periods): .history(periods)
+        case .report(let report): .report(report)
+        case .done: .done
         case .failure(let error): .failure(error.code)
         }
     }

@@ -30,7 +30,8 @@ struct LockOrderTests {
         let options = ConnectionOptions(
             conninfo: conninfo,
             connectTimeout: .seconds(30),
-            sessionSettings: LaneSession.settings(unknownUsers: .trial, requestTimeout: .seconds(20))
+            sessionSettings: LaneSession.settings(unknownUsers: .trial, requestTimeout: .seconds(20)),
+            role: ServiceRole.name
         )
         let session = try await Session.open(options)
         let json = try await session.run { connection in

@@ -11,6 +11,7 @@ final class CollectingMailbox: Mailbox {
         var waiters: [UInt64: CheckedContinuation<Outcome?, Never>] = [:]
         var completed: Set<UInt64> = []
         var deliveries = 0
+        var publications: [Publication] = []
     }
 
     private let state = Mutex(State())
@@ -36,6 +37,13 @@ final class CollectingMailbox: Mailbox {
         }
         for (waiter, outcome) in resumed { waiter.resume(returning: outcome) }
     }
+
+    func publish(_ publications: [Publication]) {
+        state.withLock { $0.publications += publications }
+    }
+
+    /// All that was published so far, in its order.
+    var publications: [Publication] { state.withLock { $0.publications } }
 
     /// The outcome of a request; nil if none comes within the limit.
     func outcome(of slot: UInt64, within limit: Duration) async -> Outcome? {

@@ -32,14 +32,31 @@ extension ReferenceModel {
                 return .history(history(user, months: months, at: now))
             case .setPlan(let change):
                 return .answer(try setPlan(change, at: now))
+            case .grant(let messages, let key, _):
+                return .answer(try grant(user, messages: messages, key: key, at: now))
+            case .forget:
+                forget(user)
+                return .done
             case .resetUsage(let period):
                 return resetUsage(user, period: period, at: now).map { .answer($0) }
                     ?? .failure(ReferenceModel.noSuchPeriod)
             }
         } catch let error as KeyError {
             return .failure(StoreError(error))
+        } catch let error as ModelError {
+            return .failure(StoreError(error.code, "\(error)"))
         } catch {
-            return .failure(StoreError(.badArgument, "\(error)"))
+            return .failure(StoreError(.internal, "\(error)"))
+        }
+    }
+}
+
+extension ModelError {
+    var code: StoreError.Code {
+        switch self {
+        case .unknownPlan: .notFound
+        case .stateDoesNotFit, .grantTooLarge: .badArgument
+        case .grantConflict: .conflict
         }
     }
 }

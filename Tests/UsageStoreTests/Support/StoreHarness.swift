@@ -98,6 +98,39 @@ final class StoreHarness: Sendable {
         try await outcomes(of: submit(asked), sourceLocation: sourceLocation)
     }
 
+    /// Asks the reader.
+    ///
+    /// - Returns: the slot, whose outcome may be there already where the reader refuses.
+    func submit(_ reading: Reading, within timeout: Duration = .seconds(20)) -> UInt64 {
+        let slot = nextSlot.withLock { next in
+            defer { next += 1 }
+            return next
+        }
+        let address = ReturnAddress(mailbox: number, connection: 0, slot: slot)
+        let request = ReadingRequest(reading: reading, returnAddress: address, deadline: .now + timeout)
+        if let error = store.reader.enqueue(request) {
+            mailbox.deliver([Completion(returnAddress: address, outcome: .failure(error))])
+        }
+        return slot
+    }
+
+    /// Asks the watcher, as the connection with this number.
+    func watch(_ users: [UserID], connection: Int, within timeout: Duration = .seconds(20)) -> UInt64 {
+        let slot = nextSlot.withLock { next in
+            defer { next += 1 }
+            return next
+        }
+        let address = ReturnAddress(mailbox: number, connection: connection, slot: slot)
+        store.watcher.watch(WatchRequest(users: users, returnAddress: address, deadline: .now + timeout))
+        return slot
+    }
+
+    func subscriber(_ connection: Int) -> Subscriber { Subscriber(mailbox: number, connection: connection) }
+
+    func read(_ reading: Reading, sourceLocation: SourceLocation = #_sourceLocation) async throws -> Outcome {
+        try await outcomes(of: [submit(reading)], sourceLocation: sourceLocation)[0]
+    }
+
     func ask(
         _ user: UserID,
         _ operation: StoreOperation,

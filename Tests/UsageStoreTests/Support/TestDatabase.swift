@@ -23,6 +23,7 @@ struct TestDatabase {
             """
             create table headroom.test_clock (at timestamptz not null);
             insert into headroom.test_clock values ('epoch');
+            grant select on headroom.test_clock to public;
             create or replace function headroom.now() returns timestamptz
                 language sql stable parallel safe
                 return (select at from headroom.test_clock);

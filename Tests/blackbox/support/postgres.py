@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 
-from . import processes
+from . import processes, service
 from .deadline import wait_until
 
 
@@ -62,7 +62,7 @@ class Cluster:
             cls._shared = Cluster()
         return cls._shared
 
-    def __init__(self):
+    def __init__(self, has_roles=True):
         self.bin = programs()
         self.home = processes.directory()
         self.data = self.home + "/data"
@@ -72,6 +72,8 @@ class Cluster:
         self.process = None
         self.databases = 0
         self.start()
+        if has_roles:
+            self._create_roles()
 
     def _initialize(self):
         # initdb takes a second or two; a copy of what it made does not.
@@ -86,6 +88,15 @@ class Cluster:
                 file.writelines(f"{name} = {value}\n" for name, value in self.SETTINGS.items())
             Cluster._template = template
         subprocess.run(["cp", "-a", Cluster._template, self.data], check=True)
+
+    def _create_roles(self):
+        """As an administrator does who follows the reference."""
+        script = service.command("roles")
+        assert script.returncode == 0, script.stderr
+        session = self.session("postgres")
+        session.run(script.stdout)
+        session.run("create role backend login in role headroom_service")
+        session.close()
 
     def start(self):
         with open(self.log, "a") as log:

@@ -17,9 +17,15 @@ def environment(**more):
 
 
 class Service:
-    """Starts `headroom serve` on a free port; `ready` waits for the line that says so."""
+    """Starts `headroom serve` on a free port; `ready` waits for the line that says so.
 
-    def __init__(self, *flags, database_url=None, wait=True, cwd="/", env=None, binary=None, **options):
+    With the URL of the schema's owner it is started as in production: the owner migrates, and the service logs in as
+    somebody who is granted headroom_service and nothing else. `as_owner` leaves both to the service.
+    """
+
+    def __init__(self, *flags, database_url=None, as_owner=False, wait=True, cwd="/", env=None, binary=None, **options):
+        if database_url and not as_owner:
+            database_url = least_privileged(database_url)
         self.directory = processes.directory()
         self.stdout = self.directory + "/stdout"
         self.stderr = self.directory + "/stderr"
@@ -79,6 +85,18 @@ class Service:
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+
+
+OWNER, BACKEND = "user=postgres ", "user=backend "
+"""As they stand in the suite's URLs. Cluster makes the second."""
+
+
+def least_privileged(database_url):
+    if OWNER not in database_url:
+        return database_url
+    # What is wrong, the service says itself.
+    command("migrate", database_url=database_url)
+    return database_url.replace(OWNER, BACKEND)
 
 
 def command(*arguments, database_url=None, timeout=60):

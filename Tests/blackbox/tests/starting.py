@@ -26,7 +26,7 @@ class Starting(Case):
             service.stop()
 
     def start(self, *flags, wait=True, **options):
-        service = Service(*flags, database_url=self.url, wait=wait, **options)
+        service = Service(*flags, database_url=self.url, as_owner=True, wait=wait, **options)
         self.started.append(service)
         return service
 

@@ -1,0 +1,67 @@
+import LineProtocol
+import NIOCore
+import Usage
+import UsageStore
+
+/// What one event loop has counted. Written on that loop only; read from anywhere.
+final class LoopMetrics: Sendable {
+    /// What an answer said, as far as it is counted.
+    enum Status: Int, CaseIterable {
+        case allowed, blocked, held, ok
+    }
+
+    let verbs = CounterCells(count: Verb.allCases.count)
+    /// Of each status, one for each tier.
+    let answers = CounterCells(count: Status.allCases.count * Tier.allCases.count)
+    let errors = CounterCells(count: ReplyError.Code.allCases.count)
+    let latencies = LatencyRecorder()
+
+    @inline(__always)
+    func count(_ request: DecodedRequest) {
+        switch request {
+        case .command(let command): verbs.raise(command.verb.place)
+        case .failure(let error), .fatal(let error): count(error.code)
+        }
+    }
+
+    @inline(__always)
+    func count(_ outcome: Outcome) {
+        switch outcome {
+        case .answer(let answer):
+            answers.raise(LoopMetrics.place(Status(answer.status), answer.standing.tier))
+        case .failure(let error): count(ReplyError(error).code)
+        default: break
+        }
+    }
+
+    private func count(_ code: ReplyError.Code) {
+        if let place = ReplyError.Code.allCases.firstIndex(of: code) { errors.raise(place) }
+    }
+
+    static func place(_ status: Status, _ tier: Tier) -> Int {
+        status.rawValue * Tier.allCases.count + tier.place
+    }
+
+    /// Microseconds of the clock that latencies are taken from, which wrap after an hour; never 0.
+    static func microseconds(_ time: NIODeadline) -> UInt32 {
+        max(1, UInt32(truncatingIfNeeded: time.uptimeNanoseconds / 1_000))
+    }
+
+    /// The same clock's seconds.
+    static func second(_ time: NIODeadline) -> UInt64 {
+        time.uptimeNanoseconds / 1_000_000_000 + 1
+    }
+}
+
+extension LoopMetrics.Status {
+    @inline(__always)
+    init(_ status: Answer.Status) {
+        self =
+            switch status {
+            case .allowed: .allowed
+            case .blocked: .blocked
+            case .held: .held
+            case .ok: .ok
+            }
+    }
+}

@@ -1,0 +1,39 @@
+import Foundation
+
+/// A value of a reply as JSON has it: a number as a number, and what is unlimited as null, as in the database.
+public enum FieldValue: Sendable, Equatable, Encodable {
+    case integer(Int)
+    case decimal(Double)
+    case text(String)
+    case null
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .integer(let number): try container.encode(number)
+        case .decimal(let number): try container.encode(number)
+        case .text(let text): try container.encode(text)
+        case .null: try container.encodeNil()
+        }
+    }
+
+    /// As a number where it is one.
+    init(number text: String) {
+        if let number = Int(text) {
+            self = .integer(number)
+        } else if let number = Double(text) {
+            self = .decimal(number)
+        } else {
+            self = .text(text)
+        }
+    }
+}
+
+extension Encodable {
+    /// One object on one line, names in the order of the alphabet.
+    public func jsonLine() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(self), as: UTF8.self)
+    }
+}

@@ -1,0 +1,67 @@
+import LineProtocol
+
+/// A field line as one object: the names of docs/reference.md, Fields.
+public struct Record: Sendable, Equatable, Encodable {
+    public let values: [String: FieldValue]
+
+    /// Names of fields that are counts.
+    private static let numbers: Set = [
+        "used", "held", "limit", "remaining", "day", "days", "retry_after", "released", "replayed", "degraded", "users",
+        "messages", "silent", "gentle", "prominent", "blocked",
+    ]
+
+    public init(_ line: FieldLine) {
+        values = Dictionary(
+            line.fields.map { field in
+                guard Record.numbers.contains(field.name) else { return (field.name, FieldValue.text(field.value)) }
+                return (field.name, field.value == "unlimited" ? .null : FieldValue(number: field.value))
+            },
+            uniquingKeysWith: { first, _ in first }
+        )
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        try values.encode(to: encoder)
+    }
+
+    func count(_ name: String) -> Int {
+        if case .integer(let number) = values[name] { number } else { 0 }
+    }
+
+    func text(_ name: String) -> String? {
+        if case .text(let text) = values[name] { printable(text) } else { nil }
+    }
+
+    /// A limit, or what remains of it.
+    func allowance(_ name: String) -> String {
+        values[name] == .null ? "unlimited" : grouped(count(name))
+    }
+}
+
+/// A reply that is not what this program understands.
+public struct UnexpectedReply: Error, CustomStringConvertible {
+    public let description = "the service's answer is not understood; is it another version, or another service?"
+
+    public init() {}
+}
+
+extension [Record] {
+    /// - Throws: `UnexpectedReply` unless each line is a field line of that status.
+    public init(_ lines: [String], status: String) throws(UnexpectedReply) {
+        var records: [Record] = []
+        for text in lines {
+            guard let line = FieldLine(text), line.status == status else { throw UnexpectedReply() }
+            records.append(Record(line))
+        }
+        self = records
+    }
+}
+
+extension Record {
+    /// The same of a reply that is one line.
+    public init(_ lines: [String], status: String) throws(UnexpectedReply) {
+        let records = try [Record](lines, status: status)
+        guard records.count == 1 else { throw UnexpectedReply() }
+        self = records[0]
+    }
+}

@@ -1,0 +1,63 @@
+/// Text in columns, for a terminal.
+struct TextTable {
+    enum Alignment {
+        case left, right
+    }
+
+    private let alignments: [Alignment]
+    private var rows: [[String]] = []
+
+    init(_ alignments: [Alignment]) {
+        self.alignments = alignments
+    }
+
+    mutating func add(_ cells: String...) {
+        rows.append(cells)
+    }
+
+    /// Columns two spaces apart, nothing at a line's end.
+    var lines: [String] {
+        let widths = alignments.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        return rows.map { row in
+            let cells = alignments.indices.map { column in
+                let padding = String(repeating: " ", count: widths[column] - row[column].count)
+                return alignments[column] == .left ? row[column] + padding : padding + row[column]
+            }
+            let line = cells.joined(separator: "  ")
+            return String(line.reversed().drop { $0 == " " }.reversed())
+        }
+    }
+}
+
+/// What comes from elsewhere, as one line that no terminal takes for a command: what a database holds may have line ends
+/// and escapes in it.
+func printable(_ text: String) -> String {
+    String(
+        String.UnicodeScalarView(
+            text.unicodeScalars.map { scalar -> Unicode.Scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator: " "
+                default: scalar
+                }
+            }
+        )
+    )
+}
+
+/// Thousands apart, as people read them.
+func grouped(_ number: Int) -> String {
+    let digits = Array(String(number.magnitude))
+    var text = ""
+    for (index, digit) in digits.enumerated() {
+        if index > 0, (digits.count - index) % 3 == 0 { text.append(",") }
+        text.append(digit)
+    }
+    return number < 0 ? "-" + text : text
+}
+
+/// A part of a whole in percent, with one place; a dash where there is no whole.
+func percentage(_ part: Int, of whole: Int) -> String {
+    guard whole > 0 else { return "-" }
+    let tenths = (part * 1_000 + whole / 2) / whole
+    return "\(tenths / 10).\(tenths % 10) %"
+}

@@ -1,0 +1,151 @@
+import Foundation
+
+/// `headroom top`: what a service does at this moment.
+public struct TopPicture: Sendable, Encodable {
+    /// The answer to INFO.
+    public let info: ServiceInfo
+    /// Answers a second by tier and outcome since the picture before this one; nil in the first.
+    public let rates: [String: Double]?
+    /// Answers a second: since the picture before, or of the last seconds.
+    public let perSecond: Double
+    /// The answer to TOP; nil until it has come, and where it was refused.
+    public let busiest: [Record]?
+
+    private let target: String
+
+    enum CodingKeys: String, CodingKey {
+        case info, rates, busiest
+        case perSecond = "per_second"
+    }
+
+    /// What is a counter of answers in INFO; the rates have the same names.
+    private static let outcomes = ["allowed", "blocked", "held", "ok"].map { "answers_" + $0 }
+    private static let tiers = Tiers.names.map { "tier_" + $0 }
+
+    /// - Parameters:
+    ///   - earlier: the answer to an INFO so many seconds before; nil if this is the first.
+    public init(
+        _ info: ServiceInfo,
+        after earlier: (info: ServiceInfo, seconds: Double)?,
+        busiest: [Record]?,
+        target: String
+    ) {
+        self.info = info
+        self.busiest = busiest
+        self.target = target
+        // A service that started anew meanwhile counts from 0.
+        if let earlier, earlier.seconds > 0, earlier.info.count("uptime_s") <= info.count("uptime_s") {
+            let names = TopPicture.outcomes + TopPicture.tiers + ["errors"]
+            let rates = Dictionary(
+                uniqueKeysWithValues: names.map { name in
+                    let counted = max(0, info.count(name) - earlier.info.count(name))
+                    return (name, (Double(counted) / earlier.seconds * 10).rounded() / 10)
+                }
+            )
+            self.rates = rates
+            perSecond = TopPicture.outcomes.reduce(0) { $0 + (rates[$1] ?? 0) }
+        } else {
+            rates = nil
+            perSecond = info.number("answers_per_second") ?? 0
+        }
+    }
+
+    /// With a null where something is not known: each picture has the same names.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(info, forKey: .info)
+        try container.encode(rates, forKey: .rates)
+        try container.encode(perSecond, forKey: .perSecond)
+        try container.encode(busiest, forKey: .busiest)
+    }
+
+    // MARK: A picture
+
+    /// Lines for a terminal; those that do not fit are cut off.
+    ///
+    /// - Parameter problem: what to tell beside it, if something went wrong since.
+    public func lines(width: Int, height: Int, problem: String? = nil) -> [String] {
+        var lines = [headline, ""]
+        lines.append("\(rate(perSecond)) answers a second, p50 \(latency("p50")), p99 \(latency("p99"))")
+        lines.append("")
+        lines += answers + [""]
+        if let problem { lines += [problem, ""] }
+        lines += users
+        return lines.prefix(max(1, height)).map { String($0.prefix(max(1, width))) }
+    }
+
+    private var headline: String {
+        "headroom \(info.text("version") ?? "?") at \(target), up \(duration(info.count("uptime_s"))); database "
+            + "\(info.text("database") ?? "?"), \(info.count("lanes_connected")) of \(info.count("lanes")) lanes, "
+            + "\(grouped(info.count("queue_depth"))) waiting; \(grouped(info.count("connections"))) connections"
+    }
+
+    private var answers: [String] {
+        var table = TextTable([.left, .right, .right, .left, .left, .right, .right])
+        table.add("tier", "a second", "since start", "", "outcome", "a second", "since start")
+        for (tier, outcome) in zip(TopPicture.tiers, TopPicture.outcomes) {
+            table.add(
+                String(tier.dropFirst("tier_".count)),
+                rate(tier),
+                grouped(info.count(tier)),
+                "",
+                String(outcome.dropFirst("answers_".count)),
+                rate(outcome),
+                grouped(info.count(outcome))
+            )
+        }
+        table.add("", "", "", "", "errors", rate("errors"), grouped(info.count("errors")))
+        return table.lines
+    }
+
+    private var users: [String] {
+        guard let busiest else { return ["the busiest users are being looked for"] }
+        guard !busiest.isEmpty else { return ["nobody has sent a message in this period"] }
+        var table = TextTable([.left, .left, .right, .right, .left])
+        table.add("busiest user", "period", "used", "limit", "tier")
+        for user in busiest {
+            table.add(
+                user.text("user") ?? "",
+                user.text("period") ?? "",
+                grouped(user.count("used")),
+                user.allowance("limit"),
+                user.text("tier") ?? ""
+            )
+        }
+        return table.lines
+    }
+
+    private func rate(_ name: String) -> String { rates?[name].map(rate) ?? "-" }
+
+    private func rate(_ number: Double) -> String {
+        number < 100 ? String(format: "%.1f", number) : grouped(Int(number.rounded()))
+    }
+
+    private func latency(_ name: String) -> String {
+        info.number("latency_\(name)_us").map { String(format: "%.2f ms", $0 / 1_000) } ?? "-"
+    }
+
+    // MARK: A line
+
+    /// Over the lines, where there is no terminal to draw a picture on.
+    public static let lineHeader = TopPicture.line([
+        "time", "a second", "p50 ms", "p99 ms", "silent", "gentle", "prominent", "blocked", "errors", "waiting",
+    ])
+
+    /// One line; the counts are those since the line before, a second.
+    public func line(at time: String) -> String {
+        func milliseconds(_ name: String) -> String {
+            info.number("latency_\(name)_us").map { String(format: "%.2f", $0 / 1_000) } ?? "-"
+        }
+        return TopPicture.line(
+            [time, rate(perSecond), milliseconds("p50"), milliseconds("p99")]
+                + TopPicture.tiers.map { rate($0) } + [rate("errors"), grouped(info.count("queue_depth"))]
+        )
+    }
+
+    private static func line(_ cells: [String]) -> String {
+        cells.enumerated().map { index, cell in
+            String(repeating: " ", count: max(0, (index == 0 ? 8 : 9) - cell.count)) + cell
+        }.joined(separator: " ")
+    }
+}

@@ -1,0 +1,55 @@
+/// `headroom user`: where a user stands, and stood.
+public struct UserReport: Sendable, Encodable {
+    /// The answer to USAGE.
+    public let usage: Record
+    /// The answer to HISTORY.
+    public let history: [Record]
+
+    public init(usage: Record, history: [Record]) {
+        self.usage = usage
+        self.history = history
+    }
+
+    public var text: String {
+        var table = TextTable([.left, .left])
+        table.add("user", usage.text("user") ?? "")
+        table.add("plan", plan)
+        table.add("usage", usage.text("accessible") ?? "")
+        if usage.count("held") > 0 { table.add("held", "\(grouped(usage.count("held"))) reserved, counting as used") }
+        table.add("remaining", remaining)
+        table.add("tier", "\(usage.text("tier") ?? ""), shown as \(usage.text("display") ?? "")")
+        if let notice = usage.text("notice") { table.add("notice", notice) }
+        if let banner = usage.text("banner") { table.add("banner", banner) }
+        let summary = table.lines.joined(separator: "\n")
+        guard !history.isEmpty else { return summary + "\n\nno messages yet" }
+        return summary + "\n\n" + periods
+    }
+
+    /// `Premium (paid), cancelled, ends 2026-12-01T00:00:00Z, pro before`
+    private var plan: String {
+        var parts = ["\(usage.text("label") ?? "") (\(usage.text("plan") ?? ""))", usage.text("state") ?? ""]
+        if let expires = usage.text("expires") { parts.append("ends \(expires)") }
+        if let previous = usage.text("previous_plan") { parts.append("\(previous) before") }
+        return parts.joined(separator: ", ")
+    }
+
+    private var remaining: String {
+        var parts = [usage.allowance("remaining")]
+        if let resets = usage.text("resets") { parts.append("the allowance comes back \(resets)") }
+        return parts.joined(separator: ", ")
+    }
+
+    private var periods: String {
+        var table = TextTable([.left, .right, .right, .left])
+        table.add("period", "used", "limit", "tier")
+        for period in history {
+            table.add(
+                period.text("period") ?? "",
+                grouped(period.count("used")),
+                period.allowance("limit"),
+                period.text("tier") ?? ""
+            )
+        }
+        return table.lines.joined(separator: "\n")
+    }
+}

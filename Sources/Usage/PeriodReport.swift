@@ -1,0 +1,23 @@
+/// What a billing period comes to over all users.
+public struct PeriodReport: Sendable, Equatable {
+    public var period: BillingPeriod
+    /// Messages counted.
+    public var messages: Int
+    /// Users with a row in the period, by their tier in it.
+    public private(set) var usersByTier: [Tier: Int]
+
+    public init(period: BillingPeriod) {
+        self.period = period
+        messages = 0
+        usersByTier = [:]
+    }
+
+    public var users: Int { usersByTier.values.reduce(0, +) }
+
+    public func users(in tier: Tier) -> Int { usersByTier[tier, default: 0] }
+
+    public mutating func add(users: Int, in tier: Tier, messages: Int) {
+        usersByTier[tier, default: 0] += users
+        self.messages += messages
+    }
+}

@@ -1,0 +1,78 @@
+extension ReferenceModel {
+    /// `GRANT`: raises this period's limit, once per key. Starts no trial.
+    public mutating func grant(
+        _ user: UserID,
+        messages: Int,
+        key: MessageKey,
+        at now: Instant
+    ) throws(ModelError) -> Answer {
+        if let known = grants[user]?[key] {
+            guard known == messages else { throw .grantConflict }
+            return Answer(user: user, status: .ok, standing: standing(of: user, at: now), isReplay: true)
+        }
+        bringBack(user, at: now)
+        var standing = standing(of: user, at: now)
+        let row = rows[user]?[standing.period]
+        let granted = (row?.granted ?? 0) + messages
+        let limit = standing.limit.map { $0 + messages }
+        guard max(granted, limit ?? 0) <= Standing.countMaximum else { throw .grantTooLarge }
+        standing.limit = limit
+        grants[user, default: [:]][key] = messages
+        rows[user, default: [:]][standing.period] = Row(
+            count: standing.used,
+            limit: limit,
+            planLimit: allowance(of: user, under: standing.plan),
+            granted: granted,
+            written: standing,
+            updatedAt: row?.updatedAt ?? now,
+            generation: row?.generation ?? nextGeneration()
+        )
+        return Answer(user: user, status: .ok, standing: standing)
+    }
+
+    /// `FORGET`: nothing stays but what was used of a trial that was started, and when that was.
+    public mutating func forget(_ user: UserID) {
+        let subscription = subscribers[user]?.subscription
+        for plan in plans.values where plan.isTrial {
+            let period = BillingPeriod(planNamed: plan.name)
+            let used = rows[user]?[period]?.count
+            let isOnIt = subscription?.plan.name == plan.name
+            if let subscription, isOnIt {
+                let ends = [subscription.revokedAt, subscription.expiresAt].compactMap(\.self).min()
+                trialEnds[user] = ends ?? trialEnds[user]
+            }
+            let isConcerned = used != nil || isOnIt || plan.name == "trial"
+            if isConcerned, trialStarts[user] != nil || used ?? 0 > 0 {
+                spentTrials[user, default: [:]][period] = used ?? spentTrials[user]?[period] ?? 0
+            }
+        }
+        subscribers[user] = nil
+        rows[user] = nil
+        keys[user] = nil
+        grants[user] = nil
+    }
+
+    /// A forgotten user is here again: what was used of a trial stands in the rows again.
+    mutating func bringBack(_ user: UserID, at now: Instant) {
+        for (period, used) in spentTrials.removeValue(forKey: user) ?? [:] {
+            guard let plan = plans[period.label] else { preconditionFailure("plans are not deleted here") }
+            let written = Standing(
+                plan: plan,
+                state: .active,
+                period: period,
+                used: used,
+                limit: plan.allowance,
+                startedAt: now,
+                observedAt: now
+            )
+            rows[user, default: [:]][period] = Row(
+                count: used,
+                limit: plan.allowance,
+                planLimit: plan.allowance,
+                written: written,
+                updatedAt: now,
+                generation: nextGeneration()
+            )
+        }
+    }
+}

@@ -1,0 +1,13 @@
+extension Standing {
+    /// Whether `USAGE` says the same of both: all but the instant at which they were observed.
+    public func readsLike(_ other: Standing) -> Bool {
+        used == other.used && held == other.held && lapse == other.lapse && terms == other.terms
+            && trialDay?.day == other.trialDay?.day && isPast == other.isPast
+    }
+
+    /// When the next day of a trial begins, which its label counts; nil on the last one, and without a trial.
+    public var nextTrialDayAt: Instant? {
+        guard let (day, days) = trialDay, day < days else { return nil }
+        return Instant(microsecondsSince1970: startedAt.microsecondsSince1970 + Int64(day) * 86_400_000_000)
+    }
+}

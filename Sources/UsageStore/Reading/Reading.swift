@@ -1,0 +1,42 @@
+import Usage
+
+/// What a dashboard asks about all users of a billing period. Without a period: the current calendar month, by the
+/// database's clock.
+public enum Reading: Hashable, Sendable {
+    /// Users, messages and tiers.
+    case report(BillingPeriod?)
+    /// The users with the most messages, so many of them.
+    case top(BillingPeriod?, count: Int)
+
+    var period: BillingPeriod? {
+        switch self {
+        case .report(let period), .top(let period, _): period
+        }
+    }
+}
+
+/// A reading, where its outcome goes, and until when somebody waits for it.
+public struct ReadingRequest: Sendable, Equatable {
+    public var reading: Reading
+    public var returnAddress: ReturnAddress
+    public var deadline: ContinuousClock.Instant
+
+    public init(reading: Reading, returnAddress: ReturnAddress, deadline: ContinuousClock.Instant) {
+        self.reading = reading
+        self.returnAddress = returnAddress
+        self.deadline = deadline
+    }
+}
+
+extension StoreError {
+    static let readingTookTooLong = StoreError(
+        .unavailable,
+        "the reading was not complete in time; try again, or raise report-timeout-ms"
+    )
+    static let readerIsAway = StoreError(.unavailable, "the database cannot be reached; try again")
+    static let tooManyReadings = StoreError(.overloaded, "too many readings are waiting; try again")
+    static let readingWasCutShort = StoreError(
+        .unavailable,
+        "this instance is shutting down before the reading is complete; ask another one"
+    )
+}

@@ -1,0 +1,110 @@
+import Postgres
+import Usage
+
+/// One reading of a billing period under way: a portion of the table's pages at a time, each in a transaction of its own.
+///
+/// One statement over the whole table would hold its snapshot for as long as it takes, and until then no version of a
+/// popular user's row could be pruned: messages would get slower with every message.
+struct TableReading {
+    /// 8 MB of a table; some 40,000 rows.
+    static let portionPages: Int64 = 1_024
+
+    static let statements: [PreparedQuery] = [.readExtent, .readReportPortion, .readTopPortion]
+
+    private let reading: Reading
+    private var nextPage: Int64 = 0
+    private var pages: Int64 = 0
+    private var report: PeriodReport?
+    private var top: TopUsers
+
+    init(_ reading: Reading) {
+        self.reading = reading
+        top = TopUsers(count: reading.count)
+    }
+
+    /// Reads one portion.
+    ///
+    /// - Parameter deadline: see `SessionLink.query`.
+    /// - Returns: the outcome, when there is nothing left to read.
+    mutating func advance(
+        on link: SessionLink,
+        deadline: () -> ContinuousClock.Instant?
+    ) throws(PostgresError) -> Outcome? {
+        if nextPage >= pages {
+            // The table grows meanwhile. A row may have moved to its new end.
+            let extent = try link.query(.readExtent, deadline: deadline)
+            pages = extent.int64(0, 0)
+            if report == nil {
+                report = PeriodReport(period: reading.period ?? BillingPeriod(storedLabel: extent.text(0, 1)))
+            }
+            guard nextPage < pages else { return outcome }
+        }
+        let end = min(nextPage + TableReading.portionPages, pages)
+        try readPortion(nextPage..<end, on: link, deadline: deadline)
+        nextPage = end
+        return nil
+    }
+
+    private var outcome: Outcome? {
+        guard let report else { return nil }
+        switch reading {
+        case .report: return .report(report)
+        case .top: return .history(top.sorted)
+        }
+    }
+
+    private mutating func readPortion(
+        _ portion: Range<Int64>,
+        on link: SessionLink,
+        deadline: () -> ContinuousClock.Instant?
+    ) throws(PostgresError) {
+        guard var report else { return }
+        var parameters = Parameters()
+        parameters.append(int64: portion.lowerBound)
+        parameters.append(int64: portion.upperBound)
+        parameters.append(text: report.period.label)
+        switch reading {
+        case .report:
+            let result = try link.query(.readReportPortion, parameters, deadline: deadline)
+            for row in 0..<result.rowCount {
+                report.add(
+                    users: Int(result.int64(row, 1)),
+                    in: Tier(rawValue: result.text(row, 0)) ?? .silent,
+                    messages: Int(result.int64(row, 2))
+                )
+            }
+            self.report = report
+        case .top(_, let count):
+            parameters.append(int32: Int32(count))
+            parameters.append(int32: Int32(top.fewestThatMatter))
+            let result = try link.query(.readTopPortion, parameters, deadline: deadline)
+            top.merge((0..<result.rowCount).map { TableReading.usage(result, $0, in: report.period) })
+        }
+    }
+
+    private static func usage(_ result: QueryResult, _ row: Int, in period: BillingPeriod) -> PeriodUsage {
+        let (high, low) = result.uuid(row, 0)
+        return PeriodUsage(
+            user: UserID(high: high, low: low),
+            period: period,
+            used: Int(result.int32(row, 1)),
+            limit: result.isNull(row, 2) ? nil : Int(result.int32(row, 2)),
+            tier: Tier(rawValue: result.text(row, 3)) ?? .silent
+        )
+    }
+}
+
+extension PreparedQuery {
+    static let readExtent = PreparedQuery(name: "read_extent", sql: EmbeddedSQL.readExtent)
+    static let readReportPortion = PreparedQuery(name: "read_report_portion", sql: EmbeddedSQL.readReportPortion)
+    static let readTopPortion = PreparedQuery(name: "read_top_portion", sql: EmbeddedSQL.readTopPortion)
+}
+
+extension Reading {
+    fileprivate var count: Int {
+        switch self {
+        case .report: 0
+        case .top(_, let count): count
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Postgres
+
+/// The database role that the service works as: lanes, housekeeper, and whatever else reads or counts. Migrations run as
+/// the login itself, which owns the schema. docs/decisions/0010-roles.md says why.
+public enum ServiceRole {
+    public static let name = "headroom_service"
+}
+
+/// What the login of a connection may do with this database.
+struct LoginRights: Sendable {
+    var login: String
+    /// Nil while there is no schema yet.
+    var owner: String?
+    /// Whether the schema is the login's, or is still to be made.
+    var mayMigrate: Bool
+    /// Whether the login may act as the service's role.
+    var mayServe: Bool
+
+    init(of connection: Connection) throws(PostgresError) {
+        var parameters = Parameters()
+        parameters.append(text: ServiceRole.name)
+        let result = try connection.query(
+            EmbeddedSQL.readLoginRights,
+            parameters,
+            deadline: .now + .seconds(30)
+        )
+        login = result.text(0, 0)
+        owner = result.isNull(0, 1) ? nil : result.text(0, 1)
+        mayMigrate = result.bool(0, 2)
+        mayServe = result.bool(0, 3)
+    }
+}
+
+/// Why a login cannot serve a database.
+public struct LoginError: Error, Sendable, CustomStringConvertible {
+    public let description: String
+
+    static func mayNotServe(_ rights: LoginRights) -> LoginError {
+        let grant = "grant \(ServiceRole.name) to \(quoted(rights.login))"
+        guard !rights.mayMigrate, let owner = rights.owner else {
+            return LoginError(
+                description: "\(rights.login) may not act as \(ServiceRole.name); have an administrator run: \(grant)"
+            )
+        }
+        return LoginError(
+            description: """
+                \(rights.login) may neither migrate this database nor act as \(ServiceRole.name); have \(owner), who owns \
+                the schema, run `headroom migrate`, and an administrator: \(grant)
+                """
+        )
+    }
+
+    private static func quoted(_ name: String) -> String {
+        "\"" + name.replacing("\"", with: "\"\"") + "\""
+    }
+}

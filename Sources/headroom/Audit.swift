@@ -1,0 +1,75 @@
+import ArgumentParser
+import HeadroomServer
+import OperatorConsole
+import Postgres
+import UsageStore
+
+struct Audit: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Tell a user's story: each reset, grant, change of plan or state, and change by hand.",
+        discussion: """
+            Reads the view user_story in the database; no service need be running. Exit status 1 when nothing is on \
+            record about the user, 69 when the database cannot be reached.
+            """
+    )
+
+    @Argument(help: "The user's UUID.") var user: UserArgument
+    @Option(help: "So many events at most, the newest (1 to 100000).") var limit = 1_000
+    @Flag(help: "JSON on standard output, an object a line, instead of a table.") var json = false
+    @OptionGroup var database: DatabaseOptions
+
+    func validate() throws {
+        guard (1...100_000).contains(limit) else { throw ValidationError("--limit must be 1 to 100000") }
+    }
+
+    func run() async throws {
+        let configuration = try ServerConfiguration(SettingsReader(database.values))
+        let logger = LogSetup.start(level: configuration.logLevel)
+        try await DatabaseAccess(configuration, logger: logger).run { url in
+            let story: UserStory
+            do {
+                story = UserStory(try await read(url))
+            } catch let error as PostgresError {
+                throw Audit.end(error).exit()
+            }
+            guard !story.events.isEmpty else {
+                throw CommandEnd.noData("nothing is on record about this user").exit()
+            }
+            if json {
+                for event in story.events { print(try event.jsonLine()) }
+            } else {
+                print(story.text)
+            }
+        }
+    }
+
+    private func read(_ databaseURL: String) async throws -> [UserStory.Event] {
+        let (user, limit) = (user.id, limit)
+        return try await onThread(named: "headroom.audit") {
+            try StoryReader(databaseURL: databaseURL).events(of: user, limit: limit).map { event in
+                UserStory.Event(
+                    at: event.at.text,
+                    what: event.what,
+                    detail: event.detail,
+                    actor: event.actor,
+                    reason: event.reason
+                )
+            }
+        }
+    }
+
+    private static func end(_ error: PostgresError) -> CommandEnd {
+        switch error.sqlState {
+        case SQLState(rawValue: "42P01"), SQLState(rawValue: "42703"), SQLState(rawValue: "3F000"):
+            .noData("this database does not have this binary's schema; headroom migrate brings it there")
+        case SQLState(rawValue: "42501"):
+            .noData("this role may not read user_story; connect as one that may (docs/operations.md, Roles)")
+        default:
+            if case .server = error.kind {
+                .noData("the database refused: \(error)")
+            } else {
+                .unreachable("the database cannot be reached: \(error)")
+            }
+        }
+    }
+}

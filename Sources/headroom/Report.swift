@@ -1,0 +1,38 @@
+import ArgumentParser
+import HeadroomServer
+import OperatorConsole
+import Usage
+
+struct Report: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Sum up a billing period: users, messages, how many users are in each tier.",
+        discussion: """
+            Asks a running service, which reads the table in portions: over millions of rows it takes a while. Exit \
+            status 1 when nobody has a row in that period.
+            """
+    )
+
+    @Argument(help: "YYYY-MM, or a plan that never resets, such as trial; the current calendar month unless given.")
+    var period: String?
+    @Option(help: "Seconds to wait for the answer (1 to 3600).") var timeout = 70
+    @OptionGroup var options: TargetOptions
+
+    func validate() throws {
+        guard (1...3_600).contains(timeout) else { throw ValidationError("--timeout must be 1 to 3600") }
+        if let period, BillingPeriod(period) == nil {
+            throw ValidationError("the period must be YYYY-MM, or a plan that never resets, such as trial")
+        }
+    }
+
+    func run() async throws {
+        try await options.withClient { client in
+            let request = (["REPORT"] + (period.map { [$0] } ?? [])).joined(separator: " ")
+            let lines = try await client.ask(request, timeout: .seconds(timeout))
+            let report = PeriodSummary(try Record(lines, status: "REPORT"))
+            print(options.json ? try report.record.jsonLine() : report.text)
+            guard !report.isEmpty else {
+                throw CommandEnd.noData("nobody has any usage in period \(report.period)").exit()
+            }
+        }
+    }
+}

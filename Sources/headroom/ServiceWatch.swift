@@ -1,0 +1,88 @@
+import HeadroomServer
+import OperatorConsole
+
+/// Asks a service again and again: what it does on one connection, who is busiest on another, because that answer may
+/// take long.
+actor ServiceWatch {
+    private let address: ListenAddress
+    private let users: Int
+    private let target: String
+    private var client: LineClient?
+    private var earlier: (info: ServiceInfo, at: ContinuousClock.Instant)?
+    private var busiest: [Record]?
+    private var search: Task<Void, Never>?
+    private var searchAgainAt = ContinuousClock.now
+
+    init(address: ListenAddress, users: Int, target: String) {
+        self.address = address
+        self.users = users
+        self.target = target
+    }
+
+    /// On a connection that is kept, and opened anew after it was lost.
+    func picture() async throws -> TopPicture {
+        do {
+            let open: LineClient
+            if let client {
+                open = client
+            } else {
+                open = try await LineClient.connect(to: address, timeout: .seconds(2))
+                client = open
+            }
+            return try await picture(open, awaitingUsers: false)
+        } catch {
+            await client?.close()
+            client = nil
+            throw error
+        }
+    }
+
+    /// - Parameter awaitingUsers: whether to wait until it is known who is busiest.
+    func picture(_ client: LineClient, awaitingUsers: Bool) async throws -> TopPicture {
+        if awaitingUsers {
+            busiest = try await ask()
+        } else {
+            searchIfDue()
+        }
+        let info = try ServiceInfo(lines: await client.ask("INFO", timeout: .seconds(2)))
+        let now = ContinuousClock.now
+        let picture = TopPicture(
+            info,
+            after: earlier.map { ($0.info, ($0.at.duration(to: now)).seconds) },
+            busiest: users == 0 ? [] : busiest,
+            target: target
+        )
+        earlier = (info, now)
+        return picture
+    }
+
+    func close() async {
+        search?.cancel()
+        await client?.close()
+    }
+
+    private func searchIfDue() {
+        guard users > 0, search == nil, .now >= searchAgainAt else { return }
+        search = Task {
+            let began = ContinuousClock.now
+            // What is refused now may be answered later; the picture goes on without it.
+            if let found = try? await ask() { busiest = found }
+            let took = ContinuousClock.now - began
+            searchAgainAt = .now + max(.seconds(5), took * 10)
+            search = nil
+        }
+    }
+
+    private func ask() async throws -> [Record]? {
+        guard users > 0 else { return nil }
+        let lines = try await LineClient.ask("TOP \(users)", at: address, timeout: .seconds(70))
+        return try [Record](lines, status: "PERIOD")
+    }
+}
+
+extension Duration {
+    fileprivate var seconds: Double {
+        let (seconds, attoseconds) = components
+        return Double(seconds) + Double(attoseconds) / 1e18
+    }
+}

@@ -1,0 +1,89 @@
+import ArgumentParser
+import Foundation
+import HeadroomServer
+import OperatorConsole
+import Usage
+
+/// Which service a command asks.
+struct TargetOptions: ParsableArguments {
+    @Option(help: "host:port of the service.") var target = Setting.listen.defaultValue ?? "127.0.0.1:6747"
+    @Flag(help: "JSON on standard output instead of text; docs/reference.md has its names.") var json = false
+
+    func validate() throws {
+        _ = try address()
+    }
+
+    func address() throws -> ListenAddress {
+        guard let address = ListenAddress(target), address.port > 0 else {
+            throw ValidationError("--target must be host:port, as the service's ready line says it")
+        }
+        return address
+    }
+
+    /// Runs what asks the service; tells what went wrong, and ends with the exit status that says which kind it was.
+    func withClient(_ work: (LineClient) async throws -> Void) async throws {
+        do {
+            let client = try await LineClient.connect(to: try address(), timeout: .seconds(5))
+            do {
+                try await work(client)
+            } catch {
+                await client.close()
+                throw error
+            }
+            await client.close()
+        } catch {
+            throw CommandEnd(error, asking: "the service at \(target)").exit()
+        }
+    }
+}
+
+/// Why a command ends without what it was asked for. The statuses are documented in docs/reference.md, Commands.
+struct CommandEnd {
+    /// EX_USAGE of sysexits.h, as for any argument that cannot be used.
+    private static let usage: Int32 = 64
+    /// EX_UNAVAILABLE of sysexits.h.
+    private static let unreachable: Int32 = 69
+
+    private var status: Int32
+    private var text: String?
+
+    private init(status: Int32, text: String? = nil) {
+        self.status = status
+        self.text = text
+    }
+
+    init(_ error: any Error, asking whom: String) {
+        switch error {
+        case let exit as ExitCode: self.init(status: exit.rawValue)
+        case let refusal as LineClient.Refusal:
+            switch refusal.code {
+            case "BADARG": self.init(status: CommandEnd.usage, text: refusal.text)
+            case "UNAVAILABLE", "OVERLOADED", "DRAINING", "UNKNOWN":
+                self.init(status: CommandEnd.unreachable, text: "\(whom) cannot answer now: \(refusal)")
+            default: self.init(status: 1, text: "\(whom) refused: \(refusal)")
+            }
+        case is UnexpectedReply: self.init(status: 1, text: "\(whom): \(error)")
+        default:
+            self.init(status: CommandEnd.unreachable, text: "\(whom) cannot be reached: \(error)")
+        }
+    }
+
+    static func noData(_ text: String) -> CommandEnd { CommandEnd(status: 1, text: text) }
+    static func unreachable(_ text: String) -> CommandEnd { CommandEnd(status: unreachable, text: text) }
+
+    /// Says it on standard error.
+    func exit() -> ExitCode {
+        if let text { LogfmtHandler.standardError("Error: \(text)\n") }
+        return ExitCode(status)
+    }
+}
+
+/// An argument that names a user.
+struct UserArgument: ExpressibleByArgument {
+    let id: UserID
+
+    init?(argument: String) {
+        guard let id = UserID(argument) else { return nil }
+        self.id = id
+    }
+}

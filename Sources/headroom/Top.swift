@@ -1,0 +1,98 @@
+import ArgumentParser
+import Foundation
+import HeadroomServer
+import OperatorConsole
+import UnixSignals
+
+struct Top: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Watch a running service: rate, latency, tiers, busiest users.",
+        discussion: """
+            Draws once a second; q or Ctrl-C ends it. Where standard output is no terminal it prints a line a second \
+            instead, and with --json an object. The busiest users are asked for ever less often the longer the answer \
+            takes.
+            """
+    )
+
+    @Option(help: "Busiest users to show (0 to 1000).") var users = 10
+    @Flag(help: "One picture, then end.") var once = false
+    @OptionGroup var options: TargetOptions
+
+    func validate() throws {
+        guard (0...1_000).contains(users) else { throw ValidationError("--users must be 0 to 1000") }
+    }
+
+    func run() async throws {
+        let address = try options.address()
+        let watch = ServiceWatch(address: address, users: users, target: options.target)
+        if once {
+            try await options.withClient { client in
+                show(try await watch.picture(client, awaitingUsers: true))
+            }
+            return
+        }
+        // The first picture tells at once whether there is a service at all.
+        try await options.withClient { client in _ = try await watch.picture(client, awaitingUsers: false) }
+        let screen = options.json ? nil : TerminalScreen.open()
+        defer { screen?.close() }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await draw(watch, on: screen) }
+            group.addTask { await Top.signalled() }
+            if let screen { group.addTask { await screen.endKey() } }
+            await group.next()
+            group.cancelAll()
+            await watch.close()
+        }
+    }
+
+    private static func signalled() async {
+        for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) { return }
+    }
+
+    private func show(_ picture: TopPicture) {
+        if options.json {
+            print((try? picture.jsonLine()) ?? "{}")
+        } else {
+            print(picture.lines(width: .max, height: .max).joined(separator: "\n"))
+        }
+    }
+
+    /// Once a second until cancelled.
+    private func draw(_ watch: ServiceWatch, on screen: TerminalScreen?) async {
+        var lines = 0
+        var last: TopPicture?
+        while !Task.isCancelled {
+            let began = ContinuousClock.now
+            do {
+                let picture = try await watch.picture()
+                last = picture
+                if let screen {
+                    let (width, height) = screen.size
+                    screen.draw(picture.lines(width: width, height: height))
+                } else if options.json {
+                    show(picture)
+                } else {
+                    // Again now and then, for who looks at the end of a long file.
+                    if lines % 20 == 0 { print(TopPicture.lineHeader) }
+                    lines += 1
+                    print(picture.line(at: Top.time))
+                }
+                fflush(nil)
+            } catch {
+                guard !Task.isCancelled else { return }
+                tell("the service at \(options.target) cannot be reached: \(error)", last, on: screen)
+            }
+            try? await Task.sleep(until: began + .seconds(1))
+        }
+    }
+
+    private func tell(_ problem: String, _ last: TopPicture?, on screen: TerminalScreen?) {
+        guard let screen else { return LogfmtHandler.standardError("\(problem)\n") }
+        let (width, height) = screen.size
+        screen.draw(last?.lines(width: width, height: height, problem: problem) ?? [problem])
+    }
+
+    private static var time: String {
+        Date().formatted(.iso8601.time(includingFractionalSeconds: false).timeSeparator(.colon))
+    }
+}

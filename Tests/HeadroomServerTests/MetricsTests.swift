@@ -1,0 +1,118 @@
+import LineProtocol
+import Testing
+import Usage
+import UsageStore
+
+@testable import HeadroomServer
+
+@Suite("Counters and latencies")
+struct MetricsTests {
+    @Test("every verb and tier has its place in allCases")
+    func places() {
+        #expect(Verb.allCases.map(\.place) == Array(Verb.allCases.indices))
+        #expect(Tier.allCases.map(\.place) == Array(Tier.allCases.indices))
+    }
+
+    @Test("each microsecond lies in the bucket that is no smaller, and at most a sixteenth larger")
+    func buckets() {
+        var values = Array(UInt32(0)...4_096)
+        for shift in 5..<32 { values += [UInt32(1) << UInt32(shift) - 1, 1 << UInt32(shift), 1 << UInt32(shift) + 1] }
+        values.append(.max)
+        for value in values {
+            let bucket = LatencyBuckets.index(of: value)
+            let maximum = LatencyBuckets.maximum(of: bucket)
+            #expect(bucket < LatencyBuckets.count)
+            #expect(maximum >= value)
+            #expect(maximum - value <= value / 16, "\(value) in a bucket up to \(maximum)")
+            if bucket > 0 { #expect(LatencyBuckets.maximum(of: bucket - 1) < value) }
+        }
+    }
+
+    @Test("percentiles are those of a sorted list, to the bucket")
+    func percentiles() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var generator = SplitMix(state: seed)
+        for _ in 0..<200 {
+            let count = Int.random(in: 1...300, using: &generator)
+            let magnitude = UInt32.random(in: 1...30, using: &generator)
+            let values = (0..<count).map { _ in UInt32.random(in: 0...(1 << magnitude), using: &generator) }.sorted()
+            var counts = Array(repeating: UInt64(0), count: LatencyBuckets.count)
+            for value in values { counts[LatencyBuckets.index(of: value)] += 1 }
+            for percent in [0.1, 50, 99, 100] {
+                let rank = max(1, Int((Double(count) * percent / 100).rounded(.up)))
+                let exact = LatencyBuckets.maximum(of: LatencyBuckets.index(of: values[rank - 1]))
+                #expect(LatencyBuckets.percentile(percent, of: counts) == exact, "seed \(seed)")
+            }
+        }
+        #expect(LatencyBuckets.percentile(50, of: Array(repeating: 0, count: LatencyBuckets.count)) == nil)
+    }
+
+    @Test("recent latencies are those of the last seconds, whatever pauses lie between, and the total keeps all")
+    func window() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var generator = SplitMix(state: seed)
+        for _ in 0..<100 {
+            let recorder = LatencyRecorder()
+            var recorded: [UInt64] = []
+            var second = UInt64.random(in: 1...20, using: &generator)
+            for _ in 0..<40 {
+                second += UInt64.random(in: 0...9, using: &generator)
+                for _ in 0..<Int.random(in: 0...3, using: &generator) {
+                    recorder.begin(second: second)
+                    recorder.record(microseconds: 7)
+                    recorded.append(second)
+                }
+                let asked = second + UInt64.random(in: 0...7, using: &generator)
+                let expected = recorded.count { $0 + LatencyRecorder.windowSeconds >= asked }
+                #expect(recorder.recent(second: asked).reduce(0, +) == UInt64(expected), "seed \(seed)")
+            }
+            #expect(recorder.total[7] == UInt64(recorded.count))
+        }
+    }
+
+    @Test("answers are counted by outcome and tier, requests by verb, errors by code, over all loops")
+    func counting() throws {
+        let metrics = ServiceMetrics(eventLoops: 2)
+        let user = UserID(high: 1, low: 2)
+        var standing = Standing(
+            plan: Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 800),
+            state: .active,
+            period: BillingPeriod(year: 2026, month: 3),
+            used: 639,
+            limit: 800,
+            startedAt: Instant(microsecondsSince1970: 0),
+            observedAt: Instant(microsecondsSince1970: 0)
+        )
+        let answers = [
+            standing.consume(1, of: user), standing.check(1_000, of: user), standing.usage(of: user),
+            Answer(user: user, status: .held, standing: standing),
+        ]
+        for (index, answer) in answers.enumerated() { metrics.loops[index % 2].count(.answer(answer)) }
+        metrics.loops[0].count(.history([]))
+        metrics.loops[1].count(.failure(StoreError(.unavailable, "")))
+        metrics.loops[0].count(.command(.info))
+        metrics.loops[1].count(.command(.info))
+        metrics.loops[1].count(.failure(ReplyError(code: .badArg, text: "")))
+        let snapshot = metrics.snapshot()
+        #expect(LoopMetrics.Status.allCases.map { snapshot.answers($0) } == [1, 1, 1, 1])
+        #expect(Tier.allCases.map { snapshot.answers($0) } == [0, 4, 0, 0])
+        #expect(snapshot.answers(.blocked, .gentle) == 1)
+        #expect(snapshot.requests(.info) == 2)
+        #expect(snapshot.requests(.consume) == 0)
+        #expect(snapshot.errors(.unavailable) == 1)
+        #expect(snapshot.errors(.badArg) == 1)
+        #expect(snapshot.errorsTotal == 2)
+    }
+}
+
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+}

@@ -1,0 +1,316 @@
+import LineProtocol
+import NIOCore
+import Testing
+import Usage
+import UsageStore
+
+@testable import HeadroomServer
+
+@Suite("A connection's subscriptions")
+struct SubscriptionTests {
+    private static let surroundings = ConnectionStateMachine.Surroundings(serverVersion: "1.2.3", info: { [] })
+    private static let ada = UserID(high: 1, low: 1)
+    private static let ben = UserID(high: 1, low: 2)
+    private static let eve = UserID(high: 1, low: 3)
+    private static let away = StoreError(.unavailable, "away")
+
+    /// A connection under test, spoken to in the words of the wire.
+    private struct Peer {
+        var machine: ConnectionStateMachine
+        var decoder = RequestDecoder()
+
+        init(subscriptionsMaximum: Int = 100, version: Int = 2) {
+            machine = ConnectionStateMachine(
+                connectionID: 7,
+                slotsMaximum: 100,
+                allowsWhenUnavailable: false,
+                subscriptionsMaximum: subscriptionsMaximum
+            )
+            if version == 3 {
+                _ = send("HELLO 3")
+                _ = receive()
+            }
+        }
+
+        mutating func send(_ line: String) -> ConnectionStateMachine.RequestAction? {
+            var buffer = ByteBuffer(string: line + "\n")
+            return decoder.next(&buffer).map { machine.receive($0, SubscriptionTests.surroundings) }
+        }
+
+        /// Subscribes and is told so.
+        mutating func subscribe(to users: UserID...) {
+            let channels = users.map { "usage:\($0)" }.joined(separator: " ")
+            guard case .watch(_, let slot) = send("SUBSCRIBE \(channels)") else {
+                Issue.record("nothing was to be watched")
+                return
+            }
+            machine.complete(slot: slot, .watching)
+            _ = receive()
+        }
+
+        mutating func receive(withMessages: Bool = true) -> String {
+            String(buffer: machine.takeReplies(withMessages: withMessages) ?? ByteBuffer())
+        }
+    }
+
+    private func confirmed(_ user: UserID, _ count: Int, _ kind: String = "subscribe", mark: String = "*") -> String {
+        "\(mark)3\r\n$\(kind.utf8.count)\r\n\(kind)\r\n$42\r\nusage:\(user)\r\n:\(count)\r\n"
+    }
+
+    private func answer(_ user: UserID, used: Int) -> Answer {
+        let instant = Instant(secondsSince1970: 0)
+        return Standing(
+            plan: .paid,
+            state: .active,
+            period: BillingPeriod(year: 2026, month: 11),
+            used: used,
+            limit: 800,
+            startedAt: instant,
+            observedAt: instant
+        ).usage(of: user)
+    }
+
+    private func message(_ user: UserID, used: Int, version: Int = 2) -> String {
+        var buffer = ByteBuffer()
+        ChannelMessage.usage(channel: "usage:\(user)", answer(user, used: used)).encode(into: &buffer, version: version)
+        return String(buffer: buffer)
+    }
+
+    @Test("are confirmed one by one, in the order of the request, only when changes will be told")
+    func confirmation() {
+        var peer = Peer()
+        let action = peer.send("SUBSCRIBE usage:\(Self.ben) usage:\(Self.ada)")
+        #expect(action == .watch([Self.ben, Self.ada], slot: 0))
+        #expect(peer.receive() == "", "not yet")
+        peer.machine.complete(slot: 0, .watching)
+        #expect(peer.receive() == confirmed(Self.ben, 1) + confirmed(Self.ada, 2))
+    }
+
+    @Test("are confirmed in the order of the requests, whatever is read first, between the other replies")
+    func order() {
+        var peer = Peer(version: 3)
+        #expect(peer.send("SUBSCRIBE usage:\(Self.ada)") == .watch([Self.ada], slot: 1))
+        #expect(peer.send("PING") == .replied)
+        #expect(peer.send("SUBSCRIBE usage:\(Self.ben)") == .watch([Self.ben], slot: 3))
+        peer.machine.complete(slot: 3, .watching)
+        peer.machine.push(answer(Self.ben, used: 5))
+        #expect(peer.receive() == "", "the first is not confirmed, and nothing overtakes it")
+        peer.machine.complete(slot: 1, .watching)
+        #expect(
+            peer.receive()
+                == confirmed(Self.ada, 1, mark: ">") + "+PONG\r\n" + confirmed(Self.ben, 2, mark: ">")
+                + message(Self.ben, used: 5, version: 3)
+        )
+    }
+
+    @Test("name the channel as the peer spelled it")
+    func spelling() {
+        let user = UserID(high: 0xABCD, low: 1)
+        let name = "usage:\(user)".replacing("abcd", with: "ABcd")
+        var peer = Peer()
+        _ = peer.send("SUBSCRIBE \(name)")
+        peer.machine.complete(slot: 0, .watching)
+        peer.machine.push(answer(user, used: 1))
+        let text = peer.receive()
+        #expect(text.contains("subscribe\r\n$42\r\n\(name)\r\n"))
+        #expect(text.contains("message\r\n$42\r\n\(name)\r\n"))
+    }
+
+    @Test("made twice count once")
+    func duplicates() {
+        var peer = Peer()
+        _ = peer.send("SUBSCRIBE usage:\(Self.ada) usage:\(Self.ada)")
+        peer.machine.complete(slot: 0, .watching)
+        #expect(peer.receive() == confirmed(Self.ada, 1) + confirmed(Self.ada, 1))
+        _ = peer.send("SUBSCRIBE usage:\(Self.ada)")
+        peer.machine.complete(slot: 1, .watching)
+        #expect(peer.receive() == confirmed(Self.ada, 1))
+        peer.machine.push(answer(Self.ada, used: 1))
+        #expect(peer.receive() == message(Self.ada, used: 1))
+    }
+
+    @Test("tell the newest of each user once when the peer is slow")
+    func conflation() {
+        var peer = Peer()
+        peer.subscribe(to: Self.ada, Self.ben)
+        for used in 1...1_000 {
+            peer.machine.push(answer(Self.ada, used: used))
+            peer.machine.push(answer(Self.ben, used: 2 * used))
+        }
+        #expect(peer.receive(withMessages: false) == "", "it does not take anything")
+        #expect(peer.receive() == message(Self.ada, used: 1_000) + message(Self.ben, used: 2_000))
+        #expect(peer.receive() == "")
+    }
+
+    @Test("send a portion at a time, and all of it in the end")
+    func portions() {
+        var peer = Peer(subscriptionsMaximum: 1_000)
+        let users = (0..<500).map { UserID(high: 9, low: UInt64($0)) }
+        for user in users { peer.subscribe(to: user) }
+        for user in users { peer.machine.push(answer(user, used: 3)) }
+        var all = ""
+        var portions = 0
+        while true {
+            let portion = peer.receive()
+            guard !portion.isEmpty else { break }
+            #expect(portion.utf8.count < 20_000)
+            all += portion
+            portions += 1
+        }
+        #expect(portions > 5)
+        #expect(all == users.map { message($0, used: 3) }.joined())
+    }
+
+    @Test("end with UNSUBSCRIBE: from some, from one never subscribed to, from all, and from none")
+    func unsubscribing() {
+        var peer = Peer()
+        peer.subscribe(to: Self.ada, Self.ben, Self.eve)
+        peer.machine.push(answer(Self.ada, used: 1))
+        #expect(peer.send("UNSUBSCRIBE usage:\(Self.ada)") == .unwatch([Self.ada]))
+        #expect(peer.receive() == confirmed(Self.ada, 2, "unsubscribe"), "and no message after it")
+        peer.machine.push(answer(Self.ada, used: 2))
+        #expect(peer.receive() == "")
+        #expect(peer.send("UNSUBSCRIBE usage:\(Self.ada)") == .unwatch([Self.ada]))
+        #expect(peer.receive() == confirmed(Self.ada, 2, "unsubscribe"))
+        guard case .unwatch(let users) = peer.send("UNSUBSCRIBE") else {
+            Issue.record("all are to be forgotten")
+            return
+        }
+        #expect(users.sorted() == [Self.ben, Self.eve])
+        #expect(peer.receive() == confirmed(Self.ben, 1, "unsubscribe") + confirmed(Self.eve, 0, "unsubscribe"))
+        #expect(peer.send("UNSUBSCRIBE") == .unwatch([]))
+        #expect(peer.receive() == "*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n")
+        #expect(!peer.machine.isSubscribed)
+    }
+
+    @Test("that are given up before they are confirmed are confirmed first")
+    func unsubscribingEarly() {
+        var peer = Peer()
+        _ = peer.send("SUBSCRIBE usage:\(Self.ada)")
+        #expect(peer.send("UNSUBSCRIBE usage:\(Self.ada)") == .unwatch([Self.ada]))
+        #expect(peer.receive() == "")
+        peer.machine.complete(slot: 0, .watching)
+        #expect(peer.receive() == confirmed(Self.ada, 1) + confirmed(Self.ada, 0, "unsubscribe"))
+    }
+
+    @Test("that could not be made are an error, and leave the connection as it was")
+    func failure() {
+        var peer = Peer()
+        peer.subscribe(to: Self.ada)
+        _ = peer.send("SUBSCRIBE usage:\(Self.ben) usage:\(Self.ada)")
+        peer.machine.complete(slot: 1, .failure(Self.away))
+        #expect(peer.receive() == "-UNAVAILABLE retry_ms=500 away\r\n")
+        peer.machine.push(answer(Self.ben, used: 1))
+        peer.machine.push(answer(Self.ada, used: 1))
+        #expect(peer.receive() == message(Self.ada, used: 1))
+        _ = peer.send("UNSUBSCRIBE")
+        #expect(peer.receive() == confirmed(Self.ada, 0, "unsubscribe"))
+    }
+
+    @Test("that fail alone leave a connection that may use every verb")
+    func failureAlone() {
+        var peer = Peer()
+        _ = peer.send("SUBSCRIBE usage:\(Self.ben)")
+        peer.machine.complete(slot: 0, .failure(Self.away))
+        _ = peer.receive()
+        #expect(!peer.machine.isSubscribed)
+        #expect(peer.send("CONSUME \(Self.ben)") == .submit(Self.ben, .consume(1), slot: 1))
+    }
+
+    @Test("are limited in number, all or nothing")
+    func limit() {
+        var peer = Peer(subscriptionsMaximum: 2)
+        peer.subscribe(to: Self.ada)
+        #expect(peer.send("SUBSCRIBE usage:\(Self.ben) usage:\(Self.eve)") == .replied)
+        let refused = peer.receive()
+        #expect(refused.hasPrefix("-BADARG ") && refused.contains("subscriptions-maximum"))
+        peer.machine.push(answer(Self.ben, used: 1))
+        #expect(peer.receive() == "", "neither of them")
+        #expect(peer.send("SUBSCRIBE usage:\(Self.ada) usage:\(Self.ben)") == .watch([Self.ada, Self.ben], slot: 2))
+    }
+
+    @Test("leave a RESP2 connection only the verbs that fit between messages")
+    func restriction() {
+        var peer = Peer()
+        peer.subscribe(to: Self.ada)
+        for verb in ["CONSUME \(Self.ada)", "USAGE \(Self.ada)", "INFO", "HELP", "HELLO 3", "ECHO x", "REPORT"] {
+            #expect(peer.send(verb) == .replied)
+            #expect(peer.receive().hasPrefix("-ERR only SUBSCRIBE, UNSUBSCRIBE, PING and QUIT"), "\(verb)")
+        }
+        #expect(peer.send("PING") == .replied)
+        #expect(peer.send("PING hey") == .replied)
+        #expect(peer.receive() == "*2\r\n$4\r\npong\r\n$0\r\n\r\n*2\r\n$4\r\npong\r\n$3\r\nhey\r\n")
+        _ = peer.send("UNSUBSCRIBE")
+        _ = peer.receive()
+        _ = peer.send("PING")
+        #expect(peer.receive() == "+PONG\r\n")
+        #expect(peer.send("CONSUME \(Self.ada)") != .replied)
+    }
+
+    @Test("leave a RESP3 connection every verb, but another protocol")
+    func noRestriction() {
+        var peer = Peer(version: 3)
+        peer.subscribe(to: Self.ada)
+        #expect(peer.send("PING") == .replied)
+        #expect(peer.receive() == "+PONG\r\n")
+        #expect(peer.send("CONSUME \(Self.ada)") == .submit(Self.ada, .consume(1), slot: 3))
+        peer.machine.push(answer(Self.ada, used: 1))
+        #expect(peer.receive() == message(Self.ada, used: 1, version: 3), "a message may come before a reply")
+        _ = peer.send("HELLO 2")
+        peer.machine.complete(slot: 3, .failure(Self.away))
+        #expect(peer.receive().hasSuffix("-ERR UNSUBSCRIBE before another HELLO\r\n"))
+    }
+
+    @Test("end with QUIT, after which no message comes")
+    func quit() {
+        var peer = Peer()
+        peer.subscribe(to: Self.ada)
+        _ = peer.send("QUIT")
+        peer.machine.push(answer(Self.ada, used: 1))
+        #expect(peer.receive() == "+OK\r\n")
+        #expect(peer.machine.isFinished)
+    }
+
+    @Test("do not keep a connection open whose peer has ended")
+    func halfClose() {
+        var peer = Peer()
+        _ = peer.send("SUBSCRIBE usage:\(Self.ada)")
+        peer.machine.inputEnded()
+        #expect(!peer.machine.isFinished)
+        peer.machine.complete(slot: 0, .watching)
+        #expect(peer.receive() == confirmed(Self.ada, 1))
+        #expect(peer.machine.isFinished)
+    }
+
+    @Test("end with a drain")
+    func draining() {
+        var peer = Peer()
+        peer.subscribe(to: Self.ada)
+        peer.machine.drain()
+        #expect(peer.machine.isIdle)
+        #expect(peer.send("PING") == .replied)
+        #expect(peer.receive().hasPrefix("-DRAINING "))
+        #expect(peer.machine.isFinished)
+    }
+
+    @Test("keep a silent connection open past the idle time")
+    func idle() {
+        var timers = ConnectionTimers()
+        let limits = ConnectionLimits(
+            request: RequestLimits(),
+            inFlightMaximum: 1,
+            outputBytesMaximum: 1,
+            outputTimeout: .seconds(1),
+            idleTimeout: .seconds(5),
+            firstRequestTimeout: .seconds(1),
+            connectionsMaximum: 1,
+            allowsWhenUnavailable: false
+        )
+        timers.start(at: .uptimeNanoseconds(0), limits)
+        timers.requestsCame(at: .uptimeNanoseconds(0))
+        let late = NIODeadline.uptimeNanoseconds(0) + .seconds(5)
+        #expect(timers.expired(at: late, isIdle: true, listens: true) == nil)
+        #expect(timers.next(isIdle: true) == late + .seconds(5))
+        #expect(timers.expired(at: late + .seconds(5), isIdle: true, listens: false) == .idle)
+    }
+}

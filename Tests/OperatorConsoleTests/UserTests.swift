@@ -1,0 +1,118 @@
+import Testing
+
+@testable import OperatorConsole
+
+@Suite("What operators read of users and periods")
+struct UserTests {
+    private static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
+
+    private func report(_ usage: String, _ history: [String]) throws -> UserReport {
+        UserReport(
+            usage: try Record(["+OK user=\(UserTests.user) \(usage)"], status: "OK"),
+            history: try [Record](history.map { "+PERIOD user=\(UserTests.user) \($0)" }, status: "PERIOD")
+        )
+    }
+
+    @Test("a cancelled subscriber with a hold, a notice and a plan before")
+    func cancelled() throws {
+        let report = try report(
+            "plan=paid state=cancelled tier=gentle display=compact used=1640 held=2 limit=2000 remaining=358 "
+                + "period=2026-03 resets=2026-04-01T00:00:00Z expires=2026-04-10T00:00:00Z previous_plan=pro "
+                + #"label=Premium accessible="1640 of 2000 messages used this month" notice="Until \"then\".""#,
+            ["period=2026-03 used=1640 limit=2000 tier=gentle", "period=trial used=7 limit=unlimited tier=silent"]
+        )
+        #expect(
+            report.text == """
+                user       7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11
+                plan       Premium (paid), cancelled, ends 2026-04-10T00:00:00Z, pro before
+                usage      1640 of 2000 messages used this month
+                held       2 reserved, counting as used
+                remaining  358, the allowance comes back 2026-04-01T00:00:00Z
+                tier       gentle, shown as compact
+                notice     Until "then".
+
+                period    used      limit  tier
+                2026-03  1,640      2,000  gentle
+                trial        7  unlimited  silent
+                """
+        )
+        let text = try report.jsonLine()
+        #expect(try json(text, "usage", "used") == "1640")
+        #expect(try json(text, "usage", "notice") == #"Until "then"."#)
+        #expect(try json(text, "history", "0", "period") == "2026-03")
+        #expect(text.contains(#""limit":null"#))
+    }
+
+    @Test("a user without messages has no table")
+    func new() throws {
+        let report = try report(
+            "plan=pro state=active tier=silent display=hidden used=0 limit=unlimited remaining=unlimited period=2026-03 "
+                + "label=Pro accessible=none",
+            []
+        )
+        #expect(report.text.contains("\nremaining  unlimited\n"))
+        #expect(report.text.hasSuffix("\n\nno messages yet"))
+    }
+
+    @Test("what is no such reply is refused", arguments: ["+PONG", "OK", "+BLOCKED user=x", "+OK used", ""])
+    func strangers(_ line: String) {
+        #expect(throws: UnexpectedReply.self) { try Record([line], status: "OK") }
+        #expect(throws: UnexpectedReply.self) { try Record(["+OK", "+OK"], status: "OK") }
+    }
+
+    @Test("a period's shares are of its users, rounded to a tenth")
+    func period() throws {
+        let line = "+REPORT period=2026-03 users=3000 messages=1234567 silent=1999 gentle=1 prominent=0 blocked=1000"
+        let summary = PeriodSummary(try Record([line], status: "REPORT"))
+        #expect(
+            summary.text == """
+                2026-03
+                users          3,000
+                messages   1,234,567
+                silent         1,999  66.6 %
+                gentle             1   0.0 %
+                prominent          0   0.0 %
+                blocked        1,000  33.3 %
+                """
+        )
+        #expect(!summary.isEmpty)
+        #expect(try json(try summary.record.jsonLine(), "messages") == "1234567")
+    }
+
+    @Test("a period of nobody is empty, and divides by nothing")
+    func emptyPeriod() throws {
+        let line = "+REPORT period=1999-01 users=0 messages=0 silent=0 gentle=0 prominent=0 blocked=0"
+        let summary = PeriodSummary(try Record([line], status: "REPORT"))
+        #expect(summary.isEmpty)
+        #expect(summary.text.hasSuffix("blocked    0  -"))
+    }
+
+    @Test("a story is a table whose cells no terminal obeys; JSON has them as they are")
+    func story() throws {
+        let story = UserStory([
+            UserStory.Event(
+                at: "2026-03-15T09:30:00Z",
+                what: "reset",
+                detail: "count 5 → 0",
+                actor: "ann",
+                reason: nil
+            ),
+            UserStory.Event(
+                at: "2026-03-15T09:31:00Z",
+                what: "grant",
+                detail: nil,
+                actor: "bob",
+                reason: "\u{1B}[2Jgone\nnext"
+            ),
+        ])
+        #expect(
+            story.text == """
+                at                    what   by   why            detail
+                2026-03-15T09:30:00Z  reset  ann  -              count 5 → 0
+                2026-03-15T09:31:00Z  grant  bob   [2Jgone next  -
+                """
+        )
+        #expect(try story.events[0].jsonLine().contains(#""reason":null"#))
+        #expect(try json(try story.events[1].jsonLine(), "reason") == "\u{1B}[2Jgone\nnext")
+    }
+}

@@ -1,0 +1,272 @@
+import Testing
+import Usage
+
+/// Tables from the requirements, written out: what the rest of these tests expects comes from here, and not from the code.
+
+/// How much somebody has used, and what that shows as long as there is access.
+struct UsedUp: Sendable {
+    var used: Int
+    var tier: String
+    var display: String
+    var reason: String?
+    var banner: String?
+
+    init(_ used: Int, _ tier: String, _ display: String, reason: String? = nil, _ banner: String?) {
+        self.used = used
+        self.tier = tier
+        self.display = display
+        self.reason = reason
+        self.banner = banner
+    }
+}
+
+/// What a subscription is at one instant, whatever was used.
+struct Moment: Sendable {
+    var instant: Instant
+    var state: String
+    /// Nil with access.
+    var reason: String?
+    var notice: String?
+
+    init(_ instant: Instant, _ state: String, _ reason: String? = nil, notice: String? = nil) {
+        self.instant = instant
+        self.state = state
+        self.reason = reason
+        self.notice = notice
+    }
+}
+
+/// What stores tell over time, and what that makes of the subscription.
+struct History: Sendable, CustomTestStringConvertible {
+    var name: String
+    var events: [StoreEvent]
+    var moments: [Moment]
+
+    init(_ name: String, _ events: [StoreEvent], _ moments: [Moment]) {
+        self.name = name
+        self.events = events
+        self.moments = moments
+    }
+
+    var testDescription: String { name }
+}
+
+enum StateTable {
+    static let noAccess = "Ready to come back? Your conversations are still here."
+    static let trialOver = "You've used your trial sessions — ready to continue?"
+    static let refreshes =
+        "We've had a lot of great conversations this month! Your next session refreshes on December 1."
+    static let hiccup = "There's a hiccup with your payment. Let's get that sorted."
+    static let cancelled = "Your subscription is active until November 20. You can resubscribe anytime."
+
+    static let monthlyPlans: [(plan: String, usage: [UsedUp])] = [
+        ("paid", paid), ("pro", pro), ("team", team),
+    ]
+
+    /// 800 messages, gentle from 80 %, prominent from 95 %.
+    static let paid = [
+        UsedUp(0, "silent", "hidden", nil),
+        UsedUp(639, "silent", "hidden", nil),
+        UsedUp(640, "gentle", "compact", "You have 160 conversations left this month"),
+        UsedUp(759, "gentle", "compact", "You have 41 conversations left this month"),
+        UsedUp(760, "prominent", "compact", "Almost there — 40 messages left until December 1"),
+        UsedUp(799, "prominent", "compact", "Almost there — 1 messages left until December 1"),
+        UsedUp(800, "blocked", "blocked", reason: "limit_reached", refreshes),
+    ]
+
+    static let pro = [
+        UsedUp(0, "silent", "hidden", nil),
+        UsedUp(100_000, "silent", "hidden", nil),
+    ]
+
+    /// A plan of an operator: 50 messages, gentle from 50 %, prominent from 90 %.
+    static let team = [
+        UsedUp(24, "silent", "hidden", nil),
+        UsedUp(25, "gentle", "compact", "You have 25 conversations left this month"),
+        UsedUp(44, "gentle", "compact", "You have 6 conversations left this month"),
+        UsedUp(45, "prominent", "compact", "Almost there — 5 messages left until December 1"),
+        UsedUp(49, "prominent", "compact", "Almost there — 1 messages left until December 1"),
+        UsedUp(50, "blocked", "blocked", reason: "limit_reached", refreshes),
+    ]
+
+    /// 100 messages, always shown.
+    static let trial = [
+        UsedUp(0, "silent", "trial", "100 of 100 trial messages remaining"),
+        UsedUp(79, "silent", "trial", "21 of 100 trial messages remaining"),
+        UsedUp(80, "gentle", "trial", "20 of 100 trial messages remaining"),
+        UsedUp(95, "prominent", "trial", "5 of 100 trial messages remaining"),
+        UsedUp(99, "prominent", "trial", "1 of 100 trial messages remaining"),
+        UsedUp(100, "blocked", "blocked", reason: "trial_limit_reached", trialOver),
+    ]
+
+    /// A free plan with a small allowance for life.
+    static let free = [
+        UsedUp(0, "silent", "hidden", nil),
+        UsedUp(2, "silent", "hidden", nil),
+        UsedUp(3, "blocked", "blocked", reason: "limit_reached", noAccess),
+    ]
+
+    private static let start = at("2026-11-02T08:00:00Z")
+    private static let expiry = at("2026-11-20T08:00:00Z")
+    private static let told = at("2026-11-10T08:00:00Z")
+
+    private static func bought(until expires: String? = "2026-11-20T08:00:00Z") -> StoreEvent {
+        var more = ["anchor": "1"]
+        more["expires"] = expires
+        return StoreEvent("purchased", "2026-11-02T08:00:00Z", more)
+    }
+
+    /// Of a plan that comes back on the first of each month. All of it happens in November, before the count is reset.
+    static let monthlyHistories = [
+        History(
+            "active",
+            [bought()],
+            [
+                Moment(start, "active"), Moment(expiry.justBefore, "active"), Moment(expiry, "expired", "expired"),
+                Moment(expiry.justAfter, "expired", "expired"),
+            ]
+        ),
+        History("active without an end", [bought(until: nil)], [Moment(at("2026-12-01").justBefore, "active")]),
+        History(
+            "cancelled",
+            [bought(), StoreEvent("cancelled", "2026-11-10T08:00:00Z")],
+            [
+                Moment(told.justBefore, "active"), Moment(told, "cancelled", notice: cancelled),
+                Moment(expiry.justBefore, "cancelled", notice: cancelled), Moment(expiry, "expired", "expired"),
+            ]
+        ),
+        History(
+            "cancelled and taken back",
+            [
+                bought(), StoreEvent("cancelled", "2026-11-10T08:00:00Z"),
+                StoreEvent("uncancelled", "2026-11-12T08:00:00Z"),
+            ],
+            [
+                Moment(at("2026-11-12T08:00:00Z").justBefore, "cancelled", notice: cancelled),
+                Moment(at("2026-11-12T08:00:00Z"), "active"), Moment(expiry, "expired", "expired"),
+            ]
+        ),
+        History(
+            "grace period that the store dates",
+            [
+                bought(), StoreEvent("grace_period", "2026-11-19T08:00:00Z", ["grace_until": "2026-11-23T08:00:00Z"]),
+            ],
+            [
+                Moment(at("2026-11-19T08:00:00Z").justBefore, "active"),
+                Moment(at("2026-11-19T08:00:00Z"), "grace_period", notice: hiccup),
+                Moment(expiry, "grace_period", notice: hiccup),
+                Moment(at("2026-11-23T08:00:00Z").justBefore, "grace_period", notice: hiccup),
+                Moment(at("2026-11-23T08:00:00Z"), "billing_retry", "billing_retry", notice: hiccup),
+                Moment(at("2026-11-23T08:00:00Z").justAfter, "billing_retry", "billing_retry", notice: hiccup),
+            ]
+        ),
+        History(
+            "grace period of 16 days, where the store gives no date",
+            [bought(until: "2026-11-05T08:00:00Z"), StoreEvent("grace_period", "2026-11-05T08:00:00Z")],
+            [
+                Moment(at("2026-11-05T08:00:00Z").justBefore, "active"),
+                Moment(at("2026-11-05T08:00:00Z"), "grace_period", notice: hiccup),
+                Moment(at("2026-11-21T08:00:00Z").justBefore, "grace_period", notice: hiccup),
+                Moment(at("2026-11-21T08:00:00Z"), "billing_retry", "billing_retry", notice: hiccup),
+            ]
+        ),
+        History(
+            "cancelled with a billing issue",
+            [
+                bought(), StoreEvent("cancelled", "2026-11-10T08:00:00Z"),
+                StoreEvent("grace_period", "2026-11-19T08:00:00Z", ["grace_until": "2026-11-23T08:00:00Z"]),
+            ],
+            [
+                Moment(expiry.justBefore, "grace_period", notice: hiccup),
+                Moment(at("2026-11-23T08:00:00Z"), "billing_retry", "billing_retry", notice: hiccup),
+            ]
+        ),
+        History(
+            "billing retry, from which a renewal saves",
+            [
+                bought(), StoreEvent("billing_retry", "2026-11-19T08:00:00Z"),
+                StoreEvent("renewed", "2026-11-25T08:00:00Z", ["expires": "2026-12-25T08:00:00Z"]),
+            ],
+            [
+                // Paid time is left.
+                Moment(expiry.justBefore, "grace_period", notice: hiccup),
+                Moment(expiry, "billing_retry", "billing_retry", notice: hiccup),
+                Moment(at("2026-11-25T08:00:00Z").justBefore, "billing_retry", "billing_retry", notice: hiccup),
+                Moment(at("2026-11-25T08:00:00Z"), "active"),
+            ]
+        ),
+        History(
+            "expired, by an event that ends the billing retry",
+            [
+                bought(), StoreEvent("billing_retry", "2026-11-20T08:00:00Z"),
+                StoreEvent("expired", "2026-11-22T08:00:00Z", ["expires": "2026-11-20T08:00:00Z"]),
+            ],
+            [
+                Moment(at("2026-11-22T08:00:00Z").justBefore, "billing_retry", "billing_retry", notice: hiccup),
+                Moment(at("2026-11-22T08:00:00Z"), "expired", "expired"),
+            ]
+        ),
+        History(
+            "revoked, with everything else that can be, and reinstated",
+            [
+                bought(), StoreEvent("cancelled", "2026-11-03T08:00:00Z"),
+                StoreEvent("revoked", "2026-11-10T08:00:00Z"),
+                StoreEvent("grace_period", "2026-11-11T08:00:00Z", ["grace_until": "2026-11-30T08:00:00Z"]),
+                StoreEvent("reinstated", "2026-11-14T08:00:00Z"),
+            ],
+            [
+                Moment(told.justBefore, "cancelled", notice: cancelled), Moment(told, "revoked", "revoked"),
+                Moment(at("2026-11-11T08:00:00Z"), "revoked", "revoked"),
+                Moment(at("2026-11-14T08:00:00Z").justBefore, "revoked", "revoked"),
+                Moment(at("2026-11-14T08:00:00Z"), "grace_period", notice: hiccup),
+            ]
+        ),
+        History(
+            "extended",
+            [bought(), StoreEvent("extended", "2026-11-10T08:00:00Z", ["expires": "2026-11-25T08:00:00Z"])],
+            [
+                Moment(expiry, "active"), Moment(at("2026-11-25T08:00:00Z").justBefore, "active"),
+                Moment(at("2026-11-25T08:00:00Z"), "expired", "expired"),
+            ]
+        ),
+    ]
+
+    private static let trialStart = at("2026-11-10T09:30:00Z")
+    private static let trialEnd = at("2026-11-13T09:30:00Z")
+    private static let trialBought = StoreEvent("purchased", "2026-11-10T09:30:00Z", ["plan": "trial"])
+
+    static let trialHistories = [
+        History(
+            "trial of the store",
+            [trialBought],
+            [
+                Moment(trialStart, "trial"), Moment(trialEnd.justBefore, "trial"),
+                Moment(trialEnd, "trial", "trial_ended"), Moment(trialEnd.justAfter, "trial", "trial_ended"),
+            ]
+        ),
+        History(
+            "trial that was cancelled while it ran",
+            [trialBought, StoreEvent("cancelled", "2026-11-11T08:00:00Z")],
+            [
+                Moment(at("2026-11-11T08:00:00Z"), "trial"), Moment(trialEnd.justBefore, "trial"),
+                Moment(trialEnd, "trial", "trial_ended"),
+            ]
+        ),
+        History(
+            "trial that the store ends later than the plan's days",
+            [StoreEvent("purchased", "2026-11-10T09:30:00Z", ["plan": "trial", "expires": "2026-11-17T09:30:00Z"])],
+            [
+                Moment(at("2026-11-17T09:30:00Z").justBefore, "trial"),
+                Moment(at("2026-11-17T09:30:00Z"), "trial", "trial_ended"),
+            ]
+        ),
+        History(
+            "trial that was revoked",
+            [trialBought, StoreEvent("revoked", "2026-11-11T08:00:00Z")],
+            [
+                Moment(at("2026-11-11T08:00:00Z").justBefore, "trial"),
+                Moment(at("2026-11-11T08:00:00Z"), "revoked", "revoked"), Moment(trialEnd, "revoked", "revoked"),
+            ]
+        ),
+    ]
+}

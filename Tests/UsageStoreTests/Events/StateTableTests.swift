@@ -1,0 +1,143 @@
+import Testing
+import Usage
+
+@testable import UsageStore
+
+@Suite("States × time × plan × usage")
+struct StateTableTests {
+    /// A database with the custom plan and a free plan that allows three messages, and a store that serves from it.
+    private func running(
+        _ body: @Sendable (_ database: TestDatabase, _ store: StoreHarness) async throws -> Void
+    ) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-01"))
+        try await database.psql.execute(
+            """
+            insert into headroom.plans (plan, label, cycle, allowance, gentle_percent, prominent_percent)
+            values ('team', 'Team', 'monthly', 50, 50, 90);
+            update headroom.plans set allowance = 3 where plan = 'free';
+            """
+        )
+        let store = StoreHarness(database.conninfo)
+        try await store.running { try await body(database, store) }
+    }
+
+    @Test("of a monthly plan are told as the requirements say", arguments: StateTable.monthlyHistories)
+    func monthly(history: History) async throws {
+        try await running { database, store in
+            var number: UInt64 = 0
+            for (plan, points) in StateTable.monthlyPlans {
+                for point in points {
+                    number += 1
+                    var events = history.events
+                    events[0].fields["plan"] = plan
+                    try await follow(events, history.moments, plan, point, user(number), database, store)
+                }
+            }
+        }
+    }
+
+    @Test("of a trial are told as the requirements say", arguments: StateTable.trialHistories)
+    func trial(history: History) async throws {
+        try await running { database, store in
+            for (index, point) in StateTable.trial.enumerated() {
+                let user = user(UInt64(index))
+                try await follow(history.events, history.moments, "trial", point, user, database, store)
+            }
+        }
+    }
+
+    @Test("of a trial that the first message starts are told as the requirements say")
+    func firstMessage() async throws {
+        try await running { database, store in
+            let end = at("2026-11-04T00:00:00Z")
+            for (index, point) in StateTable.trial.enumerated() where point.used > 0 {
+                let moments = [
+                    Moment(at("2026-11-01"), "trial"), Moment(end.justBefore, "trial"),
+                    Moment(end, "trial", "trial_ended"), Moment(end.justAfter, "trial", "trial_ended"),
+                ]
+                try await database.moveClock(to: at("2026-11-01"))
+                try await follow([], moments, "trial", point, user(UInt64(index)), database, store)
+            }
+        }
+    }
+
+    @Test("of the free plan are told as the requirements say")
+    func free() async throws {
+        try await running { database, store in
+            for (index, point) in StateTable.free.enumerated() {
+                let user = user(UInt64(index))
+                try await database.psql.execute("select set_plan('\(user)', 'free')")
+                let moments = [Moment(at("2026-11-02"), "free"), Moment(at("2099-01-01"), "free")]
+                try await follow([], moments, "free", point, user, database, store)
+                try await database.moveClock(to: at("2026-11-01"))
+            }
+            try await database.psql.execute("update headroom.plans set allowance = 0 where plan = 'free'")
+            try await database.psql.execute("select set_plan('\(user(9))', 'free')")
+            let nothing = UsedUp(0, "blocked", "blocked", reason: "no_subscription", StateTable.noAccess)
+            try await follow([], [Moment(at("2026-11-02"), "free")], "free", nothing, user(9), database, store)
+        }
+    }
+
+    /// Applies events as time passes, uses up what the table says after the first, and compares at each moment.
+    private func follow(
+        _ events: [StoreEvent],
+        _ moments: [Moment],
+        _ plan: String,
+        _ point: UsedUp,
+        _ user: UserID,
+        _ database: TestDatabase,
+        _ store: StoreHarness
+    ) async throws {
+        var rest = events.map { $0.of(user) }[...]
+        if let first = rest.popFirst() { try await database.tell(first) }
+        if point.used > 0 { #expect(try await database.consume(user, point.used)["status"] == "ALLOWED") }
+        for moment in moments {
+            while let event = rest.first, event.instant <= moment.instant {
+                try await database.tell(event)
+                rest.removeFirst()
+            }
+            try await database.moveClock(to: moment.instant)
+            try await compare(plan, moment, point, user, database, store)
+        }
+    }
+
+    private func compare(
+        _ plan: String,
+        _ moment: Moment,
+        _ point: UsedUp,
+        _ user: UserID,
+        _ database: TestDatabase,
+        _ store: StoreHarness
+    ) async throws {
+        let place: Comment = "\(plan), \(point.used) used, at \(moment.instant)"
+        let hasAccess = moment.reason == nil
+        let isTrialOver = moment.reason == "trial_ended"
+        var expected: SQLAnswer.Fields = [
+            "status": "OK", "plan": plan, "state": moment.state, "used": String(point.used),
+            "tier": hasAccess ? point.tier : "blocked", "display": hasAccess ? point.display : "blocked", "reason": nil,
+            "notice": moment.notice,
+            "banner": hasAccess ? point.banner : isTrialOver ? StateTable.trialOver : StateTable.noAccess,
+        ]
+
+        let usage = try await database.usage(user)
+        for (name, value) in expected { #expect(usage[name] == value, "\(name) of \(place)") }
+        let served = try #require(try await store.ask(user, .usage).answer)
+        #expect(SQLAnswer.fields(of: served) == usage, place)
+
+        let reason = moment.reason ?? point.reason
+        expected["reason"] = reason
+        expected["status"] = reason == nil ? "ALLOWED" : "BLOCKED"
+        let check = try #require(try await store.ask(user, .check(1)).answer)
+        let checked = SQLAnswer.fields(of: check)
+        for (name, value) in expected { #expect(checked[name] == value, "\(name) of CHECK, \(place)") }
+
+        // A message for a trial, and taken back.
+        try await database.psql.execute("begin")
+        let counted = try await database.consume(user)
+        try await database.psql.execute("rollback")
+        #expect(counted["status"] == expected["status"], place)
+        #expect(counted["reason"] == expected["reason"], place)
+        if reason != nil { #expect(counted == checked, place) }
+    }
+}

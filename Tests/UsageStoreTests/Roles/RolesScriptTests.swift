@@ -1,0 +1,36 @@
+import PostgresTestSupport
+import Testing
+
+@testable import UsageStore
+
+@Suite("The script that makes the roles")
+struct RolesScriptTests {
+    @Test("stands in the migration word for word, but for what tells an administrator how to run it")
+    func isInTheMigration() throws {
+        let script = Schema.rolesScript
+        let body = try #require(script.firstRange(of: "do $roles$").map { script[$0.lowerBound...] })
+        let migration = try #require(Schema.migrator.migrations.first { $0.name == "roles" })
+        #expect(migration.sql.contains(body))
+    }
+
+    @Test("may be run again, also at the same moment in several databases of a cluster")
+    func again() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    let session = try await Session.open(try await TestServer.freshDatabase())
+                    for _ in 0..<2 { try await session.execute(Schema.rolesScript) }
+                    let count = try await session.number(
+                        """
+                        select count(*) from pg_roles where rolname in (
+                            'headroom_service', 'headroom_operator', 'headroom_dashboard', 'headroom_user'
+                        )
+                        """
+                    )
+                    #expect(count == 4)
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}

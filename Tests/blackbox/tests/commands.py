@@ -1,0 +1,476 @@
+"""The commands with which a person looks at a running service and its database."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import termios
+import threading
+import time
+
+from support import processes, settings
+from support.case import NOON, Case
+from support.deadline import wait_until
+from support.postgres import Cluster, unprivileged
+from support.service import command, environment
+from support.wire import Answer
+
+MISSING = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
+
+
+def closed_port():
+    """A port on which nobody listens."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Commands(Case):
+    CLOCK = NOON
+
+    def headroom(self, *arguments, target=True):
+        if target:
+            arguments += ("--target", f"127.0.0.1:{self.service.port}")
+        return command(*arguments)
+
+    def json(self, *arguments):
+        ran = self.headroom(*arguments, "--json")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""), arguments)
+        return json.loads(ran.stdout)
+
+    def refused(self, status, pattern, ran):
+        self.assertEqual(ran.returncode, status, ran.stdout + ran.stderr)
+        self.assertRegex(ran.stderr, pattern)
+
+    def test_every_command_and_every_name_of_info_stands_in_the_reference(self):
+        with open(os.path.join(os.path.dirname(__file__), "../../../docs/reference.md")) as file:
+            reference = file.read()
+        listed = re.search(r"SUBCOMMANDS:\n(.*?)\n\n", command("--help").stdout, re.S)[1]
+        commands = re.findall(r"^  ([a-z]+)\b", listed, re.M)
+        self.assertIn("audit", commands)
+        for name in commands:
+            self.assertRegex(reference, rf"(?m)^\| `headroom {name}[ `]", name)
+        self.assertEqual(
+            sorted(set(re.findall(r"(?m)^\| `headroom ([a-z]+)[ `]", reference))), sorted(set(commands) - {"help"})
+        )
+        self.ask("NONSENSE")
+        for name in self.json("status"):
+            family = re.sub(r"^(verb|errors)_.*", r"\1_…", name)
+            self.assertIn(f"\n| `{family}` | ", reference)
+
+    # status and INFO
+
+    def test_status_shows_what_info_tells(self):
+        user = self.subscriber("paid", used=639)
+        self.ask(f"CONSUME {user}")
+        self.ask("CONSUME nobody")
+        wait_until(lambda: "schema_version" in self.service.info(), 10, "the database was looked at")
+        shown = self.json("status")
+        told = self.service.info()
+        steady = {"version", "database", "lanes", "lanes_connected", "database_version", "schema_version", "errors",
+                  "errors_badarg", "answers_allowed", "answers_ok", "tier_gentle", "verb_consume", "reconnects"}  # fmt: skip
+        self.assertLessEqual(steady, set(told))
+        self.assertGreaterEqual(set(shown), set(told) - {"latency_p50_us", "latency_p99_us", "verb_info"})
+        for name in steady:
+            self.assertEqual(str(shown[name]), told[name], name)
+        self.assertIsInstance(shown["schema_version"], int)
+        self.assertIsInstance(shown["database_version"], str)
+        self.assertEqual(shown["schema_version"], self.psql.number("select max(number) from headroom.migrations"))
+        self.assertEqual(shown["database_version"], self.psql.value("select split_part(version(), ' ', 2)"))
+        self.assertNotIn("replication_lag_s", shown, "there is no standby")
+        text = self.headroom("status").stdout
+        self.assertIn(f"service      {shown['version']} at 127.0.0.1:{self.service.port}, up ", text)
+        self.assertIn(f"database     up, PostgreSQL {shown['database_version']}, schema {shown['schema_version']}\n", text)
+        self.assertIn("lanes        2 of 2 connected, ", text)
+
+    def test_info_counts_answers_by_outcome_and_tier_and_requests_by_verb(self):
+        before = self.service.info()
+        user = self.subscriber("paid", used=638)
+        with self.service.connect() as line:
+            for request in ("CONSUME", "CONSUME", "CHECK", "CONSUME 1000", "RESERVE 1 key=a", "COMMIT key=a", "USAGE"):
+                verb, *rest = request.split(" ")
+                line.ask(" ".join([verb, user, *rest]))
+            line.ask(f"CONSUME {user} 0")
+            line.ask("NONSENSE")
+            line.ask(f"COMMIT {user} key=none")
+        after = self.service.info()
+
+        def grown(name):
+            return int(after.get(name, 0)) - int(before.get(name, 0))
+
+        self.assertEqual(
+            {name: grown(name) for name in after if name.startswith(("answers_", "tier_", "errors")) and "second" not in name
+             and grown(name)},
+            # The SETPLAN and the CONSUME of the helper are silent, and so is the first of ours.
+            {"answers_allowed": 5, "answers_blocked": 1, "answers_held": 1, "answers_ok": 2, "tier_silent": 3,
+             "tier_gentle": 6, "errors": 3, "errors_badarg": 1, "errors_err": 1, "errors_notfound": 1},
+        )  # fmt: skip
+        self.assertEqual(
+            [grown(f"verb_{verb}") for verb in ("consume", "check", "reserve", "commit", "usage", "setplan", "info")],
+            [4, 1, 1, 2, 1, 1, 1],
+        )
+
+    def test_info_tells_rate_and_latency_of_the_last_seconds_and_forgets_them(self):
+        service = self.serve()
+        self.assertNotIn("latency_p50_us", service.info())
+        user = self.user()
+        service.ask(f"SETPLAN {user} pro")
+        with service.connect() as line:
+            began = time.monotonic()
+            while time.monotonic() - began < 0.5:
+                line.ask(f"CONSUME {user}")
+            slowest = max(self.time(line, user) for _ in range(3))
+        info = service.info()
+        self.assertGreater(float(info["answers_per_second"]), 10)
+        self.assertLess(0, int(info["latency_p50_us"]))
+        self.assertLessEqual(int(info["latency_p50_us"]), int(info["latency_p99_us"]))
+        self.assertLess(int(info["latency_p50_us"]), max(0.5, slowest * 4) * 1e6)
+        wait_until(lambda: "latency_p50_us" not in service.info(), 15, "the last seconds are over")
+        self.assertEqual(service.info()["answers_per_second"], "0.0")
+
+    @staticmethod
+    def time(line, user):
+        began = time.monotonic()
+        line.ask(f"CONSUME {user}")
+        return time.monotonic() - began
+
+    def test_a_request_that_waits_for_the_database_shows_in_the_latency(self):
+        service = self.serve()
+        user = self.user()
+        service.ask(f"SETPLAN {user} pro")
+        service.ask(f"CONSUME {user}")
+        session = self.cluster.session(self.database)
+        session.run("begin")
+        session.run(f"select 1 from message_usage where user_id = '{user}' for update")
+        with service.connect() as line:
+            began = time.monotonic()
+            line.send(f"CONSUME {user}\n")
+            self.assertFalse(line.readable(0.2))
+            session.run("rollback")
+            session.close()
+            self.assertIn("+ALLOWED", line.line())
+            waited = time.monotonic() - began
+        slowest = int(service.info()["latency_p99_us"])
+        self.assertGreaterEqual(slowest, 200_000)
+        self.assertLessEqual(slowest, (waited * 1.1 + 0.1) * 1e6)
+
+    def test_a_service_that_cannot_be_reached_is_told_with_status_69(self):
+        target = f"127.0.0.1:{closed_port()}"
+        for arguments in (("status",), ("user", MISSING), ("report",), ("top",), ("top", "--once")):
+            with self.subTest(arguments=arguments):
+                ran = command(*arguments, "--target", target)
+                self.refused(69, rf"^Error: the service at {target} cannot be reached: ", ran)
+                self.assertEqual(ran.stdout, "")
+                self.assertNotIn("Fatal", ran.stderr)
+
+    def test_a_target_that_is_no_address_is_told_with_status_64(self):
+        for arguments in (("status",), ("user", MISSING), ("report",), ("top", "--once")):
+            for target in ("nowhere", "127.0.0.1:0", "127.0.0.1:99999"):
+                self.refused(64, "--target must be host:port", command(*arguments, "--target", target))
+
+    def test_something_else_on_the_port_is_told_and_not_shown(self):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+
+            def answer():
+                while True:
+                    try:
+                        connection, _ = other.accept()
+                    except OSError:
+                        return
+                    connection.recv(100)
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                    connection.close()
+
+            threading.Thread(target=answer, daemon=True).start()
+            for arguments in (("status",), ("user", MISSING), ("report",)):
+                ran = command(*arguments, "--target", f"127.0.0.1:{other.getsockname()[1]}")
+                self.refused(1, "the service's answer is not understood", ran)
+                self.assertEqual(ran.stdout, "")
+            other.shutdown(socket.SHUT_RDWR)
+
+    # user
+
+    def test_user_shows_the_standing_and_the_periods_as_a_person_reads_them(self):
+        user = self.subscriber("paid", used=640)
+        self.psql.run(
+            f"insert into message_usage (user_id, billing_period, message_count, \"limit\") values ('{user}', '2026-02', 41, 800)"
+        )
+        self.assertEqual(
+            self.headroom("user", user).stdout,
+            f"""\
+user       {user}
+plan       Premium (paid), active
+usage      640 of 800 messages used this month
+remaining  160, the allowance comes back 2026-04-01T00:00:00Z
+tier       gentle, shown as compact
+banner     You have 160 conversations left this month
+
+period   used  limit  tier
+2026-03   640    800  gentle
+2026-02    41    800  silent
+""",
+        )
+        shown = self.json("user", user)
+        fields = Answer(self.ask(f"USAGE {user}")).fields
+        self.assertEqual({name: str(value) for name, value in shown["usage"].items()}, fields)
+        self.assertEqual([shown["usage"][name] for name in ("used", "limit", "remaining")], [640, 800, 160])
+        self.assertEqual(
+            shown["history"],
+            [{"user": user, "period": period, "used": used, "limit": 800, "tier": tier}
+             for period, used, tier in (("2026-03", 640, "gentle"), ("2026-02", 41, "silent"))],
+        )  # fmt: skip
+        self.assertEqual(len(self.json("user", user, "--months", "1")["history"]), 1)
+
+    def test_user_shows_what_is_unlimited_as_null_and_a_new_user_without_periods(self):
+        shown = self.json("user", self.subscriber("pro", used=3))
+        self.assertEqual([shown["usage"][name] for name in ("used", "limit", "remaining")], [3, None, None])
+        self.assertIsNone(shown["history"][0]["limit"])
+        new = self.user()
+        self.assertEqual(self.json("user", new)["history"], [])
+        self.assertIn("\nno messages yet\n", self.headroom("user", new).stdout)
+
+    def test_a_bad_argument_is_told_with_status_64_and_asks_nothing(self):
+        for arguments in (
+            ("user", "nobody"), ("user", MISSING[:-1]), ("user",), ("user", MISSING + "\nRESETUSAGE"), ("audit", "nobody"),
+            ("user", MISSING, "--months", "0"), ("report", "2026-13"), ("report", "March"), ("report", "trial\nQUIT"),
+            ("top", "--users", "1001"), ("audit", MISSING, "--limit", "0"),
+        ):  # fmt: skip
+            with self.subTest(arguments=arguments):
+                ran = self.headroom(*arguments, target=arguments[0] != "audit")
+                self.assertEqual((ran.returncode, ran.stdout), (64, ""), ran.stderr)
+                self.assertRegex(ran.stderr, "Error: ")
+
+    # report
+
+    def test_report_sums_up_a_period(self):
+        for used in (0, 640, 760, 800, 800):
+            user = self.subscriber("paid", used=1)
+            self.psql.run(
+                "insert into message_usage (user_id, billing_period, message_count, \"limit\", plan)"
+                f" values ('{user}', '2025-07', {used}, 800, 'paid')"
+            )
+        expected = {
+            "period": "2025-07", "users": 5, "messages": 3_000, "silent": 1, "gentle": 1, "prominent": 1, "blocked": 2
+        }  # fmt: skip
+        self.assertEqual(self.json("report", "2025-07"), expected)
+        row = json.loads(
+            self.psql.value("select to_jsonb(r) from billing_period_report as r where billing_period = '2025-07'")
+        )
+        self.assertEqual({"period": row.pop("billing_period"), **row}, expected)
+        self.assertEqual(
+            self.headroom("report", "2025-07").stdout,
+            """\
+2025-07
+users          5
+messages   3,000
+silent         1  20.0 %
+gentle         1  20.0 %
+prominent      1  20.0 %
+blocked        2  40.0 %
+""",
+        )
+        self.assertEqual(self.json("report")["period"], "2026-03")
+
+    def test_a_report_of_a_period_without_usage_says_so_with_status_1(self):
+        ran = self.headroom("report", "1999-01", "--json")
+        self.refused(1, "^Error: nobody has any usage in period 1999-01$", ran)
+        self.assertEqual(json.loads(ran.stdout)["users"], 0)
+
+    # top
+
+    def test_top_once_is_a_picture_with_the_busiest_users(self):
+        users = [self.subscriber("paid", used=used) for used in (790, 795, 799)]
+        shown = self.json("top", "--once", "--users", "2")
+        self.assertEqual([user["user"] for user in shown["busiest"]], [users[2], users[1]])
+        self.assertEqual(shown["busiest"][0], {"user": users[2], "period": "2026-03", "used": 799, "limit": 800,
+                                               "tier": "prominent"})  # fmt: skip
+        self.assertEqual(shown["info"]["database"], "up")
+        self.assertGreaterEqual(shown["per_second"], 0)
+        text = self.headroom("top", "--once").stdout
+        self.assertRegex(text, rf"{users[2]}  2026-03   799    800  prominent\n")
+        self.assertRegex(text, r"answers a second, p50 ")
+
+    def test_top_without_a_terminal_prints_a_line_a_second_and_goes_on_after_a_restart(self):
+        service = self.serve()
+        out = processes.directory() + "/out"
+        with open(out, "w") as file:
+            top = processes.start(
+                [settings.binary, "top", "--target", f"127.0.0.1:{service.port}"],
+                stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment(),
+            )  # fmt: skip
+
+        def lines():
+            with open(out) as file:
+                return file.read().splitlines()
+
+        wait_until(lambda: len(lines()) >= 3, 15, "a header and two lines")
+        self.assertRegex(lines()[0], r"^ +time +a second +p50 ms +p99 ms +silent +gentle +prominent +blocked +errors +waiting$")
+        for line in lines()[1:3]:
+            self.assertRegex(line, r"^\d\d:\d\d:\d\d +[\d.,]+( +([\d.,]+|-)){8}$")
+        port = service.port
+        service.stop()
+        wait_until(lambda: any("cannot be reached" in line for line in lines()), 15, "it says that the service is gone")
+        said = len(lines())
+        again = self.serve("--listen", f"127.0.0.1:{port}")
+        wait_until(lambda: any(re.match(r"\d\d:", line) for line in lines()[said:]), 15, "it goes on")
+        again.stop()
+        top.send_signal(signal.SIGINT)
+        self.assertEqual(top.wait(10), 0)
+        self.assertNotIn("\x1b", "\n".join(lines()))
+
+    def test_top_on_a_terminal_draws_ends_with_q_and_puts_the_terminal_back(self):
+        for end in (b"q", b"\x03", signal.SIGTERM):
+            with self.subTest(end=end):
+                ours, theirs = pty.openpty()
+                before = termios.tcgetattr(theirs)
+                top = processes.start(
+                    [settings.binary, "top", "--target", f"127.0.0.1:{self.service.port}"],
+                    stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), start_new_session=True,
+                )  # fmt: skip
+                seen = b""
+
+                def drawn():
+                    nonlocal seen
+                    while select.select([ours], [], [], 0)[0]:
+                        seen += os.read(ours, 65_536)
+                    return seen.count(b"\x1b[H") >= 2
+
+                wait_until(drawn, 15, "it draws twice")
+                self.assertTrue(seen.startswith(b"\x1b[?1049h\x1b[?25l"), seen[:40])
+                self.assertIn(b"answers a second", seen)
+                self.assertNotEqual(termios.tcgetattr(theirs), before)
+                if end == b"\x03":
+                    # Without a controlling terminal the driver sends no signal; what it would send.
+                    top.send_signal(signal.SIGINT)
+                elif isinstance(end, bytes):
+                    os.write(ours, end)
+                else:
+                    top.send_signal(end)
+                self.assertEqual(top.wait(10), 0)
+                drawn()
+                self.assertTrue(seen.endswith(b"\x1b[?25h\x1b[?1049l"), seen[-40:])
+                self.assertEqual(termios.tcgetattr(theirs), before)
+                os.close(ours)
+                os.close(theirs)
+
+    # audit
+
+    def audit(self, *arguments, url=None):
+        return command("audit", *arguments, database_url=url or self.database_url)
+
+    def test_audit_tells_a_users_story_in_the_order_in_which_it_happened(self):
+        user = self.subscriber("paid", used=700)
+        self.psql.run("set headroom.actor = 'ann'")
+        try:
+            self.psql.run(f"select reset_usage('{user}')")
+            self.psql.run(f"select grant_messages('{user}', 50, 'an outage')")
+        finally:
+            self.psql.run("reset headroom.actor")
+        ran = self.audit(user, "--json")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        events = [json.loads(line) for line in ran.stdout.splitlines()]
+        self.assertEqual([event["what"] for event in events][-2:], ["reset", "grant"])
+        for event in events:
+            self.assertEqual(set(event), {"at", "what", "detail", "actor", "reason"})
+            self.assertEqual(event["at"], NOON)
+        self.assertEqual((events[-1]["actor"], events[-1]["reason"]), ("ann", "an outage"))
+        self.assertIsNone(events[-2]["reason"])
+        rows = self.psql.run(f"select what, detail, actor, reason from user_story where user_id = '{user}' order by id")
+        self.assertEqual([[e["what"], e["detail"], e["actor"], e["reason"]] for e in events], rows)
+        text = self.audit(user).stdout.splitlines()
+        self.assertRegex(text[0], r"^at +what +by +why +detail$")
+        self.assertRegex(text[-1], rf"^{NOON}  grant +ann +an outage +.*850")
+        newest = self.audit(user, "--json", "--limit", "1").stdout.splitlines()
+        self.assertEqual([json.loads(line)["what"] for line in newest], ["grant"])
+
+    def test_audit_of_a_user_without_a_record_says_so_with_status_1(self):
+        ran = self.audit(self.user())
+        self.refused(1, "^Error: nothing is on record about this user$", ran)
+        self.assertEqual(ran.stdout, "")
+
+    def test_audit_tells_when_the_database_cannot_be_reached_or_has_no_schema(self):
+        self.refused(69, "^Error: the database cannot be reached: ", self.audit(MISSING, url="host=/nowhere dbname=x"))
+        empty = self.cluster.url(self.cluster.new_database())
+        self.refused(1, "headroom migrate", self.audit(MISSING, url=empty))
+        self.psql.run("create role guest login")
+        try:
+            guest = self.database_url.replace("user=postgres", "user=guest")
+            self.refused(1, "may not read user_story", self.audit(MISSING, url=guest))
+        finally:
+            self.psql.run("drop role guest")
+
+
+class WithoutItsDatabase(Case):
+    OWN_CLUSTER = True
+
+    def test_commands_tell_that_the_database_is_away_and_come_back_with_it(self):
+        target = ("--target", f"127.0.0.1:{self.service.port}")
+        user = self.user()
+        self.cluster.stop_immediately()
+        try:
+            wait_until(lambda: self.service.info()["database"] == "down", 15, "the service notices")
+            status = command("status", "--json", *target)
+            self.assertEqual(status.returncode, 69)
+            self.assertRegex(status.stderr, "^Error: the service at [0-9.:]+ cannot reach its database$")
+            self.assertEqual(json.loads(status.stdout)["database"], "down")
+            wait_until(lambda: "schema_version" not in self.service.info(), 15, "what it does not know it does not tell")
+            for arguments in (("user", user), ("report",), ("top", "--once")):
+                with self.subTest(arguments=arguments):
+                    ran = command(*arguments, *target)
+                    self.assertEqual((ran.returncode, ran.stdout), (69, ""), ran.stderr)
+                    self.assertRegex(ran.stderr, "^Error: the service at [0-9.:]+ cannot answer now: UNAVAILABLE ")
+        finally:
+            self.cluster.start()
+        wait_until(lambda: command("status", *target).returncode == 0, 20, "status is well again")
+        wait_until(lambda: "schema_version" in self.service.info(), 20, "the database was looked at")
+
+
+class WithAStandby(Case):
+    OWN_CLUSTER = True
+    FLAGS = None
+
+    def test_status_tells_how_far_the_standby_is_behind(self):
+        service = self.serve()
+        home = processes.directory(0o777)
+        subprocess.run(
+            [self.cluster.bin + "/pg_basebackup", "-h", self.cluster.home, "-U", "postgres", "-D", home + "/data",
+             "--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream", "--no-sync"],
+            check=True, capture_output=True, cwd="/", **unprivileged(),
+        )  # fmt: skip
+        with open(home + "/log", "w") as log:
+            standby = processes.start(
+                [self.cluster.bin + "/postgres", "-D", home + "/data", "-k", home],
+                signal.SIGQUIT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd="/", **unprivileged(),
+            )  # fmt: skip
+        lag = wait_until(lambda: service.info().get("replication_lag_s"), 30, f"the standby is seen; {open(home + '/log').read()}")
+        self.assertRegex(lag, r"^\d+\.\d{3}$")
+        target = ("--target", f"127.0.0.1:{service.port}")
+        self.assertIsInstance(json.loads(command("status", "--json", *target).stdout)["replication_lag_s"], float)
+        self.assertRegex(command("status", *target).stdout, r"the slowest standby \d+\.\d{3} s behind")
+        # A standby that does not replay falls behind while messages are counted.
+        user = self.user()
+        service.ask(f"SETPLAN {user} pro")
+        replica = Cluster.session(StandbyAddress(self.cluster.bin, home), self.database)
+        replica.run("select pg_wal_replay_pause()")
+
+        def behind():
+            service.ask(f"CONSUME {user}")
+            return float(service.info().get("replication_lag_s", 0)) > 0.5
+
+        wait_until(behind, 20, "the lag grows")
+        replica.close()
+        processes.stop(standby)
+        wait_until(lambda: "replication_lag_s" not in service.info(), 20, "there is no standby any more")
+
+
+class StandbyAddress:
+    """What a psql needs to know of a server."""
+
+    def __init__(self, programs, home):
+        self.bin, self.home = programs, home

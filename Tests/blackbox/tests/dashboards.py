@@ -1,0 +1,158 @@
+"""REPORT and TOP: what they say is what SQL says, also while messages are counted."""
+
+import threading
+
+from support.case import NOON, Case
+from support.wire import Answer
+
+
+class Dashboards(Case):
+    CLOCK = NOON
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.psql.run(
+            "insert into message_usage (user_id, billing_period, message_count, \"limit\", plan, plan_limit)"
+            " select gen_random_uuid(), '2026-02', (random() * 850)::int, 800, 'paid', 800 from generate_series(1, 30000)"
+        )
+
+    def report(self, period=""):
+        return Answer(self.ask(f"REPORT {period}"))
+
+    def assertReportIsOfTheView(self, report, period):
+        row = self.psql.run(
+            "select count(*), coalesce(sum(used), 0), count(*) filter (where tier = 'silent'),"
+            " count(*) filter (where tier = 'gentle'), count(*) filter (where tier = 'prominent'),"
+            f" count(*) filter (where tier = 'blocked') from monthly_usage where billing_period = '{period}'"
+        )[0]
+        names = ["users", "messages", "silent", "gentle", "prominent", "blocked"]
+        self.assertEqual([report[name] for name in names], row)
+        self.assertEqual((report.status, report["period"]), ("REPORT", period))
+
+    def test_a_report_says_what_the_view_says(self):
+        self.subscriber("paid", used=640)
+        self.subscriber("paid", used=760)
+        self.subscriber("paid", used=800)
+        self.subscriber("pro", used=5_000)
+        self.assertReportIsOfTheView(self.report(), "2026-03")
+        self.assertReportIsOfTheView(self.report("2026-03"), "2026-03")
+        self.assertReportIsOfTheView(self.report("2026-02"), "2026-02")
+        self.ask(f"CONSUME {self.user()} 81")
+        self.assertReportIsOfTheView(self.report("trial"), "trial")
+
+    def test_a_message_that_was_answered_is_in_the_next_report_of_any_instance(self):
+        other = self.serve()
+        user = self.subscriber("paid")
+        before = int(Answer(other.ask("REPORT")).get("messages"))
+        for number in range(1, 6):
+            self.ask(f"CONSUME {user} 3")
+            self.assertEqual(int(Answer(other.ask("REPORT"))["messages"]), before + 3 * number)
+
+    def test_a_period_without_rows_gives_zeros_and_an_empty_list(self):
+        self.assertEqual(
+            self.ask("REPORT 1999-12"), "+REPORT period=1999-12 users=0 messages=0 silent=0 gentle=0 prominent=0 blocked=0"
+        )
+        self.assertEqual(self.ask("TOP 1999-12"), "*0")
+
+    def test_top_lists_the_busiest_first(self):
+        with self.service.connect(timeout=30) as line:
+            for request, count in [("TOP 2026-02", 10), ("TOP 2026-02 3", 3), ("TOP 2026-02 1000", 1000)]:
+                with self.subTest(request=request):
+                    rows = self.psql.run(
+                        "select user_id, used, tier from monthly_usage where billing_period = '2026-02'"
+                        f" order by used desc, user_id limit {count}"
+                    )
+                    expected = [f"+PERIOD user={u} period=2026-02 used={n} limit=800 tier={tier}" for u, n, tier in rows]
+                    self.assertEqual(line.ask_list(request), expected)
+
+    def test_a_number_alone_is_how_many_of_this_month(self):
+        for _ in range(3):
+            self.subscriber("paid", used=5)
+        with self.service.connect() as line:
+            lines = line.ask_list("TOP 2")
+        self.assertEqual(len(lines), 2)
+        self.assertTrue(all(" period=2026-03 " in entry for entry in lines), lines)
+
+    def test_what_cannot_be_read_is_refused_with_its_form(self):
+        for request, words in [
+            ("REPORT 2026-13", "YYYY-MM"), ("REPORT 2026-03 2026-04", "REPORT [period]"), ("TOP 0", "from 1 to 1000"),
+            ("TOP 1001", "from 1 to 1000"), ("TOP 5 2026-03", "YYYY-MM"), ("TOP 2026-03 x", "from 1 to 1000"),
+            ("TOP period=2026-03", "takes none"),
+        ]:  # fmt: skip
+            with self.subTest(request=request):
+                error = self.ask(request)
+                self.assertTrue(error.startswith("-BADARG "), error)
+                self.assertIn(words, error)
+
+    def test_replies_keep_their_order_behind_a_reading(self):
+        user = self.subscriber("paid")
+        with self.service.connect(timeout=30) as line:
+            line.send(f"REPORT 2026-02\nCONSUME {user}\nTOP 2026-02 1\nPING\n")
+            first, second, third, _, last = line.lines(5)
+        self.assertTrue(first.startswith("+REPORT "), first)
+        self.assertTrue(second.startswith("+ALLOWED "), second)
+        self.assertEqual((third, last), ("*1", "+PONG"))
+
+    def test_reports_while_messages_are_counted_lie_between_the_counts_before_and_after(self):
+        users = [self.subscriber("pro", used=0) for _ in range(50)]
+        stop = threading.Event()
+        failures = []
+
+        def count(own):
+            with self.service.connect(timeout=30) as line:
+                while not stop.is_set():
+                    line.send("".join(f"CONSUME {user}\n" for user in own))
+                    for reply in line.lines(len(own)):
+                        if not reply.startswith("+ALLOWED "):
+                            failures.append(reply)
+
+        total = "select coalesce(sum(message_count), 0) from message_usage where billing_period = '2026-03'"
+        users_of_month = "select count(*) from message_usage where billing_period = '2026-03'"
+        threads = [threading.Thread(target=count, args=(users[start::4],)) for start in range(4)]
+        for thread in threads:
+            thread.start()
+        try:
+            with self.service.connect(timeout=30) as line:
+                for _ in range(20):
+                    before = self.psql.number(total)
+                    report = line.answer("REPORT")
+                    after = self.psql.number(total)
+                    self.assertLessEqual(before, int(report["messages"]))
+                    self.assertLessEqual(int(report["messages"]), after)
+                    self.assertEqual(int(report["users"]), self.psql.number(users_of_month))
+                    listed = line.ask_list("TOP 1000")
+                    self.assertLessEqual(set(users), {entry.split("user=")[1].split(" ")[0] for entry in listed})
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(failures, [])
+
+    def test_a_reading_that_takes_too_long_is_answered_and_the_next_one_works(self):
+        hurried = self.serve("--report-timeout-ms", "1000")
+        self.psql.run("begin")
+        self.psql.run("lock table message_usage in access exclusive mode")
+        try:
+            refused = hurried.ask("REPORT 2026-02")
+        finally:
+            self.psql.run("rollback")
+        self.assertTrue(refused.startswith("-UNAVAILABLE retry_ms="), refused)
+        self.assertIn("report-timeout-ms", refused)
+        self.assertReportIsOfTheView(Answer(hurried.ask("REPORT 2026-02")), "2026-02")
+
+    def test_a_drain_answers_who_waits_for_a_reading(self):
+        service = self.serve("--drain-timeout-ms", "2000")
+        self.psql.run("begin")
+        self.psql.run("lock table message_usage in access exclusive mode")
+        try:
+            with service.connect() as line:
+                line.send("PING\nREPORT\n")
+                self.assertEqual(line.line(), "+PONG")
+                service.signal(15)
+                refused = line.line()
+            self.assertTrue(refused.startswith("-UNAVAILABLE "), refused)
+            self.assertIn("shutting down", refused)
+            self.assertEqual(service.wait(), 0)
+        finally:
+            self.psql.run("rollback")

@@ -1,0 +1,308 @@
+"""Each recipe of docs/operations.md, run as it stands there, and what came of it."""
+
+import os
+import re
+import subprocess
+
+from support import processes, settings
+from support.case import NOON, Case
+from support.postgres import SQLError
+from support.service import Service, command, environment
+from support.wire import Answer
+
+PAGE = os.path.join(os.path.dirname(__file__), "../../../docs/operations.md")
+USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
+
+
+def recipes():
+    """The sections of the page that have something to run: heading → its blocks, (language, text) each."""
+    found = {}
+    with open(PAGE) as file:
+        sections = re.split(r"^### (.+)\n", file.read(), flags=re.M)
+    for heading, body in zip(sections[1::2], sections[2::2]):
+        blocks = re.findall(r"^```(sql|sh)\n(.*?)^```$", body, flags=re.M | re.S)
+        assert blocks, f"the recipe {heading!r} has nothing to run"
+        assert heading not in found, f"two recipes are called {heading!r}"
+        found[heading] = blocks
+    return found
+
+
+def slug(heading):
+    return re.sub(r"[^a-z]+", "_", heading.lower()).strip("_")
+
+
+class Operations(Case):
+    CLOCK = NOON
+
+    def setUp(self):
+        super().setUp()
+        for user in [row[0] for row in self.psql.run("select user_id from headroom.subscribers")]:
+            self.psql.run(f"select forget_user('{user}')")
+        self.psql.run("delete from headroom.spent_trials")
+        self.psql.run("delete from message_usage")
+        self.psql.run("update headroom.plans set allowance = 800, gentle_percent = 80 where plan = 'paid'")
+        self.psql.run("delete from headroom.plans where plan = 'team'")
+        self.ask(f"SETPLAN {USER} paid")
+        self.ask(f"CONSUME {USER}")
+
+    def run_recipe(self, heading, url=None, **variables):
+        """Runs its blocks in their order, and returns what they printed."""
+        url = url or self.database_url
+        directory = processes.directory()
+        path = os.pathsep.join([os.path.dirname(settings.binary), self.cluster.bin, os.environ["PATH"]])
+        said = []
+        for language, text in recipes()[heading]:
+            arguments = ["bash", "-euo", "pipefail", "-c", text]
+            if language == "sql":
+                with open(directory + "/recipe.sql", "w") as file:
+                    file.write(text)
+                arguments = ["psql", "-X", "-v", "ON_ERROR_STOP=1", "-P", "pager=off", "-f", directory + "/recipe.sql", url]
+            ran = subprocess.run(
+                arguments, capture_output=True, text=True, timeout=60, cwd=variables.get("cwd", directory),
+                env=environment(PATH=path, DATABASE_URL=url, **{k: v for k, v in variables.items() if k.isupper()}),
+            )  # fmt: skip
+            self.assertEqual(ran.returncode, 0, f"{heading}:\n{text}\n{ran.stdout}{ran.stderr}")
+            said.append(ran.stdout)
+        return "\n".join(said)
+
+    def answer(self, request):
+        return Answer(self.ask(request))
+
+    def story(self, user=USER):
+        return self.psql.run(f"select what, reason, actor from user_story where user_id = '{user}' order by id desc")
+
+    def test_every_recipe_has_a_check_and_every_check_a_recipe(self):
+        checks = {name.removeprefix("check_") for name in dir(self) if name.startswith("check_")}
+        self.assertEqual({slug(heading) for heading in recipes()}, checks)
+
+    def test_naming_oneself_is_kept_with_the_change(self):
+        with open(PAGE) as file:
+            naming = re.search(r"^```\n(set .*?)^```$", file.read(), flags=re.M | re.S)[1]
+        session = self.cluster.session(self.database)
+        for statement in naming.strip().splitlines():
+            session.run(statement)
+        session.run(f"select reset_usage('{USER}')")
+        session.close()
+        self.assertEqual(self.story()[0], ["reset", "ticket 4711", "ann"])
+
+    # One user
+
+    def check_look_at_a_user(self, run):
+        self.set_count(USER, 760)
+        said = run()
+        self.assertRegex(said, r"2026-03 +\| +760 \| +800 \| +40 \| prominent")
+        self.assertRegex(said, r"operator +\| paid")
+        self.assertRegex(said, r"paid \| active \| +\| 2026-03 +\| 2026-04-01 00:00:00")
+
+    def check_look_into_a_complaint(self, run):
+        self.ask(f"CONSUME {USER} 3 key=message-17")
+        self.psql.run(f"update message_usage set message_count = 700 where user_id = '{USER}'")
+        self.psql.run(f"select reset_usage('{USER}')")
+        said = run()
+        self.assertRegex(said, r"reset +\|.*count 700 → 0.*\| postgres")
+        self.assertRegex(said, r"message-17 \| .* \| c +\| c +\| +3 \| +4 \| 2026-03")
+
+    def check_reset_a_user(self, run):
+        self.set_count(USER, 800)
+        self.assertEqual(self.answer(f"CONSUME {USER}").status, "BLOCKED")
+        self.assertRegex(run(), r"paid \| +0 \| +800")
+        self.assertEqual(self.answer(f"CONSUME {USER}").used, 1)
+        self.assertEqual(self.story()[0][0], "reset")
+
+    def check_grant_messages(self, run):
+        self.set_count(USER, 800)
+        self.assertEqual(self.answer(f"CONSUME {USER}").status, "BLOCKED")
+        self.assertRegex(run(), r"800 \| +850 \| +50")
+        run()
+        answer = self.answer(f"CONSUME {USER}")
+        self.assertEqual((answer.status, answer["limit"]), ("ALLOWED", "850"), "it is granted once")
+        self.assertEqual(self.story()[0][:2], ["grant", "lost a day to the outage"])
+        self.set_clock("2026-04-02T00:00:00Z")
+        try:
+            self.assertEqual(self.answer(f"CONSUME {USER}")["limit"], "800", "the next period is as ever")
+        finally:
+            self.set_clock(NOON)
+
+    def check_put_a_user_on_a_plan(self, run):
+        self.set_count(USER, 800)
+        self.assertRegex(run(), r"pro +\| active \| +800 \|")
+        answer = self.answer(f"CONSUME {USER}")
+        self.assertEqual((answer.status, answer["plan"], answer["limit"], answer.used), ("ALLOWED", "pro", "unlimited", 801))
+        self.assertEqual(self.story()[0][0], "plan")
+
+    def check_move_a_billing_period(self, run):
+        self.ask(f"SETPLAN {USER} paid state=cancelled expires=2026-05-01")
+        self.set_count(USER, 41)
+        run()
+        answer = self.answer(f"CONSUME {USER}")
+        # The period that began on February 20 would be one of before; March's count goes on, until April 20.
+        self.assertEqual((answer.used, answer["period"], answer["resets"]), (42, "2026-03", "2026-04-20T00:00:00Z"))
+        self.assertEqual((answer["state"], answer["expires"]), ("cancelled", "2026-05-01T00:00:00Z"))
+        self.set_clock("2026-04-20T00:00:00Z")
+        try:
+            self.assertEqual(self.answer(f"CONSUME {USER}").used, 1)
+        finally:
+            self.set_clock(NOON)
+
+    def check_forget_a_user(self, run):
+        self.ask(f"CONSUME {USER} key=k")
+        self.assertRegex(run(), r"\n +[1-9][0-9]*\n")
+        for table in ("public.message_usage", "headroom.subscribers", "headroom.subscriptions", "headroom.message_keys",
+                      "headroom.audit_log", "headroom.grants"):  # fmt: skip
+            self.assertEqual(self.psql.number(f"select count(*) from {table} where user_id = '{USER}'"), 0, table)
+
+    # Everybody
+
+    def check_find_who_is_blocked(self, run):
+        other, free = self.subscriber("paid", used=799), self.subscriber("pro", used=5_000)
+        self.set_count(USER, 800)
+        said = run()
+        self.assertRegex(said, rf"{USER} \| 2026-03 +\| +800 \| +800")
+        self.assertNotIn(other, said)
+        self.assertNotIn(free, said)
+
+    def check_sum_up_a_period(self, run):
+        self.set_count(USER, 650)
+        self.subscriber("paid", used=10)
+        self.assertRegex(run(), r"2026-03 +\| +2 \| +660 \| +1 \| +1 \| +0 \| +0\n")
+
+    def check_reset_a_period(self, run):
+        others = [self.subscriber("paid", used=800) for _ in range(3)]
+        trial = self.subscriber("trial", used=7)
+        self.assertRegex(run(), r"\n +4\n")
+        for user in (USER, *others):
+            self.assertEqual(self.answer(f"CONSUME {user}").used, 1)
+            self.assertEqual(self.story(user)[0][0], "reset_period")
+        self.assertEqual(self.answer(f"CONSUME {trial}").used, 8)
+
+    def check_change_a_plan_for_all(self, run):
+        other = self.subscriber("paid", used=800)
+        self.set_count(USER, 800)
+        self.assertEqual(self.answer(f"CONSUME {USER}").status, "BLOCKED")
+        run()
+        for user in (USER, other):
+            answer = self.answer(f"CONSUME {user}")
+            self.assertEqual((answer.status, answer["limit"], answer["tier"]), ("ALLOWED", "1000", "silent"))
+
+    def check_add_a_plan(self, run):
+        run()
+        answer = self.answer(f"SETPLAN {USER} team")
+        self.assertEqual((answer["plan"], answer["limit"]), ("team", "5000"))
+
+    def check_move_everybody_to_another_plan(self, run):
+        cancelled, grace, gone, trial = (self.user() for _ in range(4))
+        self.ask(f"SETPLAN {cancelled} paid state=cancelled expires=2026-03-20")
+        self.ask(f"SETPLAN {grace} paid state=grace_period expires=2026-03-10 grace_until=2026-03-26")
+        self.ask(f"SETPLAN {gone} paid state=expired expires=2026-03-10")
+        self.ask(f"SETPLAN {trial} trial")
+        run()
+        self.assertEqual(self.answer(f"CONSUME {USER}")["plan"], "pro")
+        answer = self.answer(f"CONSUME {cancelled}")
+        self.assertEqual((answer["plan"], answer["state"], answer["expires"]), ("pro", "cancelled", "2026-03-20T00:00:00Z"))
+        answer = self.answer(f"CONSUME {grace}")
+        self.assertEqual((answer["plan"], answer["state"], answer["previous_plan"]), ("pro", "grace_period", "paid"))
+        self.assertEqual(
+            self.psql.value(f"select grace_until from headroom.subscriptions where user_id = '{grace}'")[:10], "2026-03-26"
+        )
+        self.assertEqual(self.answer(f"CHECK {gone}")["plan"], "paid")
+        self.assertEqual(self.answer(f"CHECK {trial}")["plan"], "trial")
+
+    def check_forget_old_keys(self, run):
+        self.ask(f"CONSUME {USER} key=old")
+        self.ask(f"CONSUME {USER} key=new")
+        self.psql.run("update headroom.message_keys set created_at = headroom.now() - interval '8 days' where key = 'old'")
+        self.assertIn("forgot 1 keys", run())
+        self.assertEqual(self.psql.run(f"select key from headroom.message_keys where user_id = '{USER}'"), [["new"]])
+
+    # The database
+
+    def check_back_up(self, run):
+        directory = processes.directory()
+        run(cwd=directory)
+        listed = subprocess.run(
+            [self.cluster.bin + "/pg_restore", "--list", directory + "/headroom.dump"], capture_output=True, text=True, check=True
+        ).stdout
+        for table in ("public message_usage", "headroom message_keys", "headroom lane_receipts", "headroom secrets"):
+            self.assertIn(f"TABLE DATA {table}", listed)
+
+    def check_restore(self, run):
+        self.set_count(USER, 640)
+        self.ask(f"CONSUME {USER} key=before")
+        directory = processes.directory()
+        self.run_recipe("Back up", cwd=directory)
+        self.ask(f"CONSUME {USER} key=after")
+        restored = self.cluster.new_database()
+        url = self.cluster.url(restored)
+        self.assertIn("the schema is current", run(cwd=directory, RESTORED_URL=url))
+        service = Service(database_url=url)
+        try:
+            # What the page says of keys: one from before the dump counts once, one from after it counts again.
+            self.assertEqual(Answer(service.ask(f"CONSUME {USER} key=before"))["replayed"], "1")
+            self.assertEqual(Answer(service.ask(f"CONSUME {USER} key=after")).used, 642)
+            self.assertTrue(service.ask(f"COMMIT {USER} key=held-after").startswith("-NOTFOUND"))
+        finally:
+            service.stop()
+
+    def check_upgrade(self, run):
+        url = self.cluster.url(self.cluster.new_database())
+        missing = command("migrate", "--status", database_url=url)
+        self.assertEqual(missing.returncode, 1, missing.stderr)
+        self.assertIn("0001_message_usage.sql  pending", missing.stdout)
+        self.assertIn("applied 0001_message_usage.sql", run(url=url))
+        self.assertEqual(command("migrate", "--status", database_url=url).returncode, 0)
+        # Beside a running service it changes nothing and stops nobody.
+        self.assertIn("the schema is current", run())
+        self.assertEqual(self.answer(f"CONSUME {USER}").status, "ALLOWED")
+
+    def check_adopt_an_existing_table(self, run):
+        name = self.cluster.new_database()
+        session = self.cluster.session(name)
+        session.run(
+            "create table message_usage (user_id uuid, billing_period text, message_count int, \"limit\" int,"
+            " updated_at timestamptz, primary key (user_id, billing_period))"
+        )
+        session.run(
+            f"insert into message_usage values ('{USER}', to_char(now() at time zone 'UTC', 'YYYY-MM'), 41, 800, now())"
+        )
+        url = self.cluster.url(name)
+        self.assertIn("(0 rows)", run(url=url))
+        service = Service(database_url=url)
+        try:
+            answer = Answer(service.ask(f"CONSUME {USER}"))
+            self.assertEqual((answer["plan"], answer["state"], answer.used, answer["limit"]), ("paid", "active", 42, "800"))
+        finally:
+            service.stop()
+            session.close()
+
+    def check_hand_out_roles(self, run):
+        for role in ("ann", "metabase"):
+            self.psql.run(f"create role {role} login")
+        try:
+            run()
+            self.psql.run("set session authorization ann")
+            self.psql.run(f"select reset_usage('{USER}')")
+            self.psql.run("set session authorization metabase")
+            self.assertEqual(self.psql.number("select count(*) from monthly_usage"), 1)
+            for forbidden in (f"select reset_usage('{USER}')", "update message_usage set message_count = 0"):
+                with self.assertRaisesRegex(SQLError, "permission denied"):
+                    self.psql.run(forbidden)
+            self.psql.run("reset session authorization")
+            self.assertEqual(self.story()[0][2], "ann")
+        finally:
+            self.psql.run("reset session authorization")
+            for role in ("ann", "metabase"):
+                self.psql.run(f"drop owned by {role}")
+                self.psql.run(f"drop role {role}")
+
+
+def recipe_test(heading):
+    def test(self):
+        check = getattr(self, f"check_{slug(heading)}", None)
+        self.assertIsNotNone(check, f"nothing checks what the recipe {heading!r} does")
+        check(lambda **options: self.run_recipe(heading, **options))
+
+    return test
+
+
+for _heading in recipes():
+    setattr(Operations, f"test_the_recipe_{slug(_heading)}_does_what_it_says", recipe_test(_heading))

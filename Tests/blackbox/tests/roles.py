@@ -1,0 +1,397 @@
+"""Who may do what: a service with few rights, an owner with few rights, Supabase's roles, and a table that has grants."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from support.case import Case
+from support.deadline import wait_until
+from support.postgres import Cluster, SQLError
+from support.service import Service, command
+from support.wire import Answer
+
+USERS = [f"00000000-0000-4000-8000-00000000000{i}" for i in range(4)]
+
+
+def attempt(session, sql, role=None, subject=None):
+    """Runs a statement as a role would that PostgREST sets, and takes it back: its rows, or the SQLSTATE."""
+    session.run("begin")
+    try:
+        if role:
+            session.run(f"set local role {role}")
+        if subject:
+            session.run(f"""set local request.jwt.claims = '{{"sub": "{subject}", "role": "{role}"}}'""")
+        try:
+            return session.run(sql)
+        except SQLError as error:
+            return str(error)
+    finally:
+        session.run("rollback")
+
+
+class LeastPrivilegedLogin(Case):
+    """What every other file starts its services with, too."""
+
+    def setUp(self):
+        super().setUp()
+        self.url = self.database_url.replace("user=postgres ", "user=backend ")
+
+    def migrations(self):
+        return self.psql.value("select string_agg(m::text, ' ' order by number) from headroom.migrations as m")
+
+    def refused(self, url):
+        service = Service(database_url=url, wait=False)
+        self.assertNotEqual(service.wait(10), 0)
+        self.assertEqual(service.output(), "")
+        return service.log()
+
+    def test_the_service_acts_as_headroom_service_and_logs_in_as_itself(self):
+        user = self.subscriber("paid", used=3)
+        self.ask(f"RESETUSAGE {user}")
+        actors = self.psql.run(f"select distinct actor from user_story where user_id = '{user}' and what = 'reset'")
+        self.assertEqual(actors, [["headroom_service"]])
+        logins = self.psql.run("select distinct usename from pg_stat_activity where application_name = 'headroom lane'"
+                               f" and datname = '{self.database}'")  # fmt: skip
+        self.assertEqual(logins, [["backend"]])
+
+    def test_counting_leaves_nothing_in_the_audit_log(self):
+        user = self.user()
+        with self.service.connect() as line:
+            for used in range(1, 51):
+                self.assertEqual(line.answer(f"CONSUME {user}").used, used)
+        self.assertEqual(self.psql.run(f"select * from user_story where user_id = '{user}'"), [])
+
+    def test_a_login_that_may_not_act_as_the_service_is_told_what_to_run(self):
+        self.psql.run("create role guest login")
+        try:
+            said = self.refused(self.database_url.replace("user=postgres ", "user=guest "))
+        finally:
+            self.psql.run("drop role guest")
+        self.assertIn("grant headroom_service to", said)
+        self.assertIn("guest", said)
+        self.assertIn("headroom migrate", said)
+
+    def test_an_older_schema_is_told_with_who_can_migrate_it_and_not_touched(self):
+        newest = self.psql.run("delete from headroom.migrations where number = (select max(number) from headroom.migrations)"
+                               " returning number, name, checksum, applied_at")[0]  # fmt: skip
+        before = self.migrations()
+        try:
+            said = self.refused(self.url)
+            self.assertEqual(self.migrations(), before)
+        finally:
+            self.psql.run(f"insert into headroom.migrations values ({newest[0]}, '{newest[1]}', '{newest[2]}', '{newest[3]}')")
+        self.assertIn(f"{int(newest[0]):04}_{newest[1]}.sql", said)
+        self.assertIn("postgres, who owns the schema", said)
+        self.assertIn("headroom migrate", said)
+
+    def test_a_newer_schema_is_refused(self):
+        self.psql.run("insert into headroom.migrations (number, name, checksum) values (9999, 'of_the_future', 'x')")
+        try:
+            said = self.refused(self.url)
+        finally:
+            self.psql.run("delete from headroom.migrations where number = 9999")
+        self.assertIn("newer than this binary", said)
+
+    def test_words_of_another_release_are_told(self):
+        self.psql.run("update headroom.words set template = 'No.' where name = 'blocked_monthly'")
+        try:
+            service = Service(database_url=self.url)
+            service.stop()
+        finally:
+            command("migrate", database_url=self.database_url)
+        self.assertIn("another release's sentences", service.log())
+
+    def test_a_login_that_loses_the_role_while_serving_is_told_and_goes_on_when_it_has_it_again(self):
+        self.psql.run("create role shortly login in role headroom_service")
+        service = Service(database_url=self.database_url.replace("user=postgres ", "user=shortly "))
+        user = self.user()
+        try:
+            self.assertEqual(Answer(service.ask(f"CONSUME {user}")).used, 1)
+            self.psql.run("revoke headroom_service from shortly")
+            self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'shortly'")
+            wait_until(lambda: "grant headroom_service to" in service.log(), 10, "the log says what to run")
+            self.assertIn("-UNAVAILABLE", service.ask(f"CONSUME {user}"))
+            self.psql.run("grant headroom_service to shortly")
+            wait_until(lambda: service.ask(f"CONSUME {user}").startswith("+ALLOWED"), 10, "it counts again")
+        finally:
+            service.stop()
+            self.psql.run("drop role shortly")
+
+    def test_it_prunes_keys(self):
+        outcome = command("prune", database_url=self.url)
+        self.assertEqual((outcome.returncode, outcome.stdout), (0, "forgot 0 keys\n"), outcome.stderr)
+
+
+class OwnerWithFewRights(Case):
+    """The owner of a database who is no superuser."""
+
+    FLAGS = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(has_roles=False)
+        cls.services, cls.service = [], None
+        cls.administrator = cls.cluster.session("postgres")
+        cls.administrator.run("create role app login")
+        cls.administrator.run("create database app owner app")
+        cls.psql = cls.cluster.session("app")
+        cls.database_url = cls.cluster.url("app").replace("user=postgres ", "user=app ")
+
+    @classmethod
+    def tearDownClass(cls):
+        for service in cls.services:
+            service.stop()
+        cls.cluster.stop_immediately()
+
+    def test_who_may_not_make_roles_is_told_to_have_them_made_and_then_owns_migrates_and_serves(self):
+        outcome = command("migrate", database_url=self.database_url)
+        self.assertNotEqual(outcome.returncode, 0)
+        self.assertIn("headroom roles | psql app", outcome.stderr)
+        self.assertEqual(self.administrator.number("select count(*) from pg_roles where rolname like 'headroom%'"), 0)
+        script = command("roles")
+        self.assertEqual(script.returncode, 0, script.stderr)
+        for _ in range(2):
+            self.psql.run(script.stdout)
+        outcome = command("migrate", database_url=self.database_url)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        self.psql.run("create role backend login in role headroom_service")
+        user = self.user()
+        for used, login in enumerate(["app", "backend"], start=1):
+            service = Service(database_url=self.cluster.url("app").replace("postgres", login))
+            self.services.append(service)
+            self.assertEqual(Answer(service.ask(f"CONSUME {user}")).used, used)
+            self.assertIn("+OK", service.ask(f"USAGE {user}"))
+        # What the owner does by hand is recorded, what it counts is not.
+        owner = self.cluster.session("app")
+        owner.run("set session authorization app")
+        owner.run(f"update message_usage set message_count = 9 where user_id = '{user}'")
+        owner.run(f"select increment_and_check_usage('{user}')")
+        self.assertEqual(self.psql.run("select what, actor from user_story"), [["update", "app"]])
+        # Later migrations replace functions that were handed over.
+        owner.run("create or replace function public.reset_billing_period(p_billing_period text) returns bigint"
+                  " language sql security definer set search_path = pg_catalog, pg_temp return 1")  # fmt: skip
+        self.assertEqual(owner.number("select reset_billing_period('trial')"), 1)
+        owner.close()
+
+    def test_databases_of_a_new_cluster_may_be_migrated_at_the_same_moment(self):
+        cluster = Cluster(has_roles=False)
+        names = [cluster.new_database() for _ in range(6)]
+        with ThreadPoolExecutor(len(names)) as pool:
+            outcomes = list(pool.map(lambda name: command("migrate", database_url=cluster.url(name)), names))
+        for outcome in outcomes:
+            self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        cluster.stop_immediately()
+
+    def test_who_may_make_roles_needs_nobody(self):
+        cluster = Cluster(has_roles=False)
+        administrator = cluster.session("postgres")
+        administrator.run("create role app login createrole")
+        administrator.run("create database app owner app")
+        url = cluster.url("app").replace("postgres", "app")
+        outcome = command("migrate", database_url=url)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        service = Service(database_url=url)
+        self.assertEqual(Answer(service.ask(f"CONSUME {self.user()}")).used, 1)
+        service.stop()
+        # Another database of the cluster finds the roles there.
+        administrator.run("create database other owner app")
+        outcome = command("migrate", database_url=url.replace("dbname=app", "dbname=other"))
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        administrator.close()
+        cluster.stop_immediately()
+
+
+class Supabase(Case):
+    """As its projects are: three roles that inherit nothing, an owner who is no superuser, and all for everybody at first."""
+
+    FLAGS = None
+    IS_ADOPTED = False
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(has_roles=False)
+        cls.services, cls.service = [], None
+        administrator = cls.cluster.session("postgres")
+        administrator.run(
+            "create role owner login createrole createdb bypassrls;"
+            "create role anon nologin noinherit; create role authenticated nologin noinherit;"
+            "create role service_role nologin noinherit bypassrls; create role authenticator login noinherit;"
+            "grant anon, authenticated, service_role to authenticator"
+        )
+        administrator.run("create database project owner owner")
+        administrator.close()
+        cls.psql = cls.cluster.session("project")
+        cls.psql.run(
+            "create schema auth; grant usage on schema auth to owner, anon, authenticated, service_role;"
+            "create function auth.uid() returns uuid language sql stable as $$ select coalesce("
+            " nullif(current_setting('request.jwt.claim.sub', true), ''),"
+            " nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'sub')::uuid $$;"
+            "grant usage on schema public to anon, authenticated, service_role;"
+            "alter default privileges for role owner in schema public"
+            " grant all on tables to anon, authenticated, service_role;"
+            "alter default privileges for role owner in schema public"
+            " grant all on functions to anon, authenticated, service_role;"
+            "alter default privileges for role owner in schema public"
+            " grant all on sequences to anon, authenticated, service_role"
+        )
+        if cls.IS_ADOPTED:
+            cls.psql.run("set role owner")
+            cls.psql.run(
+                "create table public.message_usage (user_id uuid, billing_period text, message_count integer default 0,"
+                ' "limit" integer, updated_at timestamptz default now(), primary key (user_id, billing_period));'
+                "alter table message_usage enable row level security;"
+                "create policy own on message_usage for select using ((select auth.uid()) = user_id)"
+            )
+            cls.psql.run("reset role")
+        outcome = command("migrate", database_url=cls.cluster.url("project").replace("postgres", "owner"))
+        assert outcome.returncode == 0, outcome.stderr
+        for user in USERS[:2]:
+            cls.psql.run(f"select increment_and_check_usage('{user}', 7)")
+        cls.client = cls.cluster.session("project")
+        cls.client.run("set session authorization authenticator")
+
+    @classmethod
+    def tearDownClass(cls):
+        for session in (cls.psql, cls.client):
+            session.close()
+        cls.cluster.stop_immediately()
+
+    def test_a_client_reads_the_own_row_only(self):
+        rows = attempt(self.client, "select user_id, message_count from message_usage", "authenticated", USERS[0])
+        self.assertEqual(rows, [[USERS[0], "7"]])
+        self.assertEqual(attempt(self.client, "select * from message_usage", "anon"), [])
+
+    def test_a_client_counts_for_itself_only(self):
+        call = "select increment_and_check_usage('{}', 'trial', 100) ->> 'current_count'".format
+        self.assertEqual(attempt(self.client, call(USERS[0]), "authenticated", USERS[0]), [["8"]])
+        self.assertIn("own user only", attempt(self.client, call(USERS[1]), "authenticated", USERS[0]))
+        self.assertIn("nobody is signed in", attempt(self.client, call(USERS[1]), "authenticated"))
+        self.assertIn("permission denied", attempt(self.client, call(USERS[1]), "anon"))
+        status = "select status from increment_and_check_usage('{}')".format
+        self.assertEqual(attempt(self.client, status(USERS[0]), "authenticated", USERS[0]), [["ALLOWED"]])
+        self.assertIn("own user only", attempt(self.client, status(USERS[1]), "authenticated", USERS[0]))
+
+    def test_clients_may_do_nothing_else(self):
+        for role in ("anon", "authenticated"):
+            for statement in [
+                f"select reset_usage('{USERS[0]}')", "select reset_billing_period('trial')", f"select set_plan('{USERS[0]}', 'pro')",
+                f"select grant_messages('{USERS[0]}', 5)", f"select forget_user('{USERS[0]}')", "select apply_store_event('{}')",
+                "select * from monthly_usage", "select * from billing_period_report", "select * from user_story",
+                "select * from headroom.plans", "truncate message_usage", f"insert into message_usage values ('{USERS[3]}', 'trial')",
+            ]:  # fmt: skip
+                with self.subTest(role=role, statement=statement):
+                    self.assertRegex(str(attempt(self.client, statement, role, USERS[0])), "permission denied|row-level security")
+            for statement in ("update message_usage set message_count = 0", "delete from message_usage"):
+                self.assertEqual(attempt(self.client, f"{statement} returning 1", role, USERS[0]), [])
+
+    def test_every_right_of_the_clients_is_one_that_they_need(self):
+        rows = self.psql.run(
+            "select name, grantee::regrole, string_agg(privilege_type, ' ' order by privilege_type) from ("
+            " select oid::regprocedure::text, proacl from pg_proc where pronamespace in"
+            "  ('public'::regnamespace, 'headroom'::regnamespace)"
+            " union all select oid::regclass::text, relacl from pg_class where relnamespace in"
+            "  ('public'::regnamespace, 'headroom'::regnamespace)"
+            " union all select nspname, nspacl from pg_namespace where nspname = 'headroom'"
+            ") as objects (name, rights), aclexplode(rights)"
+            " where grantee in (0, 'anon'::regrole, 'authenticated'::regrole) and name <> 'message_usage' group by 1, 2 order by 1, 2"
+        )
+        self.assertEqual(rows, [
+            ["headroom.requesting_user()", "authenticated", "EXECUTE"],
+            ["increment_and_check_usage(uuid,integer)", "authenticated", "EXECUTE"],
+            ["increment_and_check_usage(uuid,text,integer)", "authenticated", "EXECUTE"],
+        ])  # fmt: skip
+
+    def test_the_backends_role_calls_everything_and_what_it_changes_by_hand_is_recorded(self):
+        for statement in [
+            f"select increment_and_check_usage('{USERS[0]}')", f"select reset_usage('{USERS[0]}')", f"select set_plan('{USERS[0]}', 'pro')",
+            f"select grant_messages('{USERS[0]}', 5)", f"select forget_user('{USERS[0]}')", "select * from monthly_usage",
+            "select * from user_story", "select * from billing_period_report", f"insert into message_usage values ('{USERS[3]}', 'trial')",
+        ]:  # fmt: skip
+            with self.subTest(statement=statement):
+                self.assertNotIsInstance(attempt(self.client, statement, "service_role"), str)
+        self.client.run("begin")
+        self.client.run("set local role service_role")
+        self.client.run("update message_usage set message_count = message_count + 1")
+        self.assertEqual(self.client.run("select distinct what, actor from user_story"), [["update", "service_role"]])
+        self.client.run("rollback")
+
+    def test_a_service_with_a_login_of_its_own_counts(self):
+        self.psql.run("create role backend login in role headroom_service")
+        service = Service(database_url=self.cluster.url("project").replace("postgres", "backend"))
+        self.assertEqual(Answer(service.ask(f"CONSUME {USERS[2]}")).used, 1)
+        service.stop()
+
+
+class SupabaseWithATableOfItsOwn(Supabase):
+    IS_ADOPTED = True
+
+    def test_the_policy_that_was_there_stays(self):
+        self.assertEqual(
+            self.psql.run("select polname from pg_policy where polrelid = 'message_usage'::regclass order by 1"),
+            [["headroom_operator"], ["headroom_service"], ["headroom_user"], ["own"]],
+        )
+
+
+class AdoptedGrants(Case):
+    """A table without row level security that others read and write."""
+
+    FLAGS = None
+    TABLE = ("create table public.message_usage (user_id uuid, billing_period text, message_count integer default 0,"
+             ' "limit" integer, updated_at timestamptz default now(), primary key (user_id, billing_period))')  # fmt: skip
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster()
+        cls.cluster.create_database("adopted")
+        cls.services, cls.service = [], None
+        cls.database_url = cls.cluster.url("adopted")
+        cls.psql = cls.cluster.session("adopted")
+        cls.psql.run(cls.TABLE)
+        cls.psql.run(f"insert into message_usage values ('{USERS[0]}', 'trial', 41, 100), ('{USERS[1]}', 'trial', 42, 100)")
+        cls.psql.run('create role reader; create role writer; create role "Column Reader"; create role other')
+        cls.psql.run(
+            "grant select on message_usage to reader; grant select, insert, update, delete on message_usage to writer;"
+            'grant select (user_id, message_count) on message_usage to "Column Reader"; grant select on message_usage to public'
+        )
+        cls.outcome = command("migrate", database_url=cls.database_url)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.psql.close()
+        cls.cluster.stop_immediately()
+
+    def test_who_was_granted_something_sees_every_row_as_before(self):
+        self.assertEqual(self.outcome.returncode, 0, self.outcome.stderr)
+        for role in ("reader", "writer", '"Column Reader"'):
+            rows = attempt(self.psql, "select message_count from message_usage order by 1", role)
+            self.assertEqual(rows, [["41"], ["42"]], role)
+        self.assertIn("permission denied", attempt(self.psql, "select * from message_usage", '"Column Reader"'))
+        self.assertIn("permission denied", attempt(self.psql, "update message_usage set message_count = 0", "reader"))
+
+    def test_who_could_write_still_can_and_it_is_recorded(self):
+        for statement in [
+            f"insert into message_usage (user_id, billing_period) values ('{USERS[2]}', 'trial') returning 1",
+            f"update message_usage set message_count = 1 where user_id = '{USERS[0]}' returning 1",
+            f"delete from message_usage where user_id = '{USERS[0]}' returning 1",
+        ]:
+            self.assertEqual(attempt(self.psql, statement, "writer"), [["1"]], statement)
+        self.psql.run("begin")
+        self.psql.run("set local role writer")
+        self.psql.run(f"update message_usage set message_count = 1 where user_id = '{USERS[0]}'")
+        self.psql.run("reset role")
+        self.assertEqual(self.psql.run("select what, actor from user_story"), [["update", "writer"]])
+        self.psql.run("rollback")
+
+    def test_the_public_reads_nothing_any_more(self):
+        self.assertIn("permission denied", attempt(self.psql, "select * from message_usage", "other"))
+
+    def test_a_restrictive_policy_for_everybody_is_told_and_nothing_is_changed(self):
+        self.cluster.create_database("restricted")
+        session = self.cluster.session("restricted")
+        session.run(self.TABLE)
+        session.run("create policy only_mine on message_usage as restrictive using (user_id is null)")
+        outcome = command("migrate", database_url=self.cluster.url("restricted"))
+        self.assertNotEqual(outcome.returncode, 0)
+        self.assertIn("restrictive policy only_mine", outcome.stderr)
+        self.assertEqual(session.number("select max(number) from headroom.migrations"), 8)
+        session.run("alter policy only_mine on message_usage to pg_monitor")
+        self.assertEqual(command("migrate", database_url=self.cluster.url("restricted")).returncode, 0)
+        session.close()

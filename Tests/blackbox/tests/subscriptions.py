@@ -1,0 +1,382 @@
+"""SUBSCRIBE: whoever changes a user's usage, plan or state, subscribers are told."""
+
+import os
+import subprocess
+import tempfile
+import threading
+
+import redis
+from support.case import NOON, Case
+from support.deadline import wait_until
+from support.wire import Answer, Closed
+
+HIREDIS = r"""
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Prints each message's elements, a line each, until there were as many messages as asked for. */
+int main(int argc, char **argv) {
+    redisContext *context = redisConnect("127.0.0.1", atoi(argv[1]));
+    if (argc != 4 || !context || context->err) return 1;
+    redisReply *reply = redisCommand(context, "SUBSCRIBE usage:%s", argv[2]);
+    for (int messages = atoi(argv[3]);; messages--) {
+        if (!reply || reply->type != REDIS_REPLY_ARRAY) return 2;
+        for (size_t i = 0; i < reply->elements; i++) {
+            redisReply *element = reply->element[i];
+            if (element->type == REDIS_REPLY_INTEGER) printf("%lld\n", element->integer);
+            else printf("%s\n", element->str);
+        }
+        fflush(stdout);
+        if (messages == 0 || redisGetReply(context, (void **)&reply)) break;
+    }
+    return 0;
+}
+"""
+
+
+class Feed:
+    """A subscribed connection, read frame by frame."""
+
+    def __init__(self, service, *users, timeout=15):
+        self.line = service.connect(timeout=timeout)
+        for start in range(0, len(users), 15):
+            some = users[start : start + 15]
+            self.line.send("SUBSCRIBE " + " ".join(f"usage:{user}" for user in some) + "\n")
+            for number, user in enumerate(some, start + 1):
+                assert self.frame() == ["subscribe", f"usage:{user}", number]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.line.close()
+
+    def element(self):
+        header = self.line.line()
+        if header[0] == ":":
+            return int(header[1:])
+        if header == "$-1":
+            return None
+        assert header[0] == "$", header
+        text = self.line.line()
+        assert len(text.encode()) == int(header[1:]), (header, text)
+        return text
+
+    def frame(self):
+        header = self.line.line()
+        if header[0] in "+-":
+            return header
+        assert header[0] in "*>", header
+        return [self.element() for _ in range(int(header[1:]))]
+
+    def message(self):
+        """The next message's fields."""
+        kind, channel, payload = self.frame()
+        answer = Answer("+OK " + payload)
+        assert (kind, channel) == ("message", "usage:" + answer["user"])
+        return answer
+
+    def message_where(self, **fields):
+        """The first message from now on with these fields."""
+        while True:
+            answer = self.message()
+            if all(answer.get(name) == str(value) for name, value in fields.items()):
+                return answer
+
+    def ask(self, request):
+        self.line.send(request + "\n")
+        return self.frame()
+
+
+class Subscriptions(Case):
+    CLOCK = NOON
+
+    def setUp(self):
+        super().setUp()
+        self.set_clock(NOON)
+
+    def test_a_message_has_the_fields_of_usage(self):
+        user = self.subscriber("paid")
+        with Feed(self.service, user) as feed:
+            self.ask(f"CONSUME {user} 5")
+            told = feed.message_where(used=5)
+            self.assertEqual(told.text, self.ask(f"USAGE {user}"))
+
+    def test_changes_through_another_instance_and_from_psql_are_told(self):
+        other = self.serve()
+        user = self.subscriber("paid", used=10)
+        sql = self.psql.run
+        with Feed(self.service, user) as feed:
+            other.ask(f"CONSUME {user} 7")
+            feed.message_where(used=17)
+            sql(f"update message_usage set message_count = 640 where user_id = '{user}'")
+            feed.message_where(used=640, tier="gentle", display="compact")
+            sql(f"select * from reset_usage('{user}')")
+            feed.message_where(used=0, tier="silent")
+            sql(f"select * from increment_and_check_usage('{user}', 3)")
+            feed.message_where(used=3)
+            sql(f"select * from set_plan('{user}', 'pro')")
+            feed.message_where(plan="pro", limit="unlimited", used=3)
+            sql(f"select * from set_plan('{user}', 'paid', 'grace_period')")
+            feed.message_where(plan="paid", state="grace_period")
+            sql(f"delete from message_usage where user_id = '{user}'")
+            feed.message_where(used=0)
+            other.ask(f"SETPLAN {user} paid state=revoked")
+            feed.message_where(state="revoked", remaining=0)
+
+    def test_what_time_changes_is_told(self):
+        trial, cancelled = self.user(), self.subscriber("paid", "state=cancelled expires=2026-03-20", used=5)
+        self.ask(f"CONSUME {trial}")
+        with Feed(self.service, trial, cancelled) as feed:
+            self.set_clock("2026-03-16T09:30:00Z")
+            feed.message_where(user=trial, day=2, label="Trial — Day 2 of 3")
+            self.set_clock("2026-03-18T09:30:00Z")
+            feed.message_where(user=trial, remaining=0, display="blocked")
+            self.set_clock("2026-03-20T00:00:00Z")
+            feed.message_where(user=cancelled, state="expired", remaining=0)
+
+    def test_an_edit_of_a_plan_is_told_to_who_is_on_it(self):
+        self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('edited', 'Edited', 'monthly', 100)")
+        user = self.subscriber("edited", used=90)
+        with Feed(self.service, user) as feed:
+            self.psql.run("update headroom.plans set allowance = 90 where plan = 'edited'")
+            feed.message_where(limit=90, tier="blocked")
+
+    def test_no_change_after_the_confirmation_is_missed(self):
+        for _ in range(30):
+            user = self.subscriber("paid")
+            with Feed(self.service, user) as feed:
+                self.ask(f"CONSUME {user}")
+                feed.message_where(used=1)
+
+    def test_subscriptions_end_and_begin_again(self):
+        first, second = self.subscriber("paid"), self.subscriber("paid")
+        with Feed(self.service, first, second) as feed:
+            self.assertEqual(feed.ask(f"UNSUBSCRIBE usage:{first}"), ["unsubscribe", f"usage:{first}", 1])
+            self.ask(f"CONSUME {first}")
+            self.ask(f"CONSUME {second}")
+            self.assertEqual(feed.message()["user"], second)
+            self.assertEqual(feed.ask("UNSUBSCRIBE"), ["unsubscribe", f"usage:{second}", 0])
+            self.assertEqual(feed.ask("UNSUBSCRIBE"), ["unsubscribe", None, 0])
+            self.assertTrue(feed.ask(f"CONSUME {first}").startswith("+ALLOWED "))
+            self.assertEqual(feed.ask(f"SUBSCRIBE usage:{first}"), ["subscribe", f"usage:{first}", 1])
+            self.ask(f"CONSUME {first}")
+            feed.message_where(user=first, used=3)
+
+    def test_a_subscribed_connection_answers_ping_and_quit_and_refuses_the_rest(self):
+        user = self.subscriber("paid")
+        with Feed(self.service, user) as feed:
+            self.assertEqual(feed.ask("PING"), ["pong", ""])
+            self.assertEqual(feed.ask("PING still"), ["pong", "still"])
+            refused = feed.ask(f"CONSUME {user}")
+            self.assertTrue(refused.startswith("-ERR only SUBSCRIBE"), refused)
+            self.assertEqual(self.count(user), 0)
+            self.assertEqual(feed.ask("QUIT"), "+OK")
+            self.assertEqual(feed.line.rest(), b"")
+
+    def test_resp3_keeps_every_verb_and_pushes_between_replies(self):
+        user = self.subscriber("paid")
+        with self.service.connect(timeout=15) as line:
+            line.send(f"HELLO 3\nSUBSCRIBE usage:{user}\n")
+            while line.line() != ">3":
+                pass
+            line.lines(5)
+            line.send(f"CONSUME {user} 2\n")
+            lines = [line.line() for _ in range(7)]
+        self.assertTrue(lines[0].startswith("+ALLOWED ") or lines[-1].startswith("+ALLOWED "), lines)
+        self.assertIn(">3", lines)
+
+    def test_bad_channels_are_refused_and_nothing_is_subscribed(self):
+        user = self.subscriber("paid")
+        with self.service.connect() as line:
+            for request in [
+                "SUBSCRIBE", f"SUBSCRIBE {user}", "SUBSCRIBE usage:me", f"SUBSCRIBE usage:{user} plan:{user}",
+                "UNSUBSCRIBE news", f"SUBSCRIBE usage:{user}=1",
+            ]:  # fmt: skip
+                with self.subTest(request=request):
+                    self.assertTrue(line.ask(request).startswith("-BADARG "))
+            self.assertTrue(line.ask(f"CONSUME {user}").startswith("+ALLOWED "), "not subscribed")
+
+    def test_redis_py_subscribes_listens_and_unsubscribes_in_both_versions(self):
+        for protocol in (2, 3):
+            with self.subTest(protocol=protocol):
+                user, other = self.subscriber("paid"), self.subscriber("paid")
+                client = redis.Redis(
+                    port=self.service.port, protocol=protocol, decode_responses=True, socket_timeout=10
+                )
+                listener = client.pubsub()
+                listener.subscribe(f"usage:{user}", f"usage:{other}")
+
+                def next_of(kind, listener=listener):
+                    return wait_until(
+                        lambda: next((m for m in [listener.get_message(timeout=1)] if m and m["type"] == kind), None), 15, kind
+                    )
+
+                self.assertEqual(next_of("subscribe")["channel"], f"usage:{user}")
+                self.assertEqual(next_of("subscribe")["data"], 2)
+                client.execute_command("CONSUME", user, 4)
+                message = next_of("message")
+                self.assertEqual(message["channel"], f"usage:{user}")
+                self.assertEqual(Answer("+OK " + message["data"]).used, 4)
+                listener.ping()
+                self.assertIsNotNone(next_of("pong"))
+                listener.unsubscribe(f"usage:{user}")
+                self.assertEqual(next_of("unsubscribe")["data"], 1)
+                client.execute_command("CONSUME", user)
+                client.execute_command("CONSUME", other)
+                self.assertEqual(next_of("message")["channel"], f"usage:{other}")
+                listener.unsubscribe()
+                self.assertEqual(next_of("unsubscribe")["data"], 0)
+                listener.close()
+                client.close()
+
+    def test_redis_py_calls_a_handler_in_a_thread_of_its_own(self):
+        user = self.subscriber("paid")
+        client = redis.Redis(port=self.service.port, decode_responses=True)
+        told = []
+        listener = client.pubsub(ignore_subscribe_messages=True)
+        listener.subscribe(**{f"usage:{user.upper()}": told.append})
+        thread = listener.run_in_thread(sleep_time=0.05)
+        try:
+            wait_until(lambda: listener.subscribed, 5, "subscribed")
+            for _ in range(3):
+                client.execute_command("CONSUME", user)
+            wait_until(lambda: told and Answer("+OK " + told[-1]["data"]).used == 3, 15, "the handler is called")
+        finally:
+            thread.stop()
+            thread.join()
+            client.close()
+
+    def test_hiredis_gets_confirmation_and_messages(self):
+        if not os.path.exists("/usr/include/hiredis/hiredis.h"):
+            self.skipTest("hiredis is not installed (libhiredis-dev)")
+        user = self.subscriber("paid")
+        with tempfile.TemporaryDirectory() as directory:
+            source, program = directory + "/client.c", directory + "/client"
+            with open(source, "w") as file:
+                file.write(HIREDIS)
+            subprocess.run(["cc", "-Wall", "-o", program, source, "-lhiredis"], check=True, capture_output=True)
+            client = subprocess.Popen([program, str(self.service.port), user, "1"], stdout=subprocess.PIPE, text=True)
+            lines = [client.stdout.readline().strip() for _ in range(3)]
+            self.assertEqual(lines, ["subscribe", f"usage:{user}", "1"])
+            self.ask(f"CONSUME {user}")
+            kind, channel, payload = (client.stdout.readline().strip() for _ in range(3))
+            self.assertEqual((kind, channel), ("message", f"usage:{user}"))
+            self.assertTrue(payload.startswith(f"user={user} plan=paid state=active"), payload)
+            self.assertEqual(client.wait(10), 0)
+            client.stdout.close()
+
+
+class ManySubscriptions(Case):
+    FLAGS = ("--subscriptions-maximum", "2000", "--output-timeout-ms", "60000", "--idle-timeout-ms", "1000")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.users = [row[0] for row in cls.psql.run("select gen_random_uuid() from generate_series(1, 2000)")]
+        listed = ",".join(f"'{user}'" for user in cls.users)
+        cls.psql.run(f"select count(set_plan(id::uuid, 'paid')) from unnest(array[{listed}]) as id")
+
+    def memory(self):
+        with open(f"/proc/{self.service.process.pid}/status") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+
+    def change_all(self, count):
+        self.psql.run(
+            f"insert into message_usage (user_id, billing_period, message_count) select user_id, '2020-01', {count}"
+            " from headroom.subscribers on conflict (user_id, billing_period) do update set message_count = excluded.message_count"
+        )
+        with self.service.connect(timeout=60) as line:
+            line.send("".join(f"CONSUME {user}\n" for user in self.users))
+            return {user: Answer(reply).used for user, reply in zip(self.users, line.lines(len(self.users)))}
+
+    def test_two_thousand_on_one_connection_are_all_told_and_one_more_is_refused(self):
+        with Feed(self.service, *self.users, timeout=60) as feed:
+            refused = feed.ask(f"SUBSCRIBE usage:{self.user()}")
+            self.assertTrue(refused.startswith("-BADARG too many subscriptions"), refused)
+            final = self.change_all(1)
+            seen = {}
+            while seen != final:
+                answer = feed.message()
+                seen[answer["user"]] = answer.used
+            feed.line.send("UNSUBSCRIBE\n")
+            self.assertEqual([feed.frame()[2] for _ in range(2000)], list(range(1999, -1, -1)))
+
+    def test_a_subscriber_that_does_not_read_costs_no_memory_and_gets_the_final_state(self):
+        with Feed(self.service, *self.users, timeout=60) as feed:
+            final = self.change_all(1)
+            before = self.memory()
+            # 40,000 changes of some 600 bytes each, to a peer that reads none of them: 24 MB if all were kept.
+            for count in range(2, 22):
+                final = self.change_all(count)
+            grown = self.memory() - before
+            self.assertLess(grown, 12_000, "kB")
+            seen, messages = {}, 0
+            while seen != final:
+                answer = feed.message()
+                seen[answer["user"]] = answer.used
+                messages += 1
+            self.assertLess(messages, 30_000, "the newest of each user, not every change")
+
+    def test_a_silent_subscriber_is_not_idle_and_a_silent_other_is(self):
+        user = self.users[0]
+        with Feed(self.service, user) as feed:
+            with self.service.connect() as line:
+                self.assertEqual(line.ask("PING"), "+PONG")
+                self.assertEqual(line.rest(), b"", "closed after a second of silence")
+            self.ask(f"CONSUME {user}")
+            feed.message_where(user=user)
+
+    def test_a_drain_closes_subscribers(self):
+        service = self.serve()
+        with Feed(service, *self.users[:10]) as feed:
+            service.signal(15)
+            self.assertEqual(service.wait(), 0)
+            with self.assertRaises(Closed):
+                while True:
+                    feed.frame()
+
+
+class SubscriptionsThroughOutages(Case):
+    OWN_CLUSTER = True
+
+    def test_what_changed_while_the_database_was_away_is_told_when_it_is_back(self):
+        user = self.subscriber("paid", used=1)
+        other = self.user()
+        with Feed(self.service, user) as feed:
+            self.cluster.stop_immediately()
+            with self.service.connect() as line:
+                refused = line.ask(f"SUBSCRIBE usage:{other}")
+            self.assertTrue(refused.startswith("-UNAVAILABLE retry_ms="), refused)
+            self.cluster.start()
+            self.psql.close()
+            type(self).psql = self.cluster.session(self.database)
+            self.psql.run(f"update message_usage set message_count = 77 where user_id = '{user}'")
+            feed.message_where(used=77)
+            with Feed(self.service, other):
+                pass
+
+    def test_a_watchers_session_that_is_cut_is_no_end(self):
+        user = self.subscriber("paid", used=1)
+        stop = threading.Event()
+
+        def cut():
+            session = self.cluster.session(self.database)
+            while not stop.is_set():
+                session.run(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom watcher'"
+                )
+                stop.wait(0.2)
+            session.close()
+
+        thread = threading.Thread(target=cut)
+        thread.start()
+        try:
+            with Feed(self.service, user, timeout=30) as feed:
+                for count in range(2, 12):
+                    self.set_count(user, count)
+                    feed.message_where(used=count)
+        finally:
+            stop.set()
+            thread.join()

@@ -1,0 +1,3 @@
+-- name: forget_user
+-- $1 uuid: user.
+select null from public.forget_user($1);

@@ -1,0 +1,20 @@
+-- name: read_login_rights
+-- What the login may do: migrate, where the schema is its own or still to be made, and act as the service's role.
+--
+-- $1 text: the service's role. Since PostgreSQL 16 one can be a member of a role and yet not be allowed to act as it.
+select
+    current_user::text as login,
+    namespace.owner::text,
+    namespace.owner is null or pg_catalog.pg_has_role(namespace.owner, 'USAGE') as may_migrate,
+    coalesce((
+        select pg_catalog.pg_has_role(
+            role.oid, case when current_setting('server_version_num')::integer < 160000 then 'MEMBER' else 'SET' end
+        )
+        from pg_catalog.pg_roles as role
+        where role.rolname = $1::text
+    ), false) as may_serve
+from (
+    select (
+        select pg_catalog.pg_get_userbyid(nspowner) from pg_catalog.pg_namespace where nspname = 'headroom'
+    ) as owner
+) as namespace;

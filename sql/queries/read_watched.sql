@@ -1,0 +1,42 @@
+-- name: read_watched
+-- The standing of each user that somebody watches, as read_batch has it, with what tells a later poll whether it changed.
+--
+-- $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: trial, free or deny.
+--
+-- changes_at is when time alone changes something: the period's end, the end of a trial, of grace or of access, the end
+-- of a hold, the next day of a trial. The fingerprint is of the same snapshot as the standing, so nothing is missed
+-- between the two. It is written as in poll_watched.
+select
+    request.ordinal::integer, standing.used, standing.held, standing."limit", standing.plan, standing.state,
+    standing.started_at, standing.resets_at, standing.expires_at, standing.previous_plan, standing.plan_revision,
+    standing.observed_at, standing.billing_period, standing.lapse, standing.changes_at,
+    concat_ws(
+        '/',
+        (select string_agg(usage.xmin::text, ',') from public.message_usage as usage
+         where usage.user_id = request.user_id),
+        (select subscriber.xmin::text from headroom.subscribers as subscriber
+         where subscriber.user_id = request.user_id),
+        (select string_agg(subscription.xmin::text, ',') from headroom.subscriptions as subscription
+         where subscription.user_id = request.user_id)
+    ) as fingerprint
+from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
+cross join lateral (
+    select
+        usage.message_count as used, usage.held, usage."limit", usage.plan, usage.state, usage.started_at,
+        usage.resets_at, usage.expires_at, usage.previous_plan, usage.plan_revision, headroom.now() as observed_at,
+        usage.billing_period, null::text as lapse, usage.usable_until as changes_at
+    from public.message_usage as usage
+    where usage.user_id = request.user_id and usage.billing_period = request.billing_period
+        and usage.usable_until > headroom.now()
+        and usage.plan_revision = (select revision from headroom.plan_revision)
+    union all
+    select
+        peek.used, peek.held, peek."limit", peek.plan, peek.state, peek.started_at, peek.resets_at, peek.expires_at,
+        peek.previous_plan, peek.plan_revision, peek.observed_at, peek.billing_period, peek.lapse,
+        least(
+            (select terms.usable_until from headroom.terms_of(request.user_id, headroom.now(), $3) as terms),
+            (select holds.ends_at from headroom.holds_of(request.user_id, peek.billing_period, headroom.now()) as holds)
+        ) as changes_at
+    from headroom.peek(request.user_id, $3) as peek
+    limit 1
+) as standing;

@@ -1,0 +1,60 @@
+-- The roles that Headroom works with. `headroom migrate` makes them itself where its login may make roles; elsewhere an
+-- administrator (CREATEROLE, or a superuser) runs this first, in the database that Headroom is to use, before
+-- `headroom migrate`, and in a new cluster before a dump is restored there:
+--
+--     headroom roles | psql DATABASE
+--
+-- It may be run again. Roles belong to the whole cluster; what each may do is decided in each database by
+-- `headroom migrate`. None of them can log in: make logins of your own and grant them what they are for:
+--
+--     create role backend login;    grant headroom_service to backend;      -- headroom serve
+--     create role ann login;        grant headroom_operator to ann;         -- psql
+--     create role grafana login;    grant headroom_dashboard to grafana;    -- views
+
+do $roles$
+declare
+    v_role text;
+    v_act_as constant text := case
+        when current_setting('server_version_num')::integer < 160000 then 'MEMBER'
+        else 'SET'
+    end;
+    v_login text;
+begin
+    foreach v_role in array array['headroom_service', 'headroom_operator', 'headroom_dashboard', 'headroom_user'] loop
+        if exists (select from pg_catalog.pg_roles where rolname = v_role) then
+            continue;
+        end if;
+        begin
+            execute format('create role %I nologin', v_role);
+        exception
+            when duplicate_object or unique_violation then
+                -- Another database of this cluster is being migrated at the same moment.
+                null;
+            when insufficient_privilege then
+                raise exception 'role % does not exist, and % may not make it', v_role, current_user
+                    using errcode = 'insufficient_privilege',
+                        hint = 'Have an administrator run: headroom roles | psql ' || quote_ident(current_database());
+        end;
+    end loop;
+    -- Whoever migrates hands functions over to headroom_service, and so must be able to act as it: the one who runs
+    -- this, and the owner of the database, for whom an administrator may be running it.
+    for v_login in
+        select rolname from pg_catalog.pg_roles
+        where rolname = current_user
+            or oid = (select datdba from pg_catalog.pg_database where datname = current_database())
+    loop
+        continue when pg_catalog.pg_has_role(v_login, 'headroom_service', v_act_as);
+        begin
+            execute format('grant headroom_service to %I', v_login);
+        exception
+            when unique_violation then
+                null;
+            when insufficient_privilege then
+                continue when v_login <> current_user;
+                raise exception '% may not act as headroom_service, to which functions are handed over', v_login
+                    using errcode = 'insufficient_privilege',
+                        hint = format('Have an administrator run: grant headroom_service to %I', v_login);
+        end;
+    end loop;
+end
+$roles$;
