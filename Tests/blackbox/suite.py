@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from support import processes, settings  # noqa: E402
 
 FILES = [
-    "first_answer", "tiers", "states", "time_passing", "plans_in_rows", "sql_functions", "one_truth", "adoption", "racing",
+    "first_answer", "tiers", "states", "time_passing", "plans_in_rows", "sql_functions", "granting_and_forgetting", "one_truth", "adoption", "racing",
     "client_libraries", "bad_input", "connection_limits", "row_locks", "starting", "stopping", "outages", "lost_replies", "private_server", "load",
 ]  # fmt: skip
 

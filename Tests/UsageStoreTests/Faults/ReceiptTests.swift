@@ -87,6 +87,50 @@ struct ReceiptTests {
         }
     }
 
+    @Test(
+        "grants once, and takes its own repetition for no replay",
+        arguments: Moment.allCases,
+        ["begin", "update headroom.lane_receipts", "headroom.grant_once", "commit"]
+    )
+    func granting(moment: Moment, statement: String) async throws {
+        try await withStore { database, proxy, harness in
+            proxy.arm(moment.cut(statement))
+            let grant = StoreOperation.grant(5, key: messageKey("ticket"), reason: "outage")
+            let answer = try #require(try await harness.ask(user(1), grant).answer)
+            #expect(answer.standing.limit == 105)
+            #expect(!answer.isReplay, "it is the first, whatever came of its first attempt")
+            #expect(try await database.psql.number("select sum(messages) from headroom.grants") == 5)
+        }
+    }
+
+    @Test("tells a grant that was granted before so, when the reply is lost", arguments: Moment.allCases)
+    func grantingAgain(moment: Moment) async throws {
+        try await withStore { _, proxy, harness in
+            let grant = StoreOperation.grant(5, key: messageKey("ticket"), reason: nil)
+            _ = try await harness.ask(user(1), grant)
+            proxy.arm(moment.cut("commit"))
+            let answer = try #require(try await harness.ask(user(1), grant).answer)
+            #expect(answer.isReplay && answer.standing.limit == 105)
+        }
+    }
+
+    @Test("forgets once: who came between the deletion and its repetition stays")
+    func forgetting() async throws {
+        try await withStore { database, proxy, harness in
+            _ = try await harness.ask(user(1), .consume(7))
+            proxy.arm(.reply("commit"))
+            proxy.refusesAfterCut = true
+            let slots = harness.submit([(user(1), .forget)])
+            try await waitUntil("the deletion is committed and its reply dropped") {
+                try await database.count(of: user(1), period: "trial") == nil && proxy.cuts == 1
+            }
+            try await database.psql.execute("select increment_and_check_usage('\(user(1))', 3)")
+            proxy.refuses = false
+            #expect(try await harness.outcomes(of: slots) == [.done])
+            #expect(try await database.count(of: user(1), period: "trial") == 10)
+        }
+    }
+
     @Test("resets once: what was counted between the reset and its repetition stays")
     func resetting() async throws {
         try await withStore { database, proxy, harness in

@@ -73,7 +73,10 @@ class FirstAnswer(Case):
     def test_help_lists_every_verb_and_explains_one(self):
         with self.service.connect() as line:
             listed = {entry[1:].split(" ")[0] for entry in line.ask_list("HELP")}
-            wanted = "CONSUME CHECK USAGE HISTORY SETPLAN RESETUSAGE PING ECHO HELP INFO QUIT HELLO CLIENT COMMAND SELECT"
+            wanted = (
+                "CONSUME CHECK USAGE HISTORY SETPLAN GRANT RESETUSAGE FORGET PING ECHO HELP INFO QUIT HELLO CLIENT"
+                " COMMAND SELECT"
+            )
             self.assertLessEqual(set(wanted.split()), listed)
             for verb in listed:
                 (entry,) = line.ask_list(f"HELP {verb.lower()}")
