@@ -46,8 +46,8 @@ create table headroom.store_events (
 );
 comment on table headroom.store_events is 'Store events, each once. headroom.subscriptions is their fold.';
 comment on column headroom.store_events.outcome is
-    'What apply_store_event answered: applied; waiting, until another event tells the plan; outdated, by a set_plan later
-    than it; ignored, a kind that changes no subscription.';
+    'What apply_store_event answered: applied; waiting, until another event tells the plan; outdated, by a newer set_plan;
+    ignored, a kind that changes no subscription.';
 create index store_events_user on headroom.store_events (user_id, event_at);
 -- Some stores name the user in the first event only; the others are found by their transaction.
 create index store_events_transaction on headroom.store_events (original_transaction_id, event_at)
@@ -452,11 +452,13 @@ $$;
 -- Derives a user's terms at p_at. p_unknown_users says what becomes of a user without a subscription: trial, free or
 -- deny.
 --
--- As before, but for which of several subscriptions counts, and a trial that was cancelled while it ran: it ends as one.
+-- As before, but for which of several subscriptions counts, and that a trial which was cancelled still ends as a trial.
 --
 -- Procedural, with scalars and few statements, because each user whose row cannot be used passes here: as one query it
 -- took ten times as long to plan as to run, and with the states as nested expressions twice as long as this.
-create or replace function headroom.terms_of(p_user_id uuid, p_at timestamptz, p_unknown_users text) returns headroom.terms
+create or replace function headroom.terms_of(
+    p_user_id uuid, p_at timestamptz, p_unknown_users text
+) returns headroom.terms
     language plpgsql stable
 as $$
 declare
@@ -494,7 +496,8 @@ begin
         select
             true as is_known, subscription.original_transaction_id as name, plans.plan, plans.cycle, plans.allowance,
             plans.trial_days, revised.revision, subscription.started_at, subscription.expires_at,
-            subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at, subscription.revoked_at
+            subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
+            subscription.revoked_at
         from headroom.subscriptions as subscription
         join headroom.plans as plans on plans.plan = subscription.plan
         cross join headroom.plan_revision as revised

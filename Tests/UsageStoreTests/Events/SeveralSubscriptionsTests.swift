@@ -65,7 +65,8 @@ private struct Pair: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("Of several subscriptions")
+// One after the other: each case has a database and connections of its own, and there are many cases.
+@Suite("Of several subscriptions", .serialized)
 struct SeveralSubscriptionsTests {
     @Test("the one counts that the requirements say, whichever was told first", arguments: Pair.all, [true, false])
     fileprivate func which(pair: Pair, isFirstFirst: Bool) async throws {
