@@ -46,7 +46,7 @@ create table headroom.store_events (
 );
 comment on table headroom.store_events is 'Store events, each once. headroom.subscriptions is their fold.';
 comment on column headroom.store_events.outcome is
-    'What apply_store_event answered: applied; waiting, until another event tells the plan; outdated, by a newer set_plan;
+    'What apply_store_event answered: applied; waiting, until another event tells the plan; outdated, by a set_plan;
     ignored, a kind that changes no subscription.';
 create index store_events_user on headroom.store_events (user_id, event_at);
 -- Some stores name the user in the first event only; the others are found by their transaction.
