@@ -298,10 +298,12 @@ begin
             trial_ends_at = least(subscriber.trial_ends_at, v_spent.trial_ends_at)
         where subscriber.user_id = new.user_id;
         insert into public.message_usage as usage (
-            user_id, billing_period, message_count, "limit", updated_at, plan, plan_limit
+            user_id, billing_period, message_count, "limit", updated_at, plan, plan_limit, state, started_at, expires_at
         )
         select
-            new.user_id, v_spent.plan, v_spent.messages, plans.allowance, headroom.now(), v_spent.plan, plans.allowance
+            new.user_id, v_spent.plan, v_spent.messages, plans.allowance, headroom.now(), v_spent.plan, plans.allowance,
+            'trial', v_spent.trial_started_at,
+            coalesce(v_spent.trial_ends_at, v_spent.trial_started_at + make_interval(hours => 24 * plans.trial_days))
         from (select) as always
         left join headroom.plans as plans on plans.plan = v_spent.plan
         on conflict (user_id, billing_period) do update
