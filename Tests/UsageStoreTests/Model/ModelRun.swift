@@ -98,6 +98,8 @@ struct ModelRun {
         case .answer(let answer): comparable(ExpectedOutcome.answer(answer))
         case .history(let periods): .history(periods)
         case .failure(let error): .failure(error.code)
+        // No lane answers so.
+        case .report, .watching: .failure(.internal)
         }
     }
 
