@@ -8,7 +8,9 @@ import UsageStore
 
 @Suite("A connection's subscriptions")
 struct SubscriptionTests {
-    private static let surroundings = ConnectionStateMachine.Surroundings(serverVersion: "1.2.3", info: { [] })
+    private static var surroundings: ConnectionStateMachine.Surroundings {
+        ConnectionStateMachine.Surroundings(serverVersion: "1.2.3", info: { [] })
+    }
     private static let ada = UserID(high: 1, low: 1)
     private static let ben = UserID(high: 1, low: 2)
     private static let eve = UserID(high: 1, low: 3)

@@ -13,8 +13,8 @@ from (
     select usage, usage.user_id, usage.message_count, usage."limit", usage.plan
     from public.message_usage as usage
     where usage.ctid >= ('(' || $1::bigint || ',0)')::tid and usage.ctid < ('(' || $2::bigint || ',0)')::tid
-        and usage.billing_period = $3 and usage.message_count >= $5
+        and usage.billing_period = $3 and usage.message_count >= $5::integer
     order by usage.message_count desc, usage.user_id
-    limit $4
+    limit $4::integer
 ) as most_used
 left join headroom.plans as plans on plans.plan = most_used.plan;

@@ -1,6 +1,7 @@
 import LineProtocol
 import Logging
 import NIOCore
+import Usage
 import UsageStore
 
 /// Runs one connection on its event loop: bytes in, requests to the loop's stage, replies out with one flush.

@@ -56,8 +56,9 @@ struct Subscriptions {
         let users = channels.map(\.user)
         let added = Set(users).count { !intended.contains($0) }
         guard intended.count + added <= maximum else {
-            return .badArgument(
-                "too many subscriptions; this connection may have \(maximum), subscriptions-maximum sets it"
+            return ReplyError(
+                code: .badArg,
+                text: "too many subscriptions; a connection may have \(maximum), subscriptions-maximum sets it"
             )
         }
         intended.formUnion(users)

@@ -6,13 +6,16 @@ import Usage
 /// One statement over the whole table would hold its snapshot for as long as it takes, and until then no version of a
 /// popular user's row could be pruned: messages would get slower with every message.
 struct TableReading {
-    /// 8 MB of a table; some 40,000 rows.
-    static let portionPages: Int64 = 1_024
+    /// 16 MB of a table: some 80,000 rows, and as many milliseconds at most.
+    static let portionPages: Int64 = 2_048
+    /// The largest page number that PostgreSQL has.
+    private static let lastPage: Int64 = 4_294_967_294
 
     static let statements: [PreparedQuery] = [.readExtent, .readReportPortion, .readTopPortion]
 
     private let reading: Reading
     private var nextPage: Int64 = 0
+    /// How many there were in the beginning.
     private var pages: Int64 = 0
     private var report: PeriodReport?
     private var top: TopUsers
@@ -30,19 +33,17 @@ struct TableReading {
         on link: SessionLink,
         deadline: () -> ContinuousClock.Instant?
     ) throws(PostgresError) -> Outcome? {
-        if nextPage >= pages {
-            // The table grows meanwhile. A row may have moved to its new end.
+        if report == nil {
             let extent = try link.query(.readExtent, deadline: deadline)
             pages = extent.int64(0, 0)
-            if report == nil {
-                report = PeriodReport(period: reading.period ?? BillingPeriod(storedLabel: extent.text(0, 1)))
-            }
-            guard nextPage < pages else { return outcome }
+            report = PeriodReport(period: reading.period ?? BillingPeriod(storedLabel: extent.text(0, 1)))
         }
-        let end = min(nextPage + TableReading.portionPages, pages)
+        // The last portion has no end, because the table grows meanwhile. With one portion all is of one instant.
+        let isLast = nextPage + TableReading.portionPages >= pages
+        let end = isLast ? TableReading.lastPage : nextPage + TableReading.portionPages
         try readPortion(nextPage..<end, on: link, deadline: deadline)
         nextPage = end
-        return nil
+        return isLast ? outcome : nil
     }
 
     private var outcome: Outcome? {

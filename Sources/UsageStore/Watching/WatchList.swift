@@ -164,10 +164,16 @@ struct WatchList {
 
     /// The requests that have all they waited for.
     mutating func takeConfirmed() -> [Completion] {
-        guard !pending.isEmpty else { return [] }
-        let confirmed = pending.filter { isRead($0) }
-        guard !confirmed.isEmpty else { return [] }
-        pending.removeAll { isRead($0) }
-        return confirmed.map { Completion(returnAddress: $0.returnAddress, outcome: .watching) }
+        var confirmed: [Completion] = []
+        var waiting: [WatchRequest] = []
+        for request in pending {
+            if isRead(request) {
+                confirmed.append(Completion(returnAddress: request.returnAddress, outcome: .watching))
+            } else {
+                waiting.append(request)
+            }
+        }
+        pending = waiting
+        return confirmed
     }
 }

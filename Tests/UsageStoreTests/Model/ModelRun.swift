@@ -111,6 +111,8 @@ struct ModelRun {
         case .report(let report): .report(report)
         case .done: .done
         case .failure(let error): .failure(error.code)
+        // No lane answers so.
+        case .report, .watching: .failure(.internal)
         }
     }
 

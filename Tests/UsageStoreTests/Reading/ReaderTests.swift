@@ -15,7 +15,7 @@ struct ReaderTests {
             case number % 10 when 0 then '2026-10' else '2026-11' end,
             (number * 7919) % 900, case when plan <> 'pro' then case plan when 'team' then 100 else 800 end end, plan,
             case plan when 'team' then 100 when 'paid' then 800 end
-        from generate_series(1, 60000) as number
+        from generate_series(1, 120000) as number
         cross join lateral (select (array['paid', 'pro', 'team', null])[1 + number % 4] as plan) as plans;
         """
 

@@ -219,8 +219,9 @@ class Subscriptions(Case):
                 message = next_of("message")
                 self.assertEqual(message["channel"], f"usage:{user}")
                 self.assertEqual(Answer("+OK " + message["data"]).used, 4)
-                listener.ping()
-                self.assertIsNotNone(next_of("pong"))
+                if protocol == 2:  # in RESP3, redis-py does not know its own PONG among messages
+                    listener.ping()
+                    self.assertEqual(next_of("pong")["data"], "")
                 listener.unsubscribe(f"usage:{user}")
                 self.assertEqual(next_of("unsubscribe")["data"], 1)
                 client.execute_command("CONSUME", user)
@@ -239,10 +240,10 @@ class Subscriptions(Case):
         listener.subscribe(**{f"usage:{user.upper()}": told.append})
         thread = listener.run_in_thread(sleep_time=0.05)
         try:
-            wait_until(lambda: listener.subscribed, 5, "subscribed")
-            for _ in range(3):
-                client.execute_command("CONSUME", user)
-            wait_until(lambda: told and Answer("+OK " + told[-1]["data"]).used == 3, 15, "the handler is called")
+            wait_until(lambda: client.execute_command("CONSUME", user) and told, 15, "the handler is called")
+            used = self.count(user)
+            wait_until(lambda: Answer("+OK " + told[-1]["data"]).used == used, 15, "and with the last change")
+            self.assertEqual(told[-1]["channel"], f"usage:{user.upper()}")
         finally:
             thread.stop()
             thread.join()
