@@ -13,6 +13,8 @@ extension Command {
         case .history: .history
         case .report: .report
         case .top: .top
+        case .subscribe: .subscribe
+        case .unsubscribe: .unsubscribe
         case .setPlan: .setPlan
         case .grant: .grant
         case .resetUsage: .resetUsage

@@ -24,7 +24,11 @@ public final class DatabaseMonitor: Sendable {
     private let state = Mutex((facts: Facts(), isClosed: false))
 
     public init(databaseURL: String, interval: Duration = .seconds(2), logger: Logger) {
-        options = ConnectionOptions(conninfo: databaseURL, applicationName: "headroom monitor")
+        options = ConnectionOptions(
+            conninfo: databaseURL,
+            applicationName: "headroom monitor",
+            role: ServiceRole.name
+        )
         self.interval = interval
         self.logger = logger
     }

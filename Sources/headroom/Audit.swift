@@ -63,7 +63,7 @@ struct Audit: AsyncParsableCommand {
         case SQLState(rawValue: "42P01"), SQLState(rawValue: "42703"), SQLState(rawValue: "3F000"):
             .noData("this database does not have this binary's schema; headroom migrate brings it there")
         case SQLState(rawValue: "42501"):
-            .noData("this role may not read user_story; connect as one that may (docs/operations.md, Roles)")
+            .noData("this role may not read user_story; connect as one that may (docs/operations.md, Hand out roles)")
         default:
             if case .server = error.kind {
                 .noData("the database refused: \(error)")

@@ -448,6 +448,8 @@ class WithAStandby(Case):
                 [self.cluster.bin + "/postgres", "-D", home + "/data", "-k", home],
                 signal.SIGQUIT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd="/", **unprivileged(),
             )  # fmt: skip
+        # The service's own role sees no standby.
+        self.cluster.session("postgres").run("grant pg_read_all_stats to headroom_service")
         lag = wait_until(lambda: service.info().get("replication_lag_s"), 30, f"the standby is seen; {open(home + '/log').read()}")
         self.assertRegex(lag, r"^\d+\.\d{3}$")
         target = ("--target", f"127.0.0.1:{service.port}")
