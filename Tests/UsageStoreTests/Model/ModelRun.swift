@@ -99,7 +99,6 @@ struct ModelRun {
     private enum ExpectedOutcome: Equatable {
         case answer(Answer)
         case history([PeriodUsage])
-        case report(PeriodReport)
         case done
         case failure(StoreError.Code)
     }
@@ -108,7 +107,6 @@ struct ModelRun {
         switch outcome {
         case .answer(let answer): comparable(ExpectedOutcome.answer(answer))
         case .history(let periods): .history(periods)
-        case .report(let report): .report(report)
         case .done: .done
         case .failure(let error): .failure(error.code)
         // No lane answers so.
