@@ -10,12 +10,12 @@ extension ReferenceModel {
             guard known == messages else { throw .grantConflict }
             return Answer(user: user, status: .ok, standing: standing(of: user, at: now), isReplay: true)
         }
-        bringBack(user, at: now)
         var standing = standing(of: user, at: now)
-        let row = rows[user]?[standing.period]
-        let granted = (row?.granted ?? 0) + messages
+        let granted = (rows[user]?[standing.period]?.granted ?? 0) + messages
         let limit = standing.limit.map { $0 + messages }
         guard max(granted, limit ?? 0) <= Standing.countMaximum else { throw .grantTooLarge }
+        bringBack(user, at: now)
+        let row = rows[user]?[standing.period]
         standing.limit = limit
         grants[user, default: [:]][key] = messages
         rows[user, default: [:]][standing.period] = Row(
@@ -56,13 +56,15 @@ extension ReferenceModel {
     mutating func bringBack(_ user: UserID, at now: Instant) {
         for (period, used) in spentTrials.removeValue(forKey: user) ?? [:] {
             guard let plan = plans[period.label] else { preconditionFailure("plans are not deleted here") }
+            let trial = Subscription(plan: plan, startedAt: trialStarts[user], expiresAt: trialEnds[user])
             let written = Standing(
                 plan: plan,
-                state: .active,
+                state: .trial,
                 period: period,
                 used: used,
                 limit: plan.allowance,
-                startedAt: now,
+                startedAt: trial.startedAt ?? now,
+                expiresAt: trial.accessEndsAt,
                 observedAt: now
             )
             rows[user, default: [:]][period] = Row(

@@ -48,8 +48,13 @@ extension ReferenceModel {
     /// - Parameter period: nil is the current one, which need not have a row.
     /// - Returns: nil when the named period has no row.
     public mutating func resetUsage(_ user: UserID, period: BillingPeriod? = nil, at now: Instant) -> Answer? {
+        let unchanged = self
         bringBack(user, at: now)
         let target = period ?? standing(of: user, at: now).period
+        guard period == nil || rows[user]?[target] != nil else {
+            self = unchanged
+            return nil
+        }
         setCount(user, period: target, count: 0)
         rows[user]?[target]?.updatedAt = now
         let after = period == nil ? standing(of: user, at: now) : standing(of: user, in: target, at: now)

@@ -38,9 +38,10 @@ extension BadInput {
             "CONSUME user=\(userText)", "CONSUME key=1 \(userText)",
         ].map { .line($0) }
         + [
-            "GRANT", "GRANT \(userText)", "GRANT \(userText) 5", "GRANT \(userText) key=a", "GRANT \(userText) 5 5 key=a",
-            "GRANT \(userText) 0 key=a", "GRANT \(userText) -5 key=a", "GRANT \(userText) 1000001 key=a",
-            "GRANT \(userText) 5 key=", "GRANT \(userText) 5 key=a reason=", "GRANT \(userText) 5 key=a ttl=1",
+            "GRANT", "GRANT \(userText)", "GRANT \(userText) 5", "GRANT \(userText) key=a",
+            "GRANT \(userText) 5 5 key=a", "GRANT \(userText) 0 key=a", "GRANT \(userText) -5 key=a",
+            "GRANT \(userText) 1000001 key=a", "GRANT \(userText) 5 key=", "GRANT \(userText) 5 key=a reason=",
+            "GRANT \(userText) 5 key=a ttl=1",
             "GRANT \(userText) 5 key=a reason=b reason=c", "GRANT secret 5 key=a", "FORGET", "FORGET secret",
             "FORGET \(userText) 1", "FORGET \(userText) key=a",
         ].map { .line($0) }

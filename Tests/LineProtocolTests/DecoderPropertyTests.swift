@@ -7,9 +7,10 @@ import Usage
 struct DecoderPropertyTests {
     private static let words = [
         "CONSUME", "check", "USAGE", "HISTORY", "SETPLAN", "GRANT", "RESETUSAGE", "FORGET", "PING", "ECHO", "HELP",
-        "INFO", "QUIT", "HELLO", "CLIENT", "COMMAND", "SELECT", "GET", "PROXY", "key=a", "reason=b", "*1", "$4", userText, userText, userText, "paid",
-        "trial", "2026-11", "2026-13", "0", "1", "2", "3", "01", "1000000", "9223372036854775808", "state=active",
-        "anchor=31", "anchor=32", "expires=2026-12-01", "expires=never", "AUTH", "SETNAME", "é", "\u{85}", "🙂", "=",
+        "INFO", "QUIT", "HELLO", "CLIENT", "COMMAND", "SELECT", "GET", "PROXY", "key=a", "reason=b", "*1", "$4",
+        userText, userText, userText, "paid", "trial", "2026-11", "2026-13", "0", "1", "2", "3", "01", "1000000",
+        "9223372036854775808", "state=active", "anchor=31", "anchor=32", "expires=2026-12-01", "expires=never", "AUTH",
+        "SETNAME", "é", "\u{85}", "🙂", "=",
     ]
 
     @Test("A line and an array of the same tokens are the same request", arguments: SeededGenerator.seeds)

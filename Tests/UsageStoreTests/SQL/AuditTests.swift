@@ -94,7 +94,15 @@ struct AuditTests {
         try await psql.execute("select reset_usage('\(ada)')")
         let login = try #require(try await psql.text("select session_user"))
         try await psql.execute("set headroom.actor = 'ann'; select reset_usage('\(ada)')")
-        try await psql.execute("reset headroom.actor; begin; set local role pg_monitor")
+        try await psql.execute(
+            """
+            reset headroom.actor;
+            begin;
+            grant usage on schema headroom to pg_monitor;
+            grant execute on function headroom.actor() to pg_monitor;
+            set local role pg_monitor;
+            """
+        )
         #expect(try await psql.text("select headroom.actor()") == "pg_monitor")
         try await psql.execute("rollback")
         #expect(try await psql.rows("select actor from headroom.audit_log order by id") == [login, "ann"])
@@ -141,7 +149,8 @@ struct AuditTests {
         #expect(
             try await log(psql, of: user(2)) == [line("insert", "-", cleared), line("delete", cleared, "-")]
         )
-        #expect(try await psql.number("select count(*) from headroom.audit_log where before::text like '%-4a7e-%'") == 0)
+        let named = "select count(*) from headroom.audit_log where concat(before, after) like '%-4a7e-%'"
+        #expect(try await psql.number(named) == 0, "no id stands where forgetting does not look")
     }
 
     @Test("keeps an edit of a plan")
