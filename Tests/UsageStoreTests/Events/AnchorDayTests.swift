@@ -32,7 +32,8 @@ private struct Starts: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("A subscription that was bought on an anchor day")
+// One after the other: each case has a database and connections of its own, and there are many cases.
+@Suite("A subscription that was bought on an anchor day", .serialized)
 struct AnchorDayTests {
     private let ada = user(1)
 

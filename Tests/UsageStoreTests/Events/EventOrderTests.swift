@@ -87,7 +87,8 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite("The order in which events come")
+// One after the other: each case has a database and connections of its own, and there are many cases.
+@Suite("The order in which events come", .serialized)
 struct EventOrderTests {
     /// All that is left of a user, but for the user and the order of arrival.
     private func state(_ number: UInt64) -> String {

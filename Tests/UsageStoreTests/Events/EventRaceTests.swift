@@ -37,6 +37,28 @@ struct EventRaceTests {
         #expect(try await database.psql.number("select count(*) from headroom.audit_log") == 5)
     }
 
+    @Test("two of one user wait for each other, so that neither folds without the other")
+    func twoEvents() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-11T12:00:00Z"))
+        try await database.psql.apply(StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01"]))
+        let sessions = try await sessions(2, database)
+        try await sessions[0].execute("begin")
+        try await sessions[0].apply(StoreEvent("extended", "2026-11-02", ["expires": "2026-12-20"]))
+        let second = Task { try await sessions[1].apply(StoreEvent("cancelled", "2026-11-03")) }
+        try await waitUntil("the second event waits for the first") {
+            try await database.psql.number(
+                """
+                select count(*) from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock'
+                """
+            ) == 1
+        }
+        try await sessions[0].execute("commit")
+        let answer = try await second.value
+        #expect(answer["state"] == "cancelled" && answer["expires"] == "2026-12-20T00:00:00Z")
+    }
+
     @Test("of users who are sending neither deadlock nor lose a message, and all are in force in the end")
     func whileCounting() async throws {
         let seed = UInt64.random(in: 1 ... .max)

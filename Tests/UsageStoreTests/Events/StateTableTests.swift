@@ -3,7 +3,8 @@ import Usage
 
 @testable import UsageStore
 
-@Suite("States × time × plan × usage")
+// One after the other: each case has a database and connections of its own, and there are many cases.
+@Suite("States × time × plan × usage", .serialized)
 struct StateTableTests {
     /// A database with the custom plan and a free plan that allows three messages, and a store that serves from it.
     private func running(
