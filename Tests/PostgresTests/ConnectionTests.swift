@@ -78,7 +78,9 @@ import Testing
         )
         try await onThread {
             let connection = try Connection.connect(options)
-            let sql = "SELECT current_user::text, current_setting('log_min_messages'), current_setting('synchronous_commit')"
+            let sql = """
+                SELECT current_user::text, current_setting('log_min_messages'), current_setting('synchronous_commit')
+                """
             let result = try connection.query(sql, deadline: soon)
             #expect((0..<3).map { result.text(0, $0) } == ["pg_signal_backend", "error", "on"])
             // Nor is it forbidden to set more, later.

@@ -316,6 +316,7 @@ do $$
 declare
     v_grantee name;
     v_policy name;
+    v_sequence regclass;
 begin
     select polname into v_policy from pg_catalog.pg_policy
     where polrelid = 'public.message_usage'::regclass and not polpermissive and polroles = '{0}';
@@ -352,6 +353,18 @@ begin
         if pg_catalog.has_any_column_privilege(v_grantee, 'public.message_usage', 'INSERT') then
             execute format('grant usage on sequence headroom.generations, headroom.terms_versions to %I', v_grantee);
         end if;
+    end loop;
+    -- It may number its rows in a column of its own as well.
+    for v_sequence in
+        select distinct class.oid::regclass
+        from pg_catalog.pg_attrdef as defaults
+        join pg_catalog.pg_depend as dependency
+            on dependency.classid = 'pg_catalog.pg_attrdef'::regclass and dependency.objid = defaults.oid
+                and dependency.refclassid = 'pg_catalog.pg_class'::regclass
+        join pg_catalog.pg_class as class on class.oid = dependency.refobjid and class.relkind = 'S'
+        where defaults.adrelid = 'public.message_usage'::regclass and class.relnamespace <> 'headroom'::regnamespace
+    loop
+        execute format('grant usage on sequence %s to headroom_service, headroom_operator', v_sequence);
     end loop;
     if exists (
         select from pg_catalog.pg_class as class

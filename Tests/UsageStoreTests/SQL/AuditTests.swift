@@ -120,12 +120,6 @@ struct AuditTests {
             select set_plan('\(ada)', 'paid');
             select increment_and_check_usage('\(ada)', 7);
             delete from headroom.audit_log;
-            create trigger test_by_hand after insert or update or delete on public.message_usage
-                for each row execute function headroom.record_change_by_hand();
-            create trigger test_by_hand after insert or update or delete on headroom.subscriptions
-                for each row execute function headroom.record_change_by_hand();
-            create trigger test_by_hand after insert or update or delete on headroom.subscribers
-                for each row execute function headroom.record_change_by_hand();
             set headroom.reason = 'by hand';
             update message_usage set message_count = 0, "limit" = null where user_id = '\(ada)';
             update message_usage set user_id = '\(user(2))' where user_id = '\(ada)';
