@@ -92,6 +92,8 @@ struct ConfigurationTests {
         (.idleTimeout, ["999", "86400001"]),
         (.firstRequestTimeout, ["99", "3600001"]),
         (.keysKeepDays, ["6", "366", "1 week"]),
+        (.reportTimeout, ["999", "3600001", "1m"]), (.changesPoll, ["9", "60001", "-1"]),
+        (.subscriptionsMaximum, ["0", "1000001", "many"]),
         (.drainTimeout, ["99", "600001", "99999999999999999999999"]),
     ]
 

@@ -92,6 +92,19 @@ struct ConnectionStateMachineTests {
         #expect(machine.takesRequests)
     }
 
+    @Test("takes in nothing more while long replies wait to leave")
+    func outputLimit() {
+        var machine = machine(slots: 10_000)
+        var requests = 0
+        while machine.takesRequests, requests < 10_000 {
+            #expect(machine.receive(.command(.help(verb: nil)), surroundings) == .replied)
+            requests += 1
+        }
+        #expect(requests > 10 && requests < 1_000)
+        #expect(replies(&machine) == text(Array(repeating: .help(about: nil), count: requests)))
+        #expect(machine.takesRequests)
+    }
+
     @Test("answers everything that came before the peer's last byte, and is finished then")
     func halfClose() {
         var machine = machine()

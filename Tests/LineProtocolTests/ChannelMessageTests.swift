@@ -43,7 +43,7 @@ struct ChannelMessageTests {
         let answer = Example.trial.usage(of: user)
         var line = ByteBuffer()
         answer.encode(into: &line)
-        let fields = String(String(buffer: line).dropFirst("+OK ".count).dropLast(2))
+        let fields = String(String(buffer: line).dropFirst("+OK ".count).dropLast("\r\n".count))
         #expect(fields.hasPrefix("user=\(userText) plan=trial"))
         #expect(fields.utf8.count > fields.count, "a label has a dash that is no ASCII")
         #expect(

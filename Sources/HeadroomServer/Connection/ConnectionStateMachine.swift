@@ -84,10 +84,15 @@ struct ConnectionStateMachine {
         case replied
     }
 
+    /// Requests whose replies are long, as those of HELP, would else gather more output than a peer that reads slowly may
+    /// have.
+    private static let outputBytesBeforeMore = 131_072
+
     /// Whether another request may be decoded.
     var takesRequests: Bool {
         switch state {
-        case .open, .draining: slots.count < slotsMaximum
+        case .open, .draining:
+            slots.count < slotsMaximum && output.readableBytes < ConnectionStateMachine.outputBytesBeforeMore
         case .answering, .closed: false
         }
     }
@@ -183,7 +188,12 @@ struct ConnectionStateMachine {
     }
 
     private mutating func reply(_ reply: Reply) -> RequestAction {
-        slots.append(.ready(reply))
+        if slots.isEmpty {
+            firstSlot += 1
+            reply.encode(into: &output)
+        } else {
+            slots.append(.ready(reply))
+        }
         return .replied
     }
 
