@@ -11,6 +11,11 @@ struct MetricsTests {
     func places() {
         #expect(Verb.allCases.map(\.place) == Array(Verb.allCases.indices))
         #expect(Tier.allCases.map(\.place) == Array(Tier.allCases.indices))
+        let answers = LoopMetrics.Status.allCases.flatMap { status in
+            Tier.allCases.map { LoopMetrics.place(status, $0) }
+        }
+        #expect(Set(answers).count == answers.count)
+        #expect(answers.allSatisfy { (0..<LoopMetrics().answers.count).contains($0) })
     }
 
     @Test("each microsecond lies in the bucket that is no smaller, and at most a sixteenth larger")
