@@ -380,6 +380,8 @@ class Headroom(Peer):
             count = min(portion, users - first)
             self.make_subscribers(count, first)
             self.postgres.sql(
+                # Without the triggers, which would put each row into the audit log.
+                "set session_replication_role = replica; "
                 f"insert into public.message_usage (user_id, {columns}) select users.user_id, {columns} "
                 f"from ({users_sql(count, first)}) as users, (select {columns} from public.message_usage "
                 f"where user_id = '{user_id(0)}') as model",

@@ -3,10 +3,12 @@ import Postgres
 import Synchronization
 
 /// Reads the whole table for dashboards, away from the lanes: on a connection and a thread of its own, one reading at a
-/// time, pausing between portions as long as each took, so that it never has more than half of a core of the database.
+/// time, pausing between portions three times as long as each took, so that it never has more than a quarter of a core of
+/// the database.
 public final class Reader: Sendable {
     /// Requests that may wait: far more than there are dashboards.
     static let capacity = 1_024
+    private static let restPerWork = 3
     /// A connection that nobody needs is given back after so long.
     private static let idleTimeout = Duration.seconds(30)
 
@@ -78,7 +80,7 @@ public final class Reader: Sendable {
                 underWay = nil
                 fail(error, link)
             }
-            pause(for: ContinuousClock.now - started)
+            pause(for: (ContinuousClock.now - started) * Reader.restPerWork)
         }
         link.close()
     }
