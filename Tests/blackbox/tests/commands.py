@@ -293,7 +293,7 @@ blocked        2  40.0 %
         self.assertEqual(shown["info"]["database"], "up")
         self.assertGreaterEqual(shown["per_second"], 0)
         text = self.headroom("top", "--once").stdout
-        self.assertRegex(text, rf"{users[2]}  2026-03  2,000,003    800  blocked\n")
+        self.assertRegex(text, rf"{users[2]}  2026-03  2,000,003 +800  blocked\n")
         self.assertRegex(text, r"answers a second, p50 ")
 
     def test_top_without_a_terminal_prints_a_line_a_second_and_goes_on_after_a_restart(self):
