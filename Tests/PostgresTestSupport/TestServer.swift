@@ -39,7 +39,7 @@ public enum TestServer {
             dataDirectory: directory.path,
             logger: Logger(label: "test.postgres") { _ in SwiftLogNoOpLogHandler() },
             // Nothing here has to survive a power loss.
-            additionalSettings: [("fsync", "off"), ("shared_buffers", "64MB"), ("max_connections", "200")]
+            additionalSettings: [("fsync", "off"), ("shared_buffers", "64MB"), ("max_connections", "400")]
         )
         return Started(running: try await server.start(), server: server, directory: directory)
     }
