@@ -273,12 +273,19 @@ select
 from drawn
 cross join generate_series(0, 63) as places (place);
 
+-- The key is an argument because a function that reads no table is inlined, which each new user's first message would
+-- notice otherwise.
+create function headroom.digest_of(p_user_id uuid, p_secret headroom.secrets) returns bytea
+    language sql immutable parallel safe
+    return pg_catalog.sha256(
+        (p_secret).outer_key
+        || pg_catalog.sha256((p_secret).inner_key || pg_catalog.uuid_send(p_user_id))
+    );
+
 create function headroom.digest_of(p_user_id uuid) returns bytea
     language sql stable
 begin atomic
-    select sha256(secrets.outer_key || sha256(secrets.inner_key || uuid_send(p_user_id)))
-    from headroom.secrets
-    where secrets.name = 'spent trials';
+    select headroom.digest_of(p_user_id, secrets) from headroom.secrets where secrets.name = 'spent trials';
 end;
 
 -- Whoever makes a row for a user who was forgotten brings the spent trial back with it: its start, and its messages in
@@ -290,7 +297,10 @@ declare
     v_spent headroom.spent_trials;
 begin
     for v_spent in
-        delete from headroom.spent_trials as spent where spent.digest = headroom.digest_of(new.user_id)
+        delete from headroom.spent_trials as spent
+        where spent.digest = (
+            select headroom.digest_of(new.user_id, secrets) from headroom.secrets where secrets.name = 'spent trials'
+        )
         returning spent.*
     loop
         update headroom.subscribers as subscriber
@@ -363,7 +373,9 @@ begin
             sum(spent.messages) filter (where spent.plan = 'trial')
         into v_trial_started_at, v_trial_ends_at, v_terms.spent_messages
         from headroom.spent_trials as spent
-        where spent.digest = headroom.digest_of(p_user_id);
+        where spent.digest = (
+            select headroom.digest_of(p_user_id, secrets) from headroom.secrets where secrets.name = 'spent trials'
+        );
     end if;
 
     -- A plan and the revision of plans come out of one statement, so of one snapshot: terms from before an edit of the
