@@ -185,6 +185,30 @@ comment on view public.user_story is
 
 -- Dashboards ----------------------------------------------------------------------------------------------------------
 
+-- As before, but for what remains of no limit: null, like the limit; greatest() of a null would be 0.
+create or replace view public.monthly_usage as
+select
+    usage.user_id,
+    usage.billing_period,
+    usage.plan,
+    usage.state,
+    usage.message_count as used,
+    holds.held,
+    usage."limit",
+    case
+        when usage."limit" is not null
+            then greatest(usage."limit"::bigint - usage.message_count - holds.held, 0)::integer
+    end as remaining,
+    headroom.tier_of(
+        usage.message_count::bigint + holds.held, usage."limit", plans.gentle_percent, plans.prominent_percent
+    ) as tier,
+    usage.resets_at,
+    usage.expires_at,
+    usage.updated_at
+from public.message_usage as usage
+cross join lateral (select headroom.held_now(usage) as held) as holds
+left join headroom.plans as plans on plans.plan = usage.plan;
+
 create view public.billing_period_report as
 select
     monthly_usage.billing_period,

@@ -487,7 +487,9 @@ begin
             sum(spent.messages) filter (where spent.plan = 'trial')
         into v_trial_started_at, v_trial_ends_at, v_terms.spent_messages
         from headroom.spent_trials as spent
-        where spent.digest = headroom.digest_of(p_user_id);
+        where spent.digest = (
+            select headroom.digest_of(p_user_id, secrets) from headroom.secrets where secrets.name = 'spent trials'
+        );
     end if;
 
     -- A plan and the revision of plans come out of one statement, so of one snapshot: terms from before an edit of the

@@ -285,15 +285,15 @@ blocked        2  40.0 %
     # top
 
     def test_top_once_is_a_picture_with_the_busiest_users(self):
-        users = [self.subscriber("paid", used=used) for used in (2_000_001, 2_000_002, 2_000_003)]
+        users = [self.subscriber("paid", used=used) for used in (2_147_483_641, 2_147_483_642, 2_147_483_643)]
         shown = self.json("top", "--once", "--users", "2")
         self.assertEqual([user["user"] for user in shown["busiest"]], [users[2], users[1]])
-        self.assertEqual(shown["busiest"][0], {"user": users[2], "period": "2026-03", "used": 2_000_003, "limit": 800,
+        self.assertEqual(shown["busiest"][0], {"user": users[2], "period": "2026-03", "used": 2_147_483_643, "limit": 800,
                                                "tier": "blocked"})  # fmt: skip
         self.assertEqual(shown["info"]["database"], "up")
         self.assertGreaterEqual(shown["per_second"], 0)
         text = self.headroom("top", "--once").stdout
-        self.assertRegex(text, rf"{users[2]}  2026-03  2,000,003 +800  blocked\n")
+        self.assertRegex(text, rf"{users[2]}  2026-03  2,147,483,643 +800  blocked\n")
         self.assertRegex(text, r"answers a second, p50 ")
 
     def test_top_without_a_terminal_prints_a_line_a_second_and_goes_on_after_a_restart(self):

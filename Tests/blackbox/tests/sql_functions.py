@@ -163,6 +163,9 @@ class SQLFunctions(Case):
         self.assertEqual(
             self.psql.run(f"select tier, remaining from monthly_usage where user_id = '{user}'"), [["blocked", "0"]]
         )
+        unlimited = self.subscriber("pro", used=5)
+        row = json.loads(self.psql.value(f"select to_jsonb(m) from monthly_usage as m where user_id = '{unlimited}'"))
+        self.assertEqual((row["limit"], row["remaining"], row["tier"]), (None, None, "silent"))
 
     def test_arguments_out_of_range_are_refused_with_the_documented_state(self):
         user = self.user()
