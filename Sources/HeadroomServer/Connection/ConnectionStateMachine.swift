@@ -29,6 +29,10 @@ struct ConnectionStateMachine {
         indirect case change(Subscriptions.Change)
         /// Waits for the store.
         case waiting(Purpose)
+
+        var isWaiting: Bool {
+            if case .waiting = self { true } else { false }
+        }
     }
 
     /// What a request is for, where that decides what it is told when the store cannot answer.
@@ -124,19 +128,28 @@ struct ConnectionStateMachine {
     }
 
     private mutating func perform(_ command: Command, _ surroundings: Surroundings) -> RequestAction {
+        subscriptions.isAny ? performAmongSubscriptions(command, surroundings) : answer(command, surroundings)
+    }
+
+    private mutating func performAmongSubscriptions(
+        _ command: Command,
+        _ surroundings: Surroundings
+    ) -> RequestAction {
         switch command {
-        case .subscribe(let channels): return subscribe(channels)
-        case .unsubscribe(let channels):
-            let users = subscriptions.dismiss(channels)
-            slots.append(.change(.unsubscribed(channels)))
-            return .unwatch(users)
-        case .ping(let text) where subscriptions.isAny:
+        case .ping(let text):
             slots.append(.change(.ping(text)))
             return .replied
-        case .quit: return quit()
+        case .subscribe, .unsubscribe, .quit: return answer(command, surroundings)
         case _ where subscriptions.restrictsVerbs: return reply(.error(.onlySubscriptions))
+        case .hello: return reply(.error(.helloWhileSubscribed))
         default: return answer(command, surroundings)
         }
+    }
+
+    private mutating func unsubscribe(_ channels: [UsageChannel]?) -> RequestAction {
+        let users = subscriptions.dismiss(channels)
+        slots.append(.change(.unsubscribed(channels)))
+        return .unwatch(users)
     }
 
     private mutating func subscribe(_ channels: [UsageChannel]) -> RequestAction {
@@ -144,7 +157,6 @@ struct ConnectionStateMachine {
         return .watch(channels.map(\.user), slot: waitingSlot(.subscribing(channels)))
     }
 
-    /// What has nothing to do with subscriptions.
     private mutating func answer(_ command: Command, _ surroundings: Surroundings) -> RequestAction {
         switch command {
         case .consume(let user, let messages, let key): submit(user, .consume(messages, key: key), .gate(user))
@@ -167,11 +179,12 @@ struct ConnectionStateMachine {
         case .ping(let text?), .echo(let text): reply(.text(text))
         case .help(let verb): reply(.help(about: verb))
         case .info: reply(.lines(surroundings.info()))
-        case .hello where subscriptions.isAny: reply(.error(.helloWhileSubscribed))
         case .hello(let version): hello(version, surroundings)
         case .client, .select: reply(.ok)
         case .command: reply(.empty)
-        case .quit, .subscribe, .unsubscribe: preconditionFailure("answered before")
+        case .quit: quit()
+        case .subscribe(let channels): subscribe(channels)
+        case .unsubscribe(let channels): unsubscribe(channels)
         }
     }
 
@@ -247,9 +260,8 @@ struct ConnectionStateMachine {
 
     /// Makes bytes of the replies at the front.
     private mutating func encodeReady(_ room: () -> ByteBuffer) {
-        while let slot = slots.first {
-            if case .waiting = slot { return }
-            slots.removeFirst()
+        // Looked at where it stands: taking it out to see costs each waiting request a retain.
+        while slots.first?.isWaiting == false, let slot = slots.popFirst() {
             firstSlot += 1
             if output.readableBytes == 0 { output = room() }
             switch slot {

@@ -5,9 +5,10 @@ import Usage
 
 @Suite("The reader")
 struct ReaderTests {
-    /// Rows of several plans, tiers and periods, over more than one portion of pages.
-    /// Without the triggers, which would put each row into the audit log.
+    /// Rows of several plans, tiers and periods, over more than one portion of pages: few to a page, as many rows would
+    /// take long. Without the triggers, which would put each row into the audit log.
     private static let rows = """
+        alter table public.message_usage set (fillfactor = 10);
         set session_replication_role = replica;
         insert into headroom.plans (plan, label, cycle, allowance, gentle_percent, prominent_percent)
             values ('team', 'Team', 'monthly', 100, 10, 50);
@@ -17,7 +18,7 @@ struct ReaderTests {
             case number % 10 when 0 then '2026-10' else '2026-11' end,
             (number * 7919) % 900, case when plan <> 'pro' then case plan when 'team' then 100 else 800 end end, plan,
             case plan when 'team' then 100 when 'paid' then 800 end
-        from generate_series(1, 120000) as number
+        from generate_series(1, 24000) as number
         cross join lateral (select (array['paid', 'pro', 'team', null])[1 + number % 4] as plan) as plans;
         reset session_replication_role;
         """

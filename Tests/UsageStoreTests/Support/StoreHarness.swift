@@ -101,7 +101,7 @@ final class StoreHarness: Sendable {
     /// Asks the reader.
     ///
     /// - Returns: the slot, whose outcome may be there already where the reader refuses.
-    func submit(_ reading: Reading, within timeout: Duration = .seconds(20)) -> UInt64 {
+    func submit(_ reading: Reading, within timeout: Duration = .seconds(60)) -> UInt64 {
         let slot = nextSlot.withLock { next in
             defer { next += 1 }
             return next
@@ -115,7 +115,7 @@ final class StoreHarness: Sendable {
     }
 
     /// Asks the watcher, as the connection with this number.
-    func watch(_ users: [UserID], connection: Int, within timeout: Duration = .seconds(20)) -> UInt64 {
+    func watch(_ users: [UserID], connection: Int, within timeout: Duration = .seconds(60)) -> UInt64 {
         let slot = nextSlot.withLock { next in
             defer { next += 1 }
             return next
