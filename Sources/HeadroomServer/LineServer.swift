@@ -83,7 +83,6 @@ public final class LineServer: Service, CustomStringConvertible {
 
     public func run() async throws {
         try await gracefulShutdown()
-        logger.notice("draining", metadata: ["connections": "\(census.snapshot.current)"])
         let channel = listener.withLock { $0 }
         do {
             try await channel?.close()
@@ -92,7 +91,9 @@ public final class LineServer: Service, CustomStringConvertible {
         }
         // Readings may take longer than there is time; the rest of it is for telling so.
         store.reader.drain(by: .now + configuration.drainTimeout * 3 / 4)
-        for loop in loops { loop.drain() }
+        for loop in loops { await loop.drain() }
+        // Not before: who reads this may rely on it that nothing more is accepted.
+        logger.notice("draining", metadata: ["connections": "\(census.snapshot.current)"])
         await census.emptied(within: configuration.drainTimeout)
         let left = census.snapshot.current
         if left > 0 {

@@ -69,9 +69,12 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     }
 
     /// From any thread.
-    func drain() {
-        eventLoop.execute {
-            for connection in self.connections.all { connection.drain() }
+    func drain() async {
+        await withCheckedContinuation { continuation in
+            eventLoop.execute {
+                for connection in self.connections.all { connection.drain() }
+                continuation.resume()
+            }
         }
     }
 
