@@ -69,7 +69,8 @@ import Testing
         #expect(attributes[.posixPermissions] as? Int == 0o700)
         await first.stop()
         await first.stop()
-        #expect(isGone(process))
+        // pg_ctl waits for the end of its pid file, which is a moment before that of the process.
+        try await waitUntil("the server is gone") { isGone(process) }
         let second = server(directory.path + "/data dir", isDurable: true)
         #expect(try await query(second.start().conninfo, "SELECT n FROM public.kept") == "42")
         await second.stop()
@@ -88,7 +89,8 @@ import Testing
         await first.stop()
         #expect(try await query(running[1].conninfo, "SELECT 1") == "1")
         await second.stop()
-        #expect(isGone(process))
+        // pg_ctl waits for the end of its pid file, which is a moment before that of the process.
+        try await waitUntil("the server is gone") { isGone(process) }
     }
 
     @Test func aRunningServerIsAdoptedAndACrashedOneRecovered() async throws {
@@ -222,7 +224,8 @@ import Testing
         await first.stop()
         #expect(!isGone(process))
         await second.stop()
-        #expect(isGone(process))
+        // pg_ctl waits for the end of its pid file, which is a moment before that of the process.
+        try await waitUntil("the server is gone") { isGone(process) }
         try FileManager.default.removeItem(atPath: (link as NSString).deletingLastPathComponent)
     }
 }
