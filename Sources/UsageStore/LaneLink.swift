@@ -1,6 +1,5 @@
 import Logging
 import Postgres
-import Synchronization
 import Usage
 
 #if canImport(Glibc)
@@ -19,7 +18,7 @@ final class LaneLink {
         /// Can transition to: opening.
         case closed(retryAt: ContinuousClock.Instant)
         /// Can transition to: open, closed.
-        case opening(Handover)
+        case opening(Handover<Opened>)
         /// Can transition to: closed.
         case open(Connection)
     }
@@ -87,7 +86,7 @@ final class LaneLink {
             break
         case .closed(let retryAt):
             guard ContinuousClock.now >= retryAt else { return }
-            let handover = Handover()
+            let handover = Handover<Opened>()
             state = .opening(handover)
             let (options, lane, wake) = (options, lane, wake)
             startThread(named: "headroom.connect") {
@@ -185,25 +184,6 @@ final class LaneLink {
         var connection: Connection
         var catalog: PlanCatalog
         var month: BillingPeriod
-    }
-
-    /// Carries a connection from the thread that opened it to the lane's.
-    ///
-    /// @unchecked Sendable: the connection is put in by one thread, which never touches it again, and taken out once.
-    private final class Handover: @unchecked Sendable {
-        private let lock = Mutex<Bool>(false)
-        private var result: Result<Opened, PostgresError>?
-
-        func put(_ result: Result<Opened, PostgresError>) {
-            lock.withLock { _ in self.result = result }
-        }
-
-        func take() -> Result<Opened, PostgresError>? {
-            lock.withLock { _ in
-                defer { result = nil }
-                return result
-            }
-        }
     }
 
     private static func open(

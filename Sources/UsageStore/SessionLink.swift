@@ -1,6 +1,5 @@
 import Logging
 import Postgres
-import Synchronization
 
 /// A statement that each connection of a link prepares.
 struct PreparedQuery: Sendable {
@@ -18,7 +17,7 @@ final class SessionLink {
         /// Can transition to: opening.
         case closed(retryAt: ContinuousClock.Instant)
         /// Can transition to: open, closed.
-        case opening(Handover)
+        case opening(Handover<Connection>)
         /// Can transition to: closed.
         case open(Connection)
     }
@@ -57,7 +56,7 @@ final class SessionLink {
             break
         case .closed(let retryAt):
             guard ContinuousClock.now >= retryAt else { return }
-            let handover = Handover()
+            let handover = Handover<Connection>()
             state = .opening(handover)
             let (options, statements, wake) = (options, statements, wake)
             startThread(named: "headroom.connect") {
@@ -133,24 +132,5 @@ final class SessionLink {
         connection?.close()
         state = .closed(retryAt: .now)
         downSince = nil
-    }
-
-    /// Carries a connection from the thread that opened it.
-    ///
-    /// @unchecked Sendable: the connection is put in by one thread, which never touches it again, and taken out once.
-    private final class Handover: @unchecked Sendable {
-        private let lock = Mutex<Bool>(false)
-        private var result: Result<Connection, PostgresError>?
-
-        func put(_ result: Result<Connection, PostgresError>) {
-            lock.withLock { _ in self.result = result }
-        }
-
-        func take() -> Result<Connection, PostgresError>? {
-            lock.withLock { _ in
-                defer { result = nil }
-                return result
-            }
-        }
     }
 }

@@ -73,7 +73,8 @@ extension StoreConfiguration {
                 ("search_path", "pg_catalog"),
                 ("timezone", "UTC"),
                 ("default_transaction_read_only", "on"),
-            ]
+            ],
+            role: ServiceRole.name
         )
     }
 }
@@ -87,7 +88,8 @@ extension StoreConfiguration {
             applicationName: "headroom watcher",
             sessionSettings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout) + [
                 ("default_transaction_read_only", "on")
-            ]
+            ],
+            role: ServiceRole.name
         )
     }
 }
