@@ -229,15 +229,15 @@ import Testing
             let options = ConnectionOptions(
                 conninfo: conninfo,
                 connectTimeout: .seconds(30),
-                sessionSettings: [("statement_timeout", "1s")]
+                sessionSettings: [("statement_timeout", "5s")]
             )
             let connection = try Connection.connect(options)
             defer { connection.close() }
-            let slow = Migration(number: 1, name: "slow", sql: "SELECT pg_sleep(1.2)")
+            let slow = Migration(number: 1, name: "slow", sql: "SELECT pg_sleep(5.2)")
             let applied = try Migrator(migrations: [slow]).migrate(connection)
             #expect(applied == [slow])
             let timeout = try connection.query("SHOW statement_timeout", deadline: .now + .seconds(30))
-            #expect(timeout.text(0, 0) == "1s")
+            #expect(timeout.text(0, 0) == "5s")
         }
     }
 
