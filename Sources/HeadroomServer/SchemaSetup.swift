@@ -18,8 +18,9 @@ public struct SchemaSetup: Sendable {
     /// - Returns: names of the migrations that were applied; empty when there was nothing to do.
     @discardableResult
     public func migrate() async throws -> [String] {
-        let applied = try await withConnection { connection in
-            try Schema.migrate(connection).map(\.fileName)
+        let applied = try await withConnection { [logger] connection in
+            try Schema.migrate(connection) { logger.warning("set aside", metadata: ["migration.warning": "\($0)"]) }
+                .map(\.fileName)
         }
         for name in applied {
             logger.notice("migration applied", metadata: ["migration.file": "\(name)"])
@@ -32,7 +33,9 @@ public struct SchemaSetup: Sendable {
     ///
     /// - Throws: with what to run, and as whom, where something is missing.
     public func prepare() async throws {
-        let preparation = try await withConnection { try Schema.prepare($0) }
+        let preparation = try await withConnection { [logger] connection in
+            try Schema.prepare(connection) { logger.warning("set aside", metadata: ["migration.warning": "\($0)"]) }
+        }
         for name in preparation.applied.map(\.fileName) {
             logger.notice("migration applied", metadata: ["migration.file": "\(name)"])
         }

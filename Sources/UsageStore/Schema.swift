@@ -5,9 +5,19 @@ import Usage
 public enum Schema {
     public static var migrator: Migrator {
         Migrator(
-            migrations: EmbeddedSQL.migrations.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) }
+            migrations: EmbeddedSQL.migrations.map {
+                Migration(
+                    number: $0.number,
+                    name: $0.name,
+                    sql: $0.sql,
+                    preparation: $0.number == firstThatTakesNames ? EmbeddedSQL.setAside : nil
+                )
+            }
         )
     }
+
+    /// Before it there is none of our functions and views in schema public.
+    private static let firstThatTakesNames = 4
 
     /// What an administrator runs where the login that migrates may not make roles.
     public static var rolesScript: String { EmbeddedSQL.roles }
@@ -15,8 +25,13 @@ public enum Schema {
     /// Brings a database to the current schema and gives it this binary's words.
     ///
     /// Blocks; run it on a thread of its own.
-    public static func migrate(_ connection: Connection) throws -> [Migration] {
-        try migrator.migrate(connection, finally: writeWords)
+    ///
+    /// - Parameter warn: told what was set aside.
+    public static func migrate(
+        _ connection: Connection,
+        warn: (String) -> Void = { _ in }
+    ) throws -> [Migration] {
+        try migrator.migrate(connection, finally: writeWords, warn: warn)
     }
 
     /// What `prepare` found and did.
@@ -32,10 +47,13 @@ public enum Schema {
     /// Blocks; run it on a thread of its own.
     ///
     /// - Throws: `MigrationError`, and `LoginError` when the login may not act as the service's role.
-    public static func prepare(_ connection: Connection) throws -> Preparation {
+    public static func prepare(
+        _ connection: Connection,
+        warn: (String) -> Void = { _ in }
+    ) throws -> Preparation {
         var rights = try LoginRights(of: connection)
         if rights.mayMigrate {
-            let applied = try migrate(connection)
+            let applied = try migrate(connection, warn: warn)
             // The first migration that knows of roles may just have made them.
             rights = try LoginRights(of: connection)
             guard rights.mayServe else { throw LoginError.mayNotServe(rights) }

@@ -4,11 +4,15 @@ public struct Migration: Sendable, Hashable {
     public let number: Int
     public let name: String
     public let sql: String
+    /// One statement that makes room for it in a database that was somebody's before: runs in the same transaction. It
+    /// is no part of the schema, so it may be changed.
+    public let preparation: String?
 
-    public init(number: Int, name: String, sql: String) {
+    public init(number: Int, name: String, sql: String, preparation: String? = nil) {
         self.number = number
         self.name = name
         self.sql = sql
+        self.preparation = preparation
     }
 
     /// The file below sql/migrations.

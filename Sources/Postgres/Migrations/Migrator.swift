@@ -31,10 +31,12 @@ public struct Migrator: Sendable {
     ///   - connection: idle, outside a transaction; not to be used by anybody else meanwhile.
     ///   - finally: runs after the migrations, in a transaction of its own, with the lock still held; also when
     ///     nothing was missing.
+    ///   - warn: told what a migration's preparation has to say to whoever runs it.
     /// - Returns: what this call applied, in order.
     public func migrate(
         _ connection: Connection,
-        finally: (Connection) throws(PostgresError) -> Void = { (_: Connection) throws(PostgresError) in }
+        finally: (Connection) throws(PostgresError) -> Void = { (_: Connection) throws(PostgresError) in },
+        warn: (String) -> Void = { _ in }
     ) throws(MigrationError) -> [Migration] {
         try checkServerVersion(connection)
         try lock(connection)
@@ -42,7 +44,7 @@ public struct Migrator: Sendable {
         let record = record(connection)
         let pending = try findPending(record)
         for (migration, checksum) in pending {
-            try apply(migration, checksum: checksum, record)
+            for warning in try apply(migration, checksum: checksum, record) { warn(warning.message) }
         }
         do throws(PostgresError) {
             try inTransaction(connection) { () throws(PostgresError) in try finally(connection) }
@@ -185,16 +187,22 @@ extension Migrator {
 
     /// The row comes first: should the lock ever fail to keep two instances apart, the primary key makes the second
     /// wait for the first and then fail, before it has touched anything.
+    ///
+    /// - Returns: what its preparation warned of.
     private func apply(
         _ migration: Migration,
         checksum: String,
         _ record: MigrationRecord
-    ) throws(MigrationError) {
+    ) throws(MigrationError) -> [Warning] {
         let connection = record.connection
         var endedEarly = false
+        var warnings: [Warning] = []
         do throws(PostgresError) {
             try inTransaction(connection) { () throws(PostgresError) in
                 try record.insert(migration, checksum: checksum)
+                if let preparation = migration.preparation {
+                    warnings = try connection.query(preparation, deadline: .now + statementTimeout).warnings
+                }
                 try connection.execute(migration.sql, deadline: .now + statementTimeout)
                 endedEarly = !connection.isInTransaction
             }
@@ -202,6 +210,7 @@ extension Migrator {
             throw .failed(migration, error)
         }
         if endedEarly { throw .endsTransaction(migration) }
+        return warnings.filter { $0.severity == "WARNING" }
     }
 
     /// The session's own timeouts are meant for requests: within the transaction they are replaced.

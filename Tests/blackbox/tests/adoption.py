@@ -91,6 +91,66 @@ class AdoptionWithASurrogateUUID(Adoption):
         self.assertEqual(self.psql.number("select count(*) from pg_index where indrelid = 'message_usage'::regclass"), 2)
 
 
+class AdoptionOfAnApplicationThatCountsByItself(Case):
+    """It has a function of the name that its clients call, and a view of a name that is ours."""
+
+    FLAGS = None
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.psql.run(f"create table message_usage ({Adoption.COLUMNS})")
+        cls.psql.run(
+            "create function increment_and_check_usage(p_user_id uuid, p_billing_period text, p_limit int) returns jsonb"
+            " language sql as $$ select '{\"theirs\": true}'::jsonb $$"
+        )
+        cls.psql.run("create function increment_and_check_usage(a uuid, b int) returns int language sql as 'select 7'")
+        cls.psql.run("create function increment_and_check_usage(a uuid) returns int language sql as 'select 8'")
+        cls.psql.run("create function increment_and_check_usage(a uuid, b text) returns int language sql as 'select 9'")
+        cls.psql.run("create view monthly_usage as select user_id, message_count as messages from message_usage")
+        cls.psql.run("create view reports as select sum(messages) as messages from monthly_usage")
+        cls.migration = command("migrate", database_url=cls.database_url)
+        cls.service = cls.serve()
+
+    def call(self, arguments, schema="public"):
+        return self.psql.run(f"select {schema}.increment_and_check_usage('{USERS[0]}'{arguments})")[0][0]
+
+    def test_its_callers_reach_the_one_that_counts_with_the_service(self):
+        self.assertIn('"current_count": 1', self.call(", '2026-11', 5"))
+        counted = self.psql.run(f"select status, used from increment_and_check_usage('{USERS[1]}')")
+        self.assertEqual(counted, [["ALLOWED", "1"]])
+        self.assertGreaterEqual(self.psql.number("select count(*) from monthly_usage where tier = 'silent'"), 1)
+
+    def test_what_it_had_is_kept(self):
+        self.assertEqual(self.call(", '2026-11', 5", "headroom_set_aside"), '{"theirs": true}')
+        self.assertEqual(self.call(", 5", "headroom_set_aside"), "7")
+        self.assertEqual(self.call("", "headroom_set_aside"), "8")
+        self.psql.run("select user_id, messages from headroom_set_aside.monthly_usage")
+        self.psql.run("select messages from reports")
+
+    def test_a_function_with_other_arguments_stays(self):
+        self.assertEqual(self.call(", '2026-11'"), "9")
+
+    def test_it_is_told_with_what_to_grant(self):
+        told = [line for line in self.migration.stderr.splitlines() if "headroom_set_aside" in line]
+        self.assertEqual(len(told), 4, told)
+        for line in told:
+            self.assertIn("headroom_user", line)
+
+
+class AdoptionOfATableInAViewsPlace(Case):
+    FLAGS = None
+
+    def test_it_is_told_and_nothing_is_changed(self):
+        self.psql.run("create table billing_period_report (billing_period text)")
+        outcome = command("migrate", database_url=self.database_url)
+        self.assertNotEqual(outcome.returncode, 0)
+        self.assertIn("billing_period_report", outcome.stderr)
+        self.assertIn("rename it, then migrate again", outcome.stderr)
+        self.psql.run("alter table billing_period_report rename to reports_of_ours")
+        self.assertEqual(command("migrate", database_url=self.database_url).returncode, 0)
+
+
 class AdoptionOfATableThatDoesNotFit(Case):
     FLAGS = None
 

@@ -1,0 +1,49 @@
+-- What a database has had under the names of our functions and views. Runs in one transaction with, and before, the
+-- migration that first takes those names.
+--
+-- An application that counted messages before there was a Headroom has an increment_and_check_usage of its own, most
+-- likely: its callers are to reach ours from now on, by the same name. Theirs goes to the schema headroom_set_aside
+-- instead of being dropped. What depends on it there (a trigger, a policy, a view) goes on working, and somebody who
+-- wants it back can have it. Function bodies are text: one that calls it by its name calls ours.
+do $$
+declare
+    v_name text;
+begin
+    for v_name in
+        select pg_catalog.format('function %s', procedures.oid::pg_catalog.regprocedure)
+        from pg_catalog.pg_proc as procedures
+        where procedures.pronamespace = 'public'::pg_catalog.regnamespace
+            and (procedures.proname, pg_catalog.oidvectortypes(procedures.proargtypes)) in (
+                -- Would be taken for calls of ours that leave the number out.
+                ('increment_and_check_usage', 'uuid'),
+                ('increment_and_check_usage', 'uuid, integer'),
+                ('increment_and_check_usage', 'uuid, text, integer'),
+                ('reset_usage', 'uuid, text'),
+                ('reset_billing_period', 'text'),
+                ('set_plan', 'uuid, text, text, timestamp with time zone, timestamp with time zone, timestamp with time zone, integer'),
+                ('grant_messages', 'uuid, integer, text'),
+                ('grant_messages', 'uuid, integer, text, text'),
+                ('forget_user', 'uuid'),
+                ('apply_store_event', 'jsonb')
+            )
+        union all
+        select pg_catalog.format(
+            case relations.relkind when 'v' then 'view %s' when 'm' then 'materialized view %s' else 'table %s' end,
+            relations.oid::pg_catalog.regclass
+        )
+        from pg_catalog.pg_class as relations
+        where relations.relnamespace = 'public'::pg_catalog.regnamespace
+            and relations.relname in ('monthly_usage', 'user_story', 'billing_period_report')
+            and relations.relkind in ('v', 'm', 'r', 'p', 'f')
+    loop
+        if v_name like 'table %' then
+            raise exception '% has the name of a view of Headroom''s: rename it, then migrate again', v_name
+                using errcode = 'duplicate_table';
+        end if;
+        create schema if not exists headroom_set_aside;
+        execute pg_catalog.format('alter %s set schema headroom_set_aside', v_name);
+        raise warning '% was here before and is in the schema headroom_set_aside now; its callers reach Headroom''s, '
+            'for which the clients'' role needs to be granted headroom_user', v_name;
+    end loop;
+end
+$$;
