@@ -120,7 +120,8 @@ import Testing
         #expect(try await query(conninfo, "SELECT n FROM public.kept") == "42")
         connection.close()
         await first.stop()
-        #expect(try processes(directory.path).allSatisfy(isGone))
+        // The last ones end after the pid file has gone, which is what a stop waits for.
+        try await waitUntil("all its processes are gone") { try processes(directory.path).allSatisfy(isGone) }
     }
 
     @Test func aStaleProcessNumberOfSomebodyElseIsNoObstacle() async throws {
@@ -201,7 +202,8 @@ import Testing
         await first.stop()
         let error = await #expect(throws: PrivateServerError.self) { _ = try await first.start() }
         #expect(error?.code == .startFailed && error?.message.contains("no_such_library") == true)
-        #expect(try processes(directory.path).allSatisfy(isGone))
+        // The last ones end after the pid file has gone, which is what a stop waits for.
+        try await waitUntil("all its processes are gone") { try processes(directory.path).allSatisfy(isGone) }
     }
 
     @Test(.enabled(if: getuid() == 0, "only root lends PostgreSQL another account"))

@@ -71,20 +71,3 @@ struct SeededGenerator: RandomNumberGenerator {
         Int.random(in: 0..<100, using: &self) < percent
     }
 }
-
-/// Asks again and again until the condition holds, and records an issue if it does not within the limit.
-func waitUntil(
-    _ what: Comment,
-    within limit: Duration = .seconds(30),
-    sourceLocation: SourceLocation = #_sourceLocation,
-    _ condition: () async throws -> Bool
-) async throws {
-    let deadline = ContinuousClock.now + limit
-    while try await !condition() {
-        guard ContinuousClock.now < deadline else {
-            Issue.record(what, sourceLocation: sourceLocation)
-            return
-        }
-        await Task.yield()
-    }
-}

@@ -1,3 +1,4 @@
+import PostgresTestSupport
 import Testing
 import Usage
 
@@ -19,10 +20,10 @@ struct WatcherTests {
     private func waitForNews(
         _ store: StoreHarness,
         connection: Int = 1,
-        sourceLocation: SourceLocation = #_sourceLocation,
+        line: Int = #line,
         _ fits: @escaping (Standing) -> Bool
     ) async throws {
-        try await waitUntil("news", sourceLocation: sourceLocation) {
+        try await waitUntil("news", line: line) {
             told(store, connection: connection).last.map(fits) ?? false
         }
     }
