@@ -103,6 +103,22 @@ struct RightsTests {
         Right("select setval('headroom.generations', 1)"),
     ]
 
+    private static let tokens = [
+        Right("select digest from headroom.tokens", .service, .operator),
+        Right("select headroom.create_token('b', '{chat}', sha256('b'))", .operator),
+        Right("insert into headroom.tokens (name, scopes, digest) values ('b', '{chat}', sha256('b'))", .operator),
+        Right("insert into headroom.tokens (name, scopes, digest, created_by) values ('b', '{chat}', sha256('b'), 'c')"),
+        Right("select headroom.revoke_token(1)", .operator),
+        Right("update headroom.tokens set revoked_at = now()", .operator),
+        Right("update headroom.tokens set revoked_by = 'somebody'"),
+        Right("update headroom.tokens set scopes = '{operator}'"),
+        Right("update headroom.tokens set digest = sha256('b')"),
+        Right("update headroom.tokens set expires_at = null"),
+        Right("update headroom.tokens set last_used_at = now()", .service),
+        Right("delete from headroom.tokens"),
+        Right("alter table headroom.tokens disable trigger keep_token_record"),
+    ]
+
     private static let making = [
         Right("create table headroom.mine ()"),
         Right("create table public.mine ()"),
@@ -117,7 +133,8 @@ struct RightsTests {
         let database = try await TestDatabase.fresh()
         try await database.populate()
         let all =
-            RightsTests.usage + RightsTests.views + RightsTests.functions + RightsTests.tables + RightsTests.making
+            RightsTests.usage + RightsTests.views + RightsTests.functions + RightsTests.tables + RightsTests.tokens
+            + RightsTests.making
         for right in all {
             let outcome = try await database.attempt(
                 right.sql,

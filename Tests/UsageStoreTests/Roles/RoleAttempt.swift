@@ -35,7 +35,7 @@ extension TestDatabase {
         }
     }
 
-    /// User 1 on a plan, user 2 in a trial, with a key and a hold, a grant and a store event.
+    /// User 1 on a plan, user 2 in a trial, with a key and a hold, a grant, a store event and a token.
     func populate() async throws {
         try await psql.execute(
             """
@@ -44,6 +44,7 @@ extension TestDatabase {
             select from increment_and_check_usage('\(user(2))');
             select from headroom.perform('\(user(1))', '{consume,reserve}', '{1,1}', '{a,b}', '{null,60}', 'trial');
             select from grant_messages('\(user(1))', 10, 'a test');
+            select from headroom.create_token('a', '{chat}', sha256('a'));
             """
         )
     }
