@@ -54,11 +54,18 @@ public struct HeadroomService: Sendable {
     ) async throws {
         try await SchemaSetup(databaseURL: databaseURL, logger: logger).prepare()
         let store = BatchingStore(configuration.store(databaseURL: databaseURL), logger: logger)
-        let monitor = DatabaseMonitor(databaseURL: databaseURL, logger: logger)
+        let access = AccessControl(
+            configuration.authentication,
+            connectionsPerTokenMaximum: configuration.connectionsPerTokenMaximum,
+            logger: logger
+        )
+        try await access.load(from: databaseURL)
+        let monitor = DatabaseMonitor(databaseURL: databaseURL, tokens: access, logger: logger)
         let server = LineServer(
             configuration,
             store: store,
             monitor: monitor,
+            access: access,
             version: HeadroomVersion.current,
             logger: logger
         )

@@ -19,10 +19,11 @@ public final class LineServer: Service, CustomStringConvertible {
     private let listener = Mutex<(any Channel)?>(nil)
     private let logger: Logger
 
-    public init(
+    init(
         _ configuration: ServerConfiguration,
         store: BatchingStore,
         monitor: DatabaseMonitor,
+        access: AccessControl,
         version: String,
         logger: Logger
     ) {
@@ -31,12 +32,20 @@ public final class LineServer: Service, CustomStringConvertible {
         self.logger = logger
         group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
         let metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
-        let info = ServerInfo(version: version, store: store, monitor: monitor, census: census, metrics: metrics)
+        let info = ServerInfo(
+            version: version,
+            store: store,
+            monitor: monitor,
+            access: access,
+            census: census,
+            metrics: metrics
+        )
         let census = census
         loops = zip(group.makeIterator(), metrics.loops).map { eventLoop, loopMetrics in
             LoopShared(
                 eventLoop: eventLoop,
                 store: store,
+                access: access,
                 census: census,
                 serverInfo: info,
                 metrics: loopMetrics,

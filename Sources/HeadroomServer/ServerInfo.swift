@@ -9,6 +9,7 @@ struct ServerInfo: Sendable {
     private let startedAt = NIODeadline.now()
     private let store: BatchingStore
     private let monitor: DatabaseMonitor
+    private let access: AccessControl
     private let census: Census
     private let metrics: ServiceMetrics
 
@@ -16,21 +17,24 @@ struct ServerInfo: Sendable {
         version: String,
         store: BatchingStore,
         monitor: DatabaseMonitor,
+        access: AccessControl,
         census: Census,
         metrics: ServiceMetrics
     ) {
         self.version = version
         self.store = store
         self.monitor = monitor
+        self.access = access
         self.census = census
         self.metrics = metrics
     }
 
     /// Names of the lines, for the documentation. `verb_…` and `errors_…` stand for a line each of the verbs and codes
-    /// that have come.
+    /// that have come, `token_…` for one of each name that somebody is connected under.
     static let names =
         serviceNames + databaseNames + trafficNames
         + LoopMetrics.Status.allCases.map(answersName) + Tier.allCases.map(tierName) + ["errors", "verb_…", "errors_…"]
+        + accessNames + ["token_…"]
 
     private static let serviceNames = [
         "version", "uptime_s", "connections", "connections_total", "connections_refused", "database", "lanes",
@@ -38,6 +42,10 @@ struct ServerInfo: Sendable {
     ]
     private static let databaseNames = ["database_version", "schema_version", "replication_lag_s"]
     private static let trafficNames = ["answers_per_second", "latency_p50_us", "latency_p99_us"]
+
+    private static let accessNames = ["authentication", "authenticated", "authentication_failures"]
+    /// Names of tokens that are told, the first ones in the alphabet: an answer has to end.
+    private static let tokenNamesMaximum = 64
 
     private static func answersName(_ status: LoopMetrics.Status) -> String { "answers_\(status)" }
     private static func tierName(_ tier: Tier) -> String { "tier_\(tier.rawValue)" }
@@ -56,6 +64,9 @@ struct ServerInfo: Sendable {
             ReplyError.Code.allCases.map {
                 ("errors_\($0.rawValue.lowercased())", ServerInfo.unlessNone(snapshot.errors($0)))
             },
+            zip(ServerInfo.accessNames, accessValues).map { ($0, $1) },
+            access.census.connectionsByName.sorted { $0.key < $1.key }.prefix(ServerInfo.tokenNamesMaximum)
+                .map { ("token_\($0.key)", "\($0.value)") },
         ]
         return groups.joined().compactMap { name, value in value.map { "\(name)=\($0)" } }
     }
@@ -71,6 +82,10 @@ struct ServerInfo: Sendable {
             "\(census.refused)", database, "\(store.lanes)", "\(store.lanesConnected)", "\(store.queueDepth)",
             "\(store.batches)", "\(store.requests)", "\(store.reconnects)",
         ]
+    }
+
+    private var accessValues: [String?] {
+        [access.isRequired ? "required" : "off", "\(access.authenticated)", "\(access.authenticationFailures)"]
     }
 
     private var databaseValues: [String?] {

@@ -34,9 +34,10 @@ public enum Command: Sendable, Equatable {
     /// Without a verb: all of them.
     case help(verb: Verb?)
     case info
+    case authenticate(Credentials)
     case quit
-    /// The RESP version that a client library wants to speak: 2 or 3.
-    case hello(version: Int)
+    /// The RESP version that a client library wants to speak, 2 or 3, and who it is.
+    case hello(version: Int, credentials: Credentials? = nil)
     /// What client libraries say about themselves when they connect; answered `+OK`, whatever it says.
     case client
     /// What interactive clients ask to learn the commands; answered with an empty list.

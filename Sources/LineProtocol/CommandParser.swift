@@ -12,10 +12,20 @@ enum CommandParser {
     static let monthsRange = 1...1_200
     static let topRange = 1...1_000
 
-    /// - Parameter tokens: at least one.
-    static func parse(_ tokens: TokenList) throws(ReplyError) -> Command {
+    /// - Parameters:
+    ///   - tokens: at least one.
+    ///   - permissions: of the peer. What it may not ask is refused before its arguments are looked at.
+    static func parse(
+        _ tokens: TokenList,
+        _ permissions: Permissions = .everything
+    ) throws(ReplyError) -> Command {
         if let fault = tokens.textFault { throw fault.error }
-        guard let verb = Verb(tokens[0]) else { throw .unknownCommand }
+        guard let verb = Verb(tokens[0]) else {
+            throw permissions.contains(.token) ? .unknownCommand : .authenticationRequired
+        }
+        guard !permissions.isDisjoint(with: verb.permissions) else {
+            throw permissions.contains(.token) ? .lacking(verb.permissions) : .authenticationRequired
+        }
         let arguments = try Arguments(of: verb, tokens)
         switch verb {
         case .consume:
@@ -54,8 +64,9 @@ enum CommandParser {
         case .echo: return .echo(text: arguments.positional(0)?.text ?? "")
         case .help: return .help(verb: try helpTopic(arguments))
         case .info: return .info
+        case .auth: return .authenticate(authentication(arguments))
         case .quit: return .quit
-        case .hello: return .hello(version: try helloVersion(arguments))
+        case .hello: return try hello(arguments, permissions)
         case .client: return .client
         case .command: return .command
         case .select: return try select(arguments)
@@ -121,23 +132,44 @@ enum CommandParser {
         return verb
     }
 
+    private static func authentication(_ arguments: Arguments) -> Credentials {
+        Credentials(
+            name: arguments.count == 2 ? arguments.positional(0)?.text : nil,
+            token: Secret(arguments.positional(arguments.count - 1)?.text ?? "")
+        )
+    }
+
     /// `HELLO [version [AUTH name token] [SETNAME name]]`, as client libraries send it: words, not `name=value`.
-    private static func helloVersion(_ arguments: Arguments) throws(ReplyError) -> Int {
-        guard let token = arguments.positional(0) else { return 2 }
-        guard let version = token.plainNumber, (2...3).contains(version) else {
-            throw .badArgument("HELLO takes the RESP version 2 or 3; the form is \(Verb.hello.syntax)")
+    private static func hello(_ arguments: Arguments, _ permissions: Permissions) throws(ReplyError) -> Command {
+        var version = 2
+        if let token = arguments.positional(0) {
+            guard let number = token.plainNumber, (2...3).contains(number) else {
+                throw .badArgument("HELLO takes the RESP version 2 or 3; the form is \(Verb.hello.syntax)")
+            }
+            version = number
         }
+        let credentials = try helloCredentials(arguments)
+        // As Redis has it, so that a library learns at once that it needs a password.
+        guard credentials != nil || permissions.contains(.token) else { throw .helloWithoutToken }
+        return .hello(version: version, credentials: credentials)
+    }
+
+    private static func helloCredentials(_ arguments: Arguments) throws(ReplyError) -> Credentials? {
+        var credentials: Credentials?
         var index = 1
         while let option = arguments.positional(index) {
-            if option.isWord("AUTH") {
-                throw .badArgument("authentication is not configured here; send HELLO without AUTH")
+            if option.isWord("AUTH"), credentials == nil, let name = arguments.positional(index + 1),
+                let token = arguments.positional(index + 2)
+            {
+                credentials = Credentials(name: name.text, token: Secret(token.text))
+                index += 3
+            } else if option.isWord("SETNAME"), arguments.positional(index + 1) != nil {
+                index += 2
+            } else {
+                throw .badArgument("after the version HELLO takes AUTH and SETNAME; the form is \(Verb.hello.syntax)")
             }
-            guard option.isWord("SETNAME"), arguments.positional(index + 1) != nil else {
-                throw .badArgument("after the version HELLO takes only SETNAME; the form is \(Verb.hello.syntax)")
-            }
-            index += 2
         }
-        return version
+        return credentials
     }
 
     private static func select(_ arguments: Arguments) throws(ReplyError) -> Command {

@@ -8,11 +8,13 @@ import Usage
 /// Any other spelling of the same, and whatever is incomplete or wrong, is not recognised here, and goes the general
 /// way; what is recognised here the general way would decode alike.
 struct CommonForms {
-    /// What is recognised is within the limits.
+    /// What is recognised is within the limits, and permitted: the permission to count is asked for when it changes,
+    /// and costs a request nothing.
     private let areAccepted: Bool
 
-    init(limits: RequestLimits) {
-        areAccepted = limits.tokens >= 2 && limits.requestSizeBytes >= "CONSUME ".utf8.count + UserID.textLength
+    init(limits: RequestLimits, permissions: Permissions) {
+        areAccepted =
+            !permissions.isDisjoint(with: Verb.consume.permissions) && limits.tokens >= 2 && limits.requestSizeBytes >= "CONSUME ".utf8.count + UserID.textLength
     }
 
     /// - Parameter bytes: all that has come from a request's first byte on.

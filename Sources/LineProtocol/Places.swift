@@ -23,6 +23,7 @@ extension Command {
         case .echo: .echo
         case .help: .help
         case .info: .info
+        case .authenticate: .auth
         case .quit: .quit
         case .hello: .hello
         case .client: .client

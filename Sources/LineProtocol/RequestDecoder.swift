@@ -39,8 +39,9 @@ public struct RequestDecoder {
         case closed
     }
 
-    private let limits: RequestLimits
-    private let commonForms: CommonForms
+    private var limits: RequestLimits
+    private var permissions = Permissions.everything
+    private var commonForms: CommonForms
     private var state = State.idle
     private var opening = Opening()
     /// Places of the tokens found so far, from the request's first byte. Kept from request to request, so that finding
@@ -49,8 +50,15 @@ public struct RequestDecoder {
 
     public init(limits: RequestLimits = .init()) {
         self.limits = limits
-        commonForms = CommonForms(limits: limits)
+        commonForms = CommonForms(limits: limits, permissions: permissions)
         tokens.reserveCapacity(limits.tokens + 1)
+    }
+
+    /// From the next request on, the peer may ask this, and this much at a time. What it may not ask is a failure.
+    public mutating func permit(_ permissions: Permissions, within limits: RequestLimits) {
+        self.limits = limits
+        self.permissions = permissions
+        commonForms = CommonForms(limits: limits, permissions: permissions)
     }
 
     /// Takes one complete request from the buffer, if there is one, and with it the blank lines before it. Nil needs
@@ -119,7 +127,7 @@ public struct RequestDecoder {
 
     private func parse(_ bytes: UnsafeRawBufferPointer) -> DecodedRequest {
         do throws(ReplyError) {
-            return .command(try CommandParser.parse(TokenList(bytes: bytes, ranges: tokens)))
+            return .command(try CommandParser.parse(TokenList(bytes: bytes, ranges: tokens), permissions))
         } catch {
             return .failure(error)
         }

@@ -20,6 +20,7 @@ public enum Verb: String, CaseIterable, Sendable {
     case echo = "ECHO"
     case help = "HELP"
     case info = "INFO"
+    case auth = "AUTH"
     case quit = "QUIT"
     case hello = "HELLO"
     case client = "CLIENT"
@@ -48,8 +49,9 @@ public enum Verb: String, CaseIterable, Sendable {
         case .echo: "ECHO <text>"
         case .help: "HELP [verb]"
         case .info: "INFO"
+        case .auth: "AUTH [name] <token>"
         case .quit: "QUIT"
-        case .hello: "HELLO [2|3] [SETNAME name]"
+        case .hello: "HELLO [2|3] [AUTH name token] [SETNAME name]"
         case .client: "CLIENT [anything]"
         case .command: "COMMAND [anything]"
         case .select: "SELECT 0"
@@ -78,11 +80,26 @@ public enum Verb: String, CaseIterable, Sendable {
         case .echo: "the text"
         case .help: "the verbs, or one of them"
         case .info: "version, uptime, connections, queue, database state, counters"
+        case .auth: "say who is asking, where a token is required"
         case .quit: "OK, then the connection closes"
-        case .hello: "the handshake of client libraries; 2 and 3 are the RESP versions"
+        case .hello: "the handshake of client libraries; 2 and 3 are the RESP versions, AUTH as the verb"
         case .client: "accepted for client libraries, does nothing"
         case .command: "accepted for client libraries, an empty list"
         case .select: "accepted for client libraries, does nothing"
+        }
+    }
+
+    /// One of these a peer must have to use the verb.
+    public var permissions: Permissions {
+        switch self {
+        // What counts is for chat backends alone: an operator's or a dashboard's token that is lost sends no messages.
+        case .consume, .check, .reserve, .commit, .release: .chat
+        case .usage: [.chat, .dashboard, .operator]
+        case .history, .report, .top, .subscribe, .unsubscribe: [.dashboard, .operator]
+        case .setPlan, .grant, .resetUsage, .forget: .operator
+        case .ping, .echo, .help, .info, .client, .command, .select: .token
+        // HELLO authenticates by the way; without that the parser asks for a token.
+        case .auth, .quit, .hello: .nothing
         }
     }
 
@@ -101,6 +118,7 @@ public enum Verb: String, CaseIterable, Sendable {
         case .top: Grammar(positionals: 0...2)
         case .subscribe: Grammar(positionals: 1...Int.max)
         case .unsubscribe: Grammar(positionals: 0...Int.max)
+        case .auth: Grammar(positionals: 1...2, isFreeText: true)
         case .info, .quit: Grammar(positionals: 0...0)
         case .hello, .client, .command: Grammar(positionals: 0...Int.max, isFreeText: true)
         case .select: Grammar(positionals: 1...1)

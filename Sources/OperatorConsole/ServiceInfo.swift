@@ -4,7 +4,7 @@ public struct ServiceInfo: Sendable, Equatable, Encodable {
     public let values: [String: FieldValue]
 
     /// What is text although it may look like a number.
-    private static let texts: Set = ["version", "database", "database_version"]
+    private static let texts: Set = ["version", "database", "database_version", "authentication"]
 
     /// - Parameter lines: `+name=value` each; others are ignored, because new forms may be added.
     /// - Throws: `UnexpectedReply` where there is no version, which every INFO tells.

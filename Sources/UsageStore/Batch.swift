@@ -71,7 +71,7 @@ struct Batch {
             case .usage: answer = standing.usage(of: group.user)
             case .reserve, .commit, .release:
                 preconditionFailure("a group with holds goes the careful way; Group.needsCare says so")
-            case .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget:
+            case .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget, .attributed:
                 preconditionFailure("such a request goes alone; LaneQueue.take sees to it")
             }
             guard !isAnswered[index] else { continue }
@@ -160,7 +160,7 @@ extension Batch.Group {
             keyed = Batch.Keyed(key: key, messages: messages, messagesSoFar: self.messages)
         case .reserve, .commit, .release:
             needsCare = true
-        case .check, .usage, .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget:
+        case .check, .usage, .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget, .attributed:
             break
         }
     }

@@ -3,7 +3,8 @@ import Postgres
 import Synchronization
 
 /// Looks after the database's own state every few seconds, on a connection and a thread of its own: no request waits for
-/// it, and INFO never waits for the database.
+/// it, and INFO never waits for the database. The tokens it looks at too, and at once when the database says that they
+/// changed; where nobody can listen, behind some poolers, looking every few seconds has to do.
 public final class DatabaseMonitor: Sendable {
     /// What was seen at the last look; all nil while the database is away.
     public struct Facts: Sendable, Equatable {
@@ -19,17 +20,24 @@ public final class DatabaseMonitor: Sendable {
 
     private let options: ConnectionOptions
     private let interval: Duration
+    private let tokens: any TokenKeeper
     private let logger: Logger
     private let wake = WakePipe()
     private let state = Mutex((facts: Facts(), isClosed: false))
 
-    public init(databaseURL: String, interval: Duration = .seconds(2), logger: Logger) {
+    public init(
+        databaseURL: String,
+        interval: Duration = .seconds(2),
+        tokens: any TokenKeeper,
+        logger: Logger
+    ) {
         options = ConnectionOptions(
             conninfo: databaseURL,
             applicationName: "headroom monitor",
             role: ServiceRole.name
         )
         self.interval = interval
+        self.tokens = tokens
         self.logger = logger
     }
 
@@ -54,13 +62,15 @@ public final class DatabaseMonitor: Sendable {
         var connection: Connection?
         while !state.withLock({ $0.isClosed }) {
             do throws(PostgresError) {
-                let open = if let connection { connection } else { try Connection.connect(options) }
+                let open = if let connection { connection } else { try connect() }
                 connection = open
+                try lookAtTokens(open)
                 let facts = try DatabaseMonitor.look(open)
                 state.withLock { $0.facts = facts }
             } catch {
                 // The lanes say it when the database is away.
                 logger.debug("the database's state could not be read", metadata: ["error": "\(error)"])
+                tokens.takeTime()
                 // A server that answers has a version, also where it refuses to tell the rest.
                 var facts = Facts()
                 if let open = connection, open.isUsable {
@@ -71,9 +81,48 @@ public final class DatabaseMonitor: Sendable {
                 }
                 state.withLock { $0.facts = facts }
             }
-            _ = wake.sleep(orUntilReadable: -1, until: .now + interval)
+            rest(connection)
         }
         connection?.close()
+    }
+
+    private func connect() throws(PostgresError) -> Connection {
+        let connection = try Connection.connect(options)
+        do throws(PostgresError) {
+            try connection.execute("listen headroom_tokens", deadline: .now + .seconds(2))
+        } catch where connection.isUsable {
+            logger.debug("tokens are looked at, not listened for", metadata: ["error": "\(error)"])
+        }
+        return connection
+    }
+
+    private func lookAtTokens(_ connection: Connection) throws(PostgresError) {
+        // What is said after this is found while resting.
+        _ = try connection.takeNotifications()
+        tokens.take(try TokenReading(connection, deadline: .now + .seconds(2)))
+        let used = tokens.takeUsed()
+        guard !used.isEmpty else { return }
+        do throws(PostgresError) {
+            try TokenReading.markUsed(used, on: connection, deadline: .now + .seconds(2))
+        } catch where connection.isUsable {
+            // A standby takes no writes; nothing depends on this one.
+            logger.debug("the use of tokens was not noted", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Until it is time for the next look, or the database says that tokens have changed.
+    private func rest(_ connection: Connection?) {
+        let until = ContinuousClock.now + interval
+        while true {
+            do throws(PostgresError) {
+                // It may have come with an answer: then nothing is left to read on the socket.
+                if let connection, try connection.takeNotifications() { return }
+            } catch {
+                return
+            }
+            let isReadable = wake.sleep(orUntilReadable: connection?.socket ?? -1, until: until)
+            if !isReadable { return }
+        }
     }
 
     private static func look(_ connection: Connection) throws(PostgresError) -> Facts {

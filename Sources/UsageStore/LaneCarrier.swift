@@ -312,7 +312,7 @@ private struct PerformArguments {
             (verb, self.key) = ("release", key)
         case .check(let messages):
             (verb, self.messages) = ("check", Int32(messages))
-        case .usage, .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget:
+        case .usage, .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget, .attributed:
             verb = "usage"
         }
     }

@@ -5,7 +5,7 @@ extension StoreOperation {
     /// An operator's change: it has a number of its own in its lane's receipt.
     var isChange: Bool {
         switch self {
-        case .setPlan, .grant, .resetUsage, .forget: true
+        case .setPlan, .grant, .resetUsage, .forget, .attributed: true
         case .consume, .reserve, .commit, .release, .check, .usage, .usageInPeriod, .history: false
         }
     }
@@ -15,9 +15,11 @@ extension StoreOperation {
 extension LaneCarrier {
     /// Makes the change unless it was made already under this number, by a connection that was lost.
     ///
+    /// - Parameter actor: whom the audit log is to name.
     /// - Returns: whether the change's key had made it before, so that this request changed nothing.
     func change(
         _ request: Request,
+        _ actor: String?,
         number: Int64,
         isRepeated: Bool,
         on connection: Connection
@@ -26,6 +28,11 @@ extension LaneCarrier {
         receipt.append(uuid: link.lane.uuid)
         receipt.append(int64: number)
         try connection.execute("begin", deadline: request.deadline)
+        if let actor {
+            var parameters = Parameters()
+            parameters.append(text: actor)
+            _ = try connection.query(EmbeddedSQL.setActor, parameters, deadline: request.deadline)
+        }
         let moved = try connection.query(EmbeddedSQL.moveReceipt, receipt, deadline: request.deadline)
         let note =
             moved.rowCount == 1
@@ -64,7 +71,7 @@ extension LaneCarrier {
             statement = EmbeddedSQL.resetUsage
         case .forget:
             statement = EmbeddedSQL.forgetUser
-        case .consume, .reserve, .commit, .release, .check, .usage, .usageInPeriod, .history:
+        case .consume, .reserve, .commit, .release, .check, .usage, .usageInPeriod, .history, .attributed:
             preconditionFailure("not a change")
         }
         return try connection.query(statement, parameters, deadline: request.deadline)

@@ -4,10 +4,16 @@ import Usage
 /// Requests that go alone: an operator's changes (`LaneChanges`), and readings of the past.
 extension LaneCarrier {
     mutating func carry(_ request: Request) -> Completion {
-        Completion(returnAddress: request.returnAddress, outcome: outcome(of: request))
+        guard case .attributed(let change, let actor) = request.operation else {
+            return Completion(returnAddress: request.returnAddress, outcome: outcome(of: request, actor: nil))
+        }
+        var request = request
+        request.operation = change
+        return Completion(returnAddress: request.returnAddress, outcome: outcome(of: request, actor: actor))
     }
 
-    private func outcome(of request: Request) -> Outcome {
+    /// - Parameter actor: whom the audit log is to name; nil names the service's role.
+    private func outcome(of request: Request, actor: String?) -> Outcome {
         let isChange = request.operation.isChange
         var number = isChange ? link.nextNumber() : nil
         var lane = link.lane
@@ -27,7 +33,7 @@ extension LaneCarrier {
             do throws(PostgresError) {
                 var isReplay = false
                 if let number {
-                    isReplay = try change(request, number: number, isRepeated: losses > 0, on: connection)
+                    isReplay = try change(request, actor, number: number, isRepeated: losses > 0, on: connection)
                 }
                 return try read(request, isReplay: isReplay, on: connection)
             } catch {
@@ -98,7 +104,7 @@ extension LaneCarrier {
             else { return .failure(LaneCarrier.noSuchPeriod) }
             answer.isDetailed = false
             return .answer(answer)
-        case .setPlan, .grant, .resetUsage, .consume, .reserve, .commit, .release, .check, .usage:
+        case .setPlan, .grant, .resetUsage, .consume, .reserve, .commit, .release, .check, .usage, .attributed:
             guard let now = try standing(of: request.user, on: connection, deadline: request.deadline) else {
                 throw PostgresError(.connectionLost, "a standing was not found")
             }

@@ -25,12 +25,14 @@ public enum StoreOperation: Sendable, Equatable {
     case resetUsage(BillingPeriod?)
     /// Delete all that is known of the user.
     case forget
+    /// One of the changes above, made by somebody whom the audit log is to name. Boxed, because it is rare.
+    indirect case attributed(StoreOperation, actor: String)
 
     /// Carried together with others in one statement. The rest goes alone, between two batches of its lane.
     var isBatched: Bool {
         switch self {
         case .consume, .reserve, .commit, .release, .check, .usage: true
-        case .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget: false
+        case .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget, .attributed: false
         }
     }
 }

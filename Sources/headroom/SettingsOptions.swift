@@ -50,6 +50,9 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Setting.reportTimeout.help) var reportTimeoutMs: String?
     @Option(help: Setting.changesPoll.help) var changesPollMs: String?
     @Option(help: Setting.subscriptionsMaximum.help) var subscriptionsMaximum: String?
+    @Option(help: Setting.authentication.help) var authentication: String?
+    @Option(help: Setting.authenticationTimeout.help) var authenticationTimeoutMs: String?
+    @Option(help: Setting.connectionsPerTokenMaximum.help) var connectionsPerTokenMaximum: String?
 
     var values: [(Setting, String?)] {
         [
@@ -62,6 +65,8 @@ struct ServeOptions: ParsableArguments {
             (.firstRequestTimeout, firstRequestTimeoutMs), (.drainTimeout, drainTimeoutMs),
             (.keysKeepDays, keysKeepDays), (.reportTimeout, reportTimeoutMs), (.changesPoll, changesPollMs),
             (.subscriptionsMaximum, subscriptionsMaximum),
+            (.authentication, authentication), (.authenticationTimeout, authenticationTimeoutMs),
+            (.connectionsPerTokenMaximum, connectionsPerTokenMaximum),
         ]
     }
 }

@@ -30,6 +30,9 @@ struct ConfigurationTests {
         #expect(limits.request.requestSizeBytes == 1_024)
         #expect(limits.request.tokens == 16)
         #expect(!limits.allowsWhenUnavailable)
+        #expect(limits.authenticationTimeout == .seconds(10))
+        #expect(configuration.authentication == .auto)
+        #expect(configuration.connectionsPerTokenMaximum == 4_096)
         let store = configuration.store(databaseURL: "host=db")
         #expect(store.databaseURL == "host=db")
         #expect(store.unknownUsers == .trial)
@@ -94,6 +97,8 @@ struct ConfigurationTests {
         (.keysKeepDays, ["6", "366", "1 week"]),
         (.reportTimeout, ["999", "3600001", "1m"]), (.changesPoll, ["9", "60001", "-1"]),
         (.subscriptionsMaximum, ["0", "1000001", "many"]),
+        (.authentication, ["on", "yes", "headroom_s3cret"]), (.authenticationTimeout, ["99", "600001"]),
+        (.connectionsPerTokenMaximum, ["0", "1000001", "all"]),
         (.drainTimeout, ["99", "600001", "99999999999999999999999"]),
     ]
 
@@ -128,6 +133,13 @@ struct ConfigurationTests {
         let free: [Setting] = [.databaseURL, .dataDirectory]
         let tested = ConfigurationTests.badValues.map(\.0.name) + free.map(\.name)
         #expect(Set(tested) == Set(Setting.all.map(\.name)))
+    }
+
+    @Test("lets one token have all connections, unless said otherwise")
+    func perToken() throws {
+        #expect(try configuration(flags: ["connections-maximum": "77"]).connectionsPerTokenMaximum == 77)
+        let flags = ["connections-maximum": "77", "connections-per-token-maximum": "5"]
+        #expect(try configuration(flags: flags).connectionsPerTokenMaximum == 5)
     }
 
     @Test("takes http off, or an address")

@@ -71,7 +71,9 @@ extension BadInput {
         ].map { .line("\(setPlan) \($0)") }
         + [
             "HELP secret", "SELECT 1", "SELECT -1", "SELECT zero", "SELECT 00", "HELLO 1", "HELLO 4", "HELLO two",
-            "HELLO 03", "HELLO 3 AUTH name secret", "HELLO 3 SETNAME n AUTH name secret", "HELLO 3 auth",
-            "HELLO 3 SETNAME", "HELLO 3 secret", "HELLO SETNAME n",
+            "HELLO 03", "HELLO 3 AUTH secret", "HELLO 3 SETNAME n AUTH name", "HELLO 3 auth",
+            "HELLO 3 SETNAME", "HELLO 3 secret", "HELLO SETNAME n", "HELLO AUTH name secret",
+            "HELLO 3 AUTH name secret AUTH name secret", "HELLO 3 AUTH name secret secret",
+            "AUTH", "AUTH name secret secret",
         ].map { .line($0) }
 }

@@ -9,7 +9,7 @@ struct CommonFormsTests {
     private static let array = arrayRequest(["CONSUME", userText])
 
     private func recognised(_ bytes: [UInt8], limits: RequestLimits = .init()) -> (bytes: Int, user: UserID)? {
-        bytes.withUnsafeBytes { CommonForms(limits: limits).recognise($0) }
+        bytes.withUnsafeBytes { CommonForms(limits: limits, permissions: .everything).recognise($0) }
     }
 
     @Test("are recognised, and what follows them is left alone", arguments: [line, array])

@@ -67,10 +67,18 @@ struct RequestFormTests {
         ("HELP", .help(verb: nil)),
         ("HELP setplan", .help(verb: .setPlan)),
         ("INFO", .info),
+        ("AUTH s3cret", .authenticate(Credentials(name: nil, token: Secret("s3cret")))),
+        ("auth default s3cret", .authenticate(Credentials(name: nil, token: Secret("s3cret")))),
+        ("AUTH key=a s=3=cret=", .authenticate(Credentials(name: "key=a", token: Secret("s=3=cret=")))),
         ("QUIT", .quit),
         ("HELLO", .hello(version: 2)),
         ("HELLO 2", .hello(version: 2)),
         ("HELLO 3 SETNAME backend", .hello(version: 3)),
+        ("HELLO 3 AUTH app s3cret", .hello(version: 3, credentials: Credentials(name: "app", token: Secret("s3cret")))),
+        (
+            "HELLO 2 setname b auth default s=c",
+            .hello(version: 2, credentials: Credentials(name: nil, token: Secret("s=c")))
+        ),
         ("CLIENT", .client),
         ("CLIENT SETINFO LIB-NAME redis-py=1", .client),
         ("COMMAND", .command),

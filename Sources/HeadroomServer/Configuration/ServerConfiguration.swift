@@ -32,6 +32,8 @@ public struct ServerConfiguration: Sendable {
     public var eventLoops: Int
     public var drainTimeout: Duration
     public var keysKeepDays: Int
+    public var authentication: Authentication
+    var connectionsPerTokenMaximum: Int
     var connectionLimits: ConnectionLimits
     /// Without its database URL, which is not known before a private PostgreSQL runs.
     private var store: StoreConfiguration
@@ -44,6 +46,12 @@ public struct ServerConfiguration: Sendable {
         eventLoops = try settings.number(.eventLoops, 1...64)
         drainTimeout = .milliseconds(try settings.number(.drainTimeout, 100...600_000))
         keysKeepDays = try settings.number(.keysKeepDays, 7...365)
+        authentication = try settings.choice(.authentication)
+        connectionsPerTokenMaximum = try settings.number(
+            .connectionsPerTokenMaximum,
+            1...1_000_000,
+            like: .connectionsMaximum
+        )
         let whenUnavailable: WhenUnavailable = try settings.choice(.whenUnavailable)
         connectionLimits = ConnectionLimits(
             request: RequestLimits(
@@ -57,7 +65,8 @@ public struct ServerConfiguration: Sendable {
             firstRequestTimeout: .milliseconds(Int64(try settings.number(.firstRequestTimeout, 100...3_600_000))),
             connectionsMaximum: try settings.number(.connectionsMaximum, 1...1_000_000),
             allowsWhenUnavailable: whenUnavailable == .allow,
-            subscriptionsMaximum: try settings.number(.subscriptionsMaximum, 1...1_000_000)
+            subscriptionsMaximum: try settings.number(.subscriptionsMaximum, 1...1_000_000),
+            authenticationTimeout: .milliseconds(Int64(try settings.number(.authenticationTimeout, 100...600_000)))
         )
         store = StoreConfiguration(
             databaseURL: "",

@@ -183,10 +183,30 @@ extension Setting {
         "how long keys are remembered; older ones are forgotten in the background"
     )
 
+    public static let authentication = Setting(
+        "authentication",
+        default: "auto",
+        "auto, required or off",
+        "whether requests need a token: as soon as one was ever created, always, or never"
+    )
+    public static let authenticationTimeout = Setting(
+        "authentication-timeout-ms",
+        default: "10000",
+        "100 to 600000 ms",
+        "where a token is required, a connection that brings none for so long is closed"
+    )
+    public static let connectionsPerTokenMaximum = Setting(
+        "connections-per-token-maximum",
+        default: "connections-maximum",
+        "1 to 1000000",
+        "connections that one token may have; one more AUTH is answered -OVERLOADED"
+    )
+
     public static let all: [Setting] = [
         listen, http, databaseURL, dataDirectory, unknownUsers, whenUnavailable, logLevel, lanes, eventLoops,
         batchMaximum, queueCapacity, requestTimeout, connectTimeout, connectionsMaximum, inFlightMaximum, requestSize,
         requestTokens, outputBytes, outputTimeout, idleTimeout, firstRequestTimeout, drainTimeout,
         keysKeepDays, reportTimeout, changesPoll, subscriptionsMaximum,
+        authentication, authenticationTimeout, connectionsPerTokenMaximum,
     ]
 }

@@ -49,6 +49,11 @@ public struct SettingsReader {
         return number
     }
 
+    /// A number that is another setting's where nothing was said: its default is that setting's name.
+    func number(_ setting: Setting, _ range: ClosedRange<Int>, like other: Setting) throws(Invalid) -> Int {
+        try text(setting) == other.name ? number(other, range) : number(setting, range)
+    }
+
     func choice<Value: RawRepresentable<String>>(_ setting: Setting) throws(Invalid) -> Value {
         guard let text = text(setting), let value = Value(rawValue: text) else { throw Invalid(setting) }
         return value

@@ -54,6 +54,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             refuse(context)
             return
         }
+        permit(&decoder, machine.identity)
         schedule(context)
         context.fireChannelActive()
     }
@@ -72,6 +73,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.close()
         received = nil
         self.context = nil
+        if let identity = machine.identity { shared.access.leave(identity) }
         if let number {
             if watches { shared.leave(number) }
             shared.disconnect(number)
@@ -161,6 +163,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
                 shared.watch(users, connection: number, slot: slot)
             case .unwatch(let users):
                 shared.unwatch(users, connection: number)
+            case .authenticate(let credentials, let hello):
+                let verdict = shared.access.authenticate(
+                    credentials,
+                    under: shared.policy,
+                    replacing: machine.identity
+                )
+                machine.conclude(verdict, hello: hello, shared.surroundings)
+                permit(&decoder, machine.identity)
             }
         }
         return isAny
@@ -171,6 +181,34 @@ final class ConnectionHandler: ChannelDuplexHandler {
         guard inputIsClosed else { return }
         received = nil
         machine.inputEnded()
+    }
+
+    // MARK: Access
+
+    /// What the peer may ask from now on, and until when it has to say who it is.
+    private func permit(_ decoder: inout RequestDecoder, _ identity: Identity?) {
+        let permissions = identity?.permissions ?? shared.policy.permissionsWithoutToken
+        if permissions.contains(.token) {
+            decoder.permit(permissions, within: limits.request)
+            timers.authenticated()
+        } else {
+            decoder.permit(permissions, within: limits.requestBeforeAuthentication)
+            timers.awaitsAuthentication(from: .now(), limits)
+        }
+    }
+
+    /// Tokens or the need for one have changed.
+    func apply(_ policy: AccessPolicy) {
+        guard let context else { return }
+        if let identity = machine.identity {
+            if policy.tokens.identity(identity.tokenID) == nil { drain(because: .tokenEnded) }
+        } else if policy.isRequired, machine.isSubscribed {
+            // It would go on listening, and while it does it cannot say who it is.
+            drain(because: .tokenRequiredNow)
+        } else {
+            permit(&decoder, nil)
+            schedule(context)
+        }
     }
 
     // MARK: Out
@@ -236,10 +274,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     // MARK: Time
 
-    /// The service shuts down: answers what was accepted, refuses what comes now, and closes what says nothing.
-    func drain() {
+    /// The service shuts down, or the peer may not go on: answers what was accepted, refuses what comes now, and closes
+    /// what says nothing.
+    func drain(because reason: ReplyError = .draining) {
         guard let context else { return }
-        machine.drain()
+        machine.drain(because: reason)
         timers.lingers(from: .now(), limits)
         schedule(context)
     }

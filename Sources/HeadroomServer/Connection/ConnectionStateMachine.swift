@@ -13,7 +13,8 @@ struct ConnectionStateMachine {
     private enum State: Equatable {
         /// Can transition to: draining, answering, closed.
         case open
-        /// The service is shutting down: what comes now is refused. Can transition to: answering, closed.
+        /// The service is shutting down, or the peer's token is no good any more: what comes now is refused, for
+        /// `drainReason`. Can transition to: answering, closed.
         case draining
         /// Nothing more is read; what is under way is answered, then the connection closes. Can transition to: closed.
         case answering
@@ -53,6 +54,9 @@ struct ConnectionStateMachine {
     /// Replies that may go out, as bytes.
     private var output = ByteBuffer()
     private var subscriptions: Subscriptions
+    private var drainReason = ReplyError.draining
+    /// Whose token the peer brought; nil before it brought one.
+    private(set) var identity: Identity?
     private let connectionID: Int
     private let slotsMaximum: Int
     private let allowsWhenUnavailable: Bool
@@ -84,6 +88,9 @@ struct ConnectionStateMachine {
         case watch([UserID], slot: UInt64)
         /// These need not be watched any more; the reply is in its slot already.
         case unwatch([UserID])
+        /// See whose these are, and `conclude` before anything else is received; `hello` is the RESP version that the
+        /// peer asked for by the way.
+        case authenticate(Credentials, hello: Int?)
         /// The reply is in its slot already.
         case replied
     }
@@ -114,7 +121,7 @@ struct ConnectionStateMachine {
         if state == .draining {
             // The last reply: whatever follows it on the wire was not accepted.
             state = .answering
-            return reply(.error(.draining))
+            return reply(.error(drainReason))
         }
         switch request {
         case .command(let command):
@@ -141,7 +148,7 @@ struct ConnectionStateMachine {
             return .replied
         case .subscribe, .unsubscribe, .quit: return answer(command, surroundings)
         case _ where subscriptions.restrictsVerbs: return reply(.error(.onlySubscriptions))
-        case .hello: return reply(.error(.helloWhileSubscribed))
+        case .hello, .authenticate: return reply(.error(.helloWhileSubscribed))
         default: return answer(command, surroundings)
         }
     }
@@ -170,16 +177,18 @@ struct ConnectionStateMachine {
         case .history(let user, let months): submit(user, .history(months))
         case .report(let period): read(.report(period))
         case .top(let period, let count): read(.top(period, count: count))
-        case .setPlan(let change): submit(change.user, .setPlan(change))
+        case .setPlan(let change): submit(change.user, attributed(.setPlan(change)))
         case .grant(let user, let messages, let key, let reason):
-            submit(user, .grant(messages, key: key, reason: reason))
-        case .resetUsage(let user, let period): submit(user, .resetUsage(period))
-        case .forget(let user): submit(user, .forget)
+            submit(user, attributed(.grant(messages, key: key, reason: reason)))
+        case .resetUsage(let user, let period): submit(user, attributed(.resetUsage(period)))
+        case .forget(let user): submit(user, attributed(.forget))
         case .ping(nil): reply(.pong)
         case .ping(let text?), .echo(let text): reply(.text(text))
         case .help(let verb): reply(.help(about: verb))
         case .info: reply(.lines(surroundings.info()))
-        case .hello(let version): hello(version, surroundings)
+        case .hello(let version, let credentials?): .authenticate(credentials, hello: version)
+        case .hello(let version, nil): hello(version, surroundings)
+        case .authenticate(let credentials): .authenticate(credentials, hello: nil)
         case .client, .select: reply(.ok)
         case .command: reply(.empty)
         case .quit: quit()
@@ -193,6 +202,26 @@ struct ConnectionStateMachine {
         return reply(
             .hello(version: version, serverVersion: surroundings.serverVersion, connectionID: connectionID)
         )
+    }
+
+    /// The answer to `authenticate`. A refusal changes nothing: who was somebody stays so.
+    mutating func conclude(
+        _ verdict: Result<Identity, ReplyError>,
+        hello version: Int?,
+        _ surroundings: Surroundings
+    ) {
+        switch verdict {
+        case .failure(let error):
+            _ = reply(.error(error))
+        case .success(let identity):
+            self.identity = identity
+            _ = if let version { hello(version, surroundings) } else { reply(.ok) }
+        }
+    }
+
+    /// An operator's change goes on record under the token's name, not the service's role.
+    private func attributed(_ change: StoreOperation) -> StoreOperation {
+        identity.map { .attributed(change, actor: $0.actor) } ?? change
     }
 
     private mutating func quit() -> RequestAction {
@@ -334,9 +363,13 @@ struct ConnectionStateMachine {
         if state != .closed { state = .answering }
     }
 
-    /// The service shuts down.
-    mutating func drain() {
-        if state == .open { state = .draining }
+    /// Takes in nothing more: the service shuts down, or the peer may not go on.
+    ///
+    /// - Parameter reason: what the next request is told.
+    mutating func drain(because reason: ReplyError = .draining) {
+        guard state == .open else { return }
+        state = .draining
+        drainReason = reason
     }
 
     mutating func close() {
@@ -357,7 +390,8 @@ extension ReplyError {
         text: "only SUBSCRIBE, UNSUBSCRIBE, PING and QUIT while subscribed; use another connection, or HELLO 3 first"
     )
 
-    static let helloWhileSubscribed = ReplyError(code: .err, text: "UNSUBSCRIBE before another HELLO")
+    /// A subscription belongs to who made it.
+    static let helloWhileSubscribed = ReplyError(code: .err, text: "UNSUBSCRIBE before another HELLO or AUTH")
 
     static let tooManyConnections = ReplyError(
         code: .overloaded,

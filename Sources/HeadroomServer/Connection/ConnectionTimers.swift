@@ -12,21 +12,36 @@ struct ConnectionLimits: Sendable {
     var connectionsMaximum: Int
     var allowsWhenUnavailable: Bool
     var subscriptionsMaximum = 1_024
+    /// How long a peer may be unknown where a token is required.
+    var authenticationTimeout: TimeAmount = .seconds(10)
     /// How long a connection that is ended, or that says nothing while the service drains, is kept open for what may
     /// still be on its way.
     var lingerTimeout: TimeAmount = .milliseconds(250)
+}
+
+extension ConnectionLimits {
+    /// Enough for a name and a token in every framing, and little to gather from somebody unknown.
+    private static let bytesBeforeAuthentication = 512
+
+    var requestBeforeAuthentication: RequestLimits {
+        var request = request
+        request.requestSizeBytes = min(request.requestSizeBytes, ConnectionLimits.bytesBeforeAuthentication)
+        return request
+    }
 }
 
 /// When a connection has taken too long at something. Sans-IO: told the time, asked for the next deadline.
 struct ConnectionTimers {
     enum Reason: String {
         case noFirstRequest = "no complete request in time"
+        case notAuthenticated = "no token in time"
         case idle
         case outputStuck = "the peer does not read its replies"
         case lingered
     }
 
     private var firstRequestBy: NIODeadline? = .distantFuture
+    private var authenticatedBy: NIODeadline?
     private var idleAt = NIODeadline.distantFuture
     private var outputStuckAt: NIODeadline?
     private var lingersUntil: NIODeadline?
@@ -44,6 +59,16 @@ struct ConnectionTimers {
         idleAt = now + idleTimeout
     }
 
+    /// The peer has to say who it is, from the first time on that this is said until it is authenticated.
+    mutating func awaitsAuthentication(from now: NIODeadline, _ limits: ConnectionLimits) {
+        authenticatedBy = authenticatedBy ?? now + limits.authenticationTimeout
+    }
+
+    /// Or need not say it any more.
+    mutating func authenticated() {
+        authenticatedBy = nil
+    }
+
     mutating func writability(_ isWritable: Bool, at now: NIODeadline, _ limits: ConnectionLimits) {
         outputStuckAt = isWritable ? nil : outputStuckAt ?? now + limits.outputTimeout
     }
@@ -54,7 +79,7 @@ struct ConnectionTimers {
 
     /// When to look again.
     func next(isIdle: Bool) -> NIODeadline {
-        let always = [firstRequestBy, outputStuckAt, idleAt].compactMap(\.self).min() ?? idleAt
+        let always = [firstRequestBy, authenticatedBy, outputStuckAt, idleAt].compactMap(\.self).min() ?? idleAt
         return min(always, lingersUntil ?? always)
     }
 
@@ -63,6 +88,7 @@ struct ConnectionTimers {
     mutating func expired(at now: NIODeadline, isIdle: Bool, listens: Bool = false) -> Reason? {
         if let outputStuckAt, now >= outputStuckAt { return .outputStuck }
         if let firstRequestBy, now >= firstRequestBy { return .noFirstRequest }
+        if let authenticatedBy, now >= authenticatedBy { return .notAuthenticated }
         guard isIdle else {
             if now >= idleAt { idleAt = now + idleTimeout }
             if let until = lingersUntil, now >= until { lingersUntil = now + .milliseconds(50) }

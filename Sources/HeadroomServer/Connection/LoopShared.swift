@@ -17,6 +17,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     let metrics: LoopMetrics
     private let eventLoop: any EventLoop
     private let store: BatchingStore
+    let access: AccessControl
     private let census: Census
     private let connectionsMaximum: Int
     private let allocator = ByteBufferAllocator()
@@ -28,6 +29,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         case publications([Publication])
     }
 
+    private(set) var policy = AccessPolicy.open
     private var mailbox = 0
     private var connections = ConnectionTable<ConnectionHandler>()
     private var spareRooms: [ByteBuffer] = []
@@ -39,6 +41,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     init(
         eventLoop: any EventLoop,
         store: BatchingStore,
+        access: AccessControl,
         census: Census,
         serverInfo: ServerInfo,
         metrics: LoopMetrics,
@@ -47,6 +50,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     ) {
         self.eventLoop = eventLoop
         self.store = store
+        self.access = access
         self.census = census
         surroundings = ConnectionStateMachine.Surroundings(serverVersion: serverInfo.version, info: serverInfo.lines)
         self.metrics = metrics
@@ -54,6 +58,10 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         self.logger = logger
         staged = Array(repeating: [], count: store.configuration.lanes)
         mailbox = store.register(self)
+        policy = access.observe { [weak self] policy in
+            guard let self else { return }
+            eventLoop.execute { self.apply(policy) }
+        }
     }
 
     // MARK: Connections
@@ -66,6 +74,11 @@ final class LoopShared: Mailbox, @unchecked Sendable {
 
     func disconnect(_ number: Int) {
         if connections.remove(number) { census.leave() }
+    }
+
+    private func apply(_ policy: AccessPolicy) {
+        self.policy = policy
+        for connection in connections.all { connection.apply(policy) }
     }
 
     /// From any thread.

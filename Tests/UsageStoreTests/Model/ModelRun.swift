@@ -90,6 +90,7 @@ struct ModelRun {
             } catch {
                 return .failure(error.code)
             }
+        case .attributed: preconditionFailure("histories have no actors")
         case .forget:
             model.forget(user)
             return .done

@@ -34,6 +34,8 @@ extension ReferenceModel {
                 return .answer(try setPlan(change, at: now))
             case .grant(let messages, let key, _):
                 return .answer(try grant(user, messages: messages, key: key, at: now))
+            case .attributed(let change, _):
+                return outcome(of: change, user: user, at: now)
             case .forget:
                 forget(user)
                 return .done

@@ -1,0 +1,161 @@
+import LineProtocol
+import Logging
+import Synchronization
+import UsageStore
+
+/// Decides who may ask: knows the setting, what was last read of the tokens, and tells the event loops of every change.
+///
+/// The database is asked by `DatabaseMonitor`. While it is away, what was known stays, and tokens go on expiring.
+final class AccessControl: TokenKeeper, Sendable {
+    private struct State {
+        var live: [LiveToken] = []
+        var isRequired: Bool
+        var isLoaded = false
+        var policy: AccessPolicy
+        var observers: [@Sendable (AccessPolicy) -> Void] = []
+        /// Tokens that were brought since the database was last told.
+        var used: Set<Int64> = []
+        var toldOfConnectionsAt: ContinuousClock.Instant?
+    }
+
+    let census = TokenCensus()
+    private let setting: Authentication
+    private let connectionsPerTokenMaximum: Int
+    private let logger: Logger
+    private let state: Mutex<State>
+    private let accepted = Atomic<UInt64>(0)
+    private let failed = Atomic<UInt64>(0)
+
+    /// Until it has read what tokens there are, `auto` requires one.
+    init(_ setting: Authentication, connectionsPerTokenMaximum: Int, logger: Logger) {
+        self.setting = setting
+        self.connectionsPerTokenMaximum = connectionsPerTokenMaximum
+        self.logger = logger
+        let isRequired = setting != .off
+        state = Mutex(State(isRequired: isRequired, policy: AccessPolicy(isRequired: isRequired, tokens: TokenList())))
+    }
+
+    /// Reads what tokens there are, for the first time: afterwards `isRequired` is known.
+    ///
+    /// - Throws: when the database cannot be asked.
+    func load(from databaseURL: String) async throws {
+        let reading = try await TokenReading.read(databaseURL: databaseURL)
+        take(reading)
+        if isRequired, reading.tokens.isEmpty {
+            logger.warning("a token is required and none is live; headroom token create makes one")
+        }
+    }
+
+    var policy: AccessPolicy { state.withLock { $0.policy } }
+    var isRequired: Bool { policy.isRequired }
+
+    /// - Parameter observer: called with every policy that follows, on any thread, one after the other; must not block.
+    /// - Returns: the policy of now.
+    func observe(_ observer: @escaping @Sendable (AccessPolicy) -> Void) -> AccessPolicy {
+        state.withLock {
+            $0.observers.append(observer)
+            return $0.policy
+        }
+    }
+
+    // MARK: From the database monitor
+
+    func take(_ reading: TokenReading) {
+        change { state in
+            state.live = reading.tokens
+            state.isLoaded = true
+            state.isRequired = setting == .required || setting == .auto && reading.wasEverCreated
+        }
+    }
+
+    func takeTime() {
+        change { _ in }
+    }
+
+    private func change(_ change: (inout State) -> Void) {
+        state.withLock { state in
+            let (before, wasLoaded) = (state.live, state.isLoaded)
+            change(&state)
+            let now = ContinuousClock.now
+            state.live.removeAll { $0.expiresAt.map { now >= $0 } ?? false }
+            guard state.policy.isRequired != state.isRequired || !AccessControl.areSame(before, state.live) else { return }
+            if wasLoaded, state.policy.isRequired != state.isRequired {
+                logger.notice(
+                    state.isRequired ? "a token is required from now on" : "no token is required any more",
+                    metadata: ["tokens.live": "\(state.live.count)"]
+                )
+            }
+            let policy = AccessPolicy(isRequired: state.isRequired, tokens: TokenList(state.live))
+            state.policy = policy
+            // Under the lock, so that nobody hears of an older one last; observers only hop.
+            for observer in state.observers { observer(policy) }
+        }
+    }
+
+    /// When a token ends comes out a little different each time it is read, by how long reading took. That is no news.
+    private static func areSame(_ some: [LiveToken], _ others: [LiveToken]) -> Bool {
+        some.count == others.count
+            && zip(some, others).allSatisfy { one, other in
+                var other = other
+                if let end = one.expiresAt, let otherEnd = other.expiresAt,
+                    (.seconds(-1) ... .seconds(1)).contains(end - otherEnd)
+                {
+                    other.expiresAt = end
+                }
+                return one == other
+            }
+    }
+
+    /// How often a token that somebody is connected with is noted as used.
+    private static let connectionsToldEvery = Duration.seconds(60)
+
+    func takeUsed() -> [Int64] {
+        let connected = census.tokenIDs
+        return state.withLock { state in
+            let now = ContinuousClock.now
+            if state.toldOfConnectionsAt.map({ now - $0 >= AccessControl.connectionsToldEvery }) ?? true {
+                state.toldOfConnectionsAt = now
+                state.used.formUnion(connected)
+            }
+            defer { state.used = [] }
+            return state.used.sorted()
+        }
+    }
+
+    // MARK: From the event loops
+
+    /// Whose credentials these are, and a place among the connections of that token: `leave` gives it back.
+    ///
+    /// - Parameter identity: what the connection has; its place is given back when it gets another one.
+    func authenticate(
+        _ credentials: Credentials,
+        under policy: AccessPolicy,
+        replacing identity: Identity?
+    ) -> Result<Identity, ReplyError> {
+        var verdict = policy.authenticate(credentials, at: .now)
+        if case .success(let found) = verdict, found.tokenID != identity?.tokenID {
+            if census.enter(found, atMost: connectionsPerTokenMaximum) {
+                if let identity { census.leave(identity) }
+            } else {
+                verdict = .failure(.tooManyOfToken)
+            }
+        }
+        switch verdict {
+        case .success(let found):
+            accepted.wrappingAdd(1, ordering: .relaxed)
+            state.withLock { _ = $0.used.insert(found.tokenID) }
+        case .failure:
+            failed.wrappingAdd(1, ordering: .relaxed)
+        }
+        return verdict
+    }
+
+    func leave(_ identity: Identity) {
+        census.leave(identity)
+    }
+
+    // MARK: For INFO
+
+    var authenticated: UInt64 { accepted.load(ordering: .relaxed) }
+    var authenticationFailures: UInt64 { failed.load(ordering: .relaxed) }
+}

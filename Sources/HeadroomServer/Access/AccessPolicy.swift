@@ -1,0 +1,32 @@
+import LineProtocol
+
+/// When a token is required.
+public enum Authentication: String, Sendable {
+    /// As soon as one was ever created: revoking the last one locks, and never opens.
+    case auto
+    case required
+    case off
+}
+
+/// Who may ask, at one moment. Each event loop has its own reference to it.
+final class AccessPolicy: Sendable {
+    let isRequired: Bool
+    let tokens: TokenList
+
+    init(isRequired: Bool, tokens: TokenList) {
+        self.isRequired = isRequired
+        self.tokens = tokens
+    }
+
+    /// For everybody, without a token.
+    static let open = AccessPolicy(isRequired: false, tokens: TokenList())
+
+    /// Of a peer that has brought no token.
+    var permissionsWithoutToken: Permissions { isRequired ? .nothing : .everything }
+
+    /// Whose token that is. What a token may do holds also where none is required: who brings one wants to be held to it.
+    func authenticate(_ credentials: Credentials, at now: ContinuousClock.Instant) -> Result<Identity, ReplyError> {
+        if !isRequired, tokens.isEmpty { return .failure(.noTokensHere) }
+        return tokens.identity(of: credentials, at: now).map { .success($0) } ?? .failure(.wrongToken)
+    }
+}

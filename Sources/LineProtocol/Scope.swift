@@ -1,0 +1,59 @@
+/// What a token is for. `headroom.tokens` has the same words.
+public enum Scope: String, CaseIterable, Sendable {
+    case chat, dashboard, `operator`
+
+    var permission: Permissions {
+        switch self {
+        case .chat: .chat
+        case .dashboard: .dashboard
+        case .operator: .operator
+        }
+    }
+}
+
+/// What a peer has that verbs ask for: each verb names what it takes, and one of that is enough.
+public struct Permissions: OptionSet, Sendable, Hashable {
+    public let rawValue: UInt8
+
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// Who has come this far has it.
+    public static let nothing = Permissions(rawValue: 1)
+    /// Some token.
+    public static let token = Permissions(rawValue: 2)
+    public static let chat = Permissions(rawValue: 4)
+    public static let dashboard = Permissions(rawValue: 8)
+    public static let `operator` = Permissions(rawValue: 16)
+
+    /// Where no token is required.
+    public static let everything: Permissions = [.nothing, .token, .chat, .dashboard, .operator]
+
+    /// Of a token with these scopes.
+    public init(_ scopes: some Sequence<Scope>) {
+        self = scopes.reduce([.nothing, .token]) { $0.union($1.permission) }
+    }
+
+    /// The scopes among them.
+    public var scopes: [Scope] { Scope.allCases.filter { contains($0.permission) } }
+}
+
+extension ReplyError {
+    public static let authenticationRequired = ReplyError(
+        code: .noAuth,
+        text: "a token is required; send AUTH <token> first, headroom token create makes one"
+    )
+
+    /// Client libraries look for HELLO and AUTH in it.
+    static let helloWithoutToken = ReplyError(
+        code: .noAuth,
+        text: "a token is required; send HELLO <version> AUTH default <token>, or AUTH <token> before HELLO"
+    )
+
+    /// - Parameter permissions: one of which would do.
+    static func lacking(_ permissions: Permissions) -> ReplyError {
+        let scopes = permissions.scopes.map(\.rawValue).joined(separator: " or ")
+        return ReplyError(code: .forbidden, text: "this needs a token with the scope \(scopes); nothing was done")
+    }
+}

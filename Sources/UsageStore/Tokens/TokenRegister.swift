@@ -1,0 +1,95 @@
+import Postgres
+import Usage
+
+/// The tokens as operators see them: makes, lists and revokes them, as whoever logs in. Blocks; run it on a thread of its
+/// own.
+public struct TokenRegister {
+    public struct Entry: Sendable {
+        public var id: Int64
+        public var name: String
+        /// Separated by spaces.
+        public var scopes: String
+        public var createdAt: Instant
+        public var createdBy: String
+        public var expiresAt: Instant?
+        public var revokedAt: Instant?
+        public var revokedBy: String?
+        public var lastUsedAt: Instant?
+        /// `live`, `expired` or `revoked`.
+        public var state: String
+    }
+
+    private static let patience = Duration.seconds(30)
+    private let options: ConnectionOptions
+
+    public init(databaseURL: String) {
+        options = ConnectionOptions(
+            conninfo: databaseURL,
+            connectTimeout: .seconds(5),
+            applicationName: "headroom token"
+        )
+    }
+
+    /// - Parameters:
+    ///   - digest: SHA-256 of the token, 32 bytes.
+    ///   - days: until it expires, by the database's clock; nil is never.
+    /// - Returns: its number, and whether it is the first there ever was.
+    public func create(
+        name: String,
+        scopes: [String],
+        digest: [UInt8],
+        expiresInDays days: Int?
+    ) throws(PostgresError) -> (id: Int64, isFirst: Bool) {
+        let connection = try Connection.connect(options)
+        defer { connection.close() }
+        var parameters = Parameters()
+        parameters.append(text: name)
+        parameters.appendTexts(count: scopes.count) { scopes[$0] }
+        parameters.append(bytes: digest)
+        parameters.append(int32: days.map { Int32($0) })
+        let result = try connection.query(
+            EmbeddedSQL.createToken,
+            parameters,
+            deadline: .now + TokenRegister.patience
+        )
+        return (result.int64(0, 0), result.bool(0, 1))
+    }
+
+    /// - Returns: whom the token was for.
+    public func revoke(_ id: Int64) throws(PostgresError) -> String {
+        let connection = try Connection.connect(options)
+        defer { connection.close() }
+        var parameters = Parameters()
+        parameters.append(int64: id)
+        let result = try connection.query(
+            EmbeddedSQL.revokeToken,
+            parameters,
+            deadline: .now + TokenRegister.patience
+        )
+        return result.text(0, 0)
+    }
+
+    /// All there ever were, the newest first.
+    public func list() throws(PostgresError) -> [Entry] {
+        let connection = try Connection.connect(options)
+        defer { connection.close() }
+        let result = try connection.query(EmbeddedSQL.listTokens, deadline: .now + TokenRegister.patience)
+        func instant(_ row: Int, _ column: Int) -> Instant? {
+            result.isNull(row, column) ? nil : Instant(microsecondsSince1970: result.timestamp(row, column))
+        }
+        return (0..<result.rowCount).map { row in
+            Entry(
+                id: result.int64(row, 0),
+                name: result.text(row, 1),
+                scopes: result.text(row, 2),
+                createdAt: Instant(microsecondsSince1970: result.timestamp(row, 3)),
+                createdBy: result.text(row, 4),
+                expiresAt: instant(row, 5),
+                revokedAt: instant(row, 6),
+                revokedBy: result.isNull(row, 7) ? nil : result.text(row, 7),
+                lastUsedAt: instant(row, 8),
+                state: result.text(row, 9)
+            )
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import ArgumentParser
+import HeadroomServer
+import LineProtocol
+import OperatorConsole
+import Postgres
+import UsageStore
+
+struct Token: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Make, list and revoke the tokens by which peers say who they are.",
+        discussion: """
+            Works on the database, as whoever logs in there, who must be granted headroom_operator or own the schema; no \
+            service need be running. A running one knows within two seconds, mostly at once. Exit status 1 when the \
+            database refuses, 69 when it cannot be reached.
+            """,
+        subcommands: [TokenCreate.self, TokenList.self, TokenRevoke.self]
+    )
+}
+
+struct TokenCreate: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create",
+        abstract: "Make a token, and print it on standard output: once, since only its digest is kept.",
+        discussion: """
+            Several tokens may share a name: make a second one, give it to the clients, and revoke the first.
+            """
+    )
+
+    @Argument(help: "Whom it is for: 1 to 64 of a-z, 0-9, _, . and -.") var name: String
+    @Option(help: "chat, dashboard or operator; may be given more than once.") var scope: [String] = []
+    @Option(help: "Days until it ends by itself (1 to 36500); without it, never.") var expiresInDays: Int?
+    @OptionGroup var database: DatabaseOptions
+
+    func validate() throws {
+        let isPlain = name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+            case UInt8(ascii: "_"), UInt8(ascii: "."), UInt8(ascii: "-"): true
+            default: false
+            }
+        }
+        guard isPlain, (1...64).contains(name.utf8.count), name != "default" else {
+            throw ValidationError("a token's name is 1 to 64 of a-z, 0-9, _, . and -, and not `default`")
+        }
+        guard !scope.isEmpty, scope.allSatisfy({ Scope(rawValue: $0) != nil }) else {
+            throw ValidationError("--scope must be given, as chat, dashboard or operator")
+        }
+        if let expiresInDays, !(1...36_500).contains(expiresInDays) {
+            throw ValidationError("--expires-in-days must be 1 to 36500")
+        }
+    }
+
+    func run() async throws {
+        let (name, days) = (name, expiresInDays)
+        let scopes = Scope.allCases.map(\.rawValue).filter { scope.contains($0) }
+        let token = NewToken()
+        let (id, isFirst) = try await TokenAccess.run(database) { register in
+            try register.create(name: name, scopes: scopes, digest: token.digest, expiresInDays: days)
+        }
+        print(token.text)
+        let end = days.map { ", for \($0) days" } ?? ""
+        var text = "token \(id) of \(name) (\(scopes.joined(separator: ", "))\(end)): keep it, it is not shown again\n"
+        if isFirst {
+            text += "from now on every connection needs a token, unless the setting authentication is off\n"
+        }
+        LogfmtHandler.standardError(text)
+    }
+}
+
+struct TokenList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List all tokens there ever were, the newest first; never the tokens themselves."
+    )
+
+    @Flag(help: "JSON on standard output, an object a line, instead of a table.") var json = false
+    @OptionGroup var database: DatabaseOptions
+
+    func run() async throws {
+        let table = TokenTable(
+            try await TokenAccess.run(database) { try $0.list() }.map { entry in
+                TokenTable.Token(
+                    id: entry.id,
+                    name: entry.name,
+                    scopes: entry.scopes.split(separator: " ").map(String.init),
+                    state: entry.state,
+                    createdAt: entry.createdAt.text,
+                    createdBy: entry.createdBy,
+                    expiresAt: entry.expiresAt?.text,
+                    lastUsedAt: entry.lastUsedAt?.text,
+                    revokedAt: entry.revokedAt?.text,
+                    revokedBy: entry.revokedBy
+                )
+            }
+        )
+        if json {
+            for token in table.tokens { print(try token.jsonLine()) }
+        } else {
+            print(table.tokens.isEmpty ? "there are no tokens; headroom token create makes one" : table.text)
+        }
+    }
+}
+
+struct TokenRevoke: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revoke",
+        abstract: "End a token, and the connections that came with it.",
+        discussion: """
+            There is no way back: make another one. Revoking the last one lets nobody in; the setting authentication says \
+            whether tokens are required at all.
+            """
+    )
+
+    @Argument(help: "Its number; headroom token list has it.") var id: Int64
+    @OptionGroup var database: DatabaseOptions
+
+    func run() async throws {
+        let id = id
+        let name = try await TokenAccess.run(database) { try $0.revoke(id) }
+        print("token \(id) of \(name) is revoked")
+    }
+}
+
+/// The way of these commands to the database.
+private enum TokenAccess {
+    static func run<Value: Sendable>(
+        _ database: DatabaseOptions,
+        _ work: @escaping @Sendable (TokenRegister) throws -> Value
+    ) async throws -> Value {
+        let configuration = try ServerConfiguration(SettingsReader(database.values))
+        let logger = LogSetup.start(level: configuration.logLevel)
+        var value: Value?
+        try await DatabaseAccess(configuration, logger: logger).run { url in
+            do {
+                value = try await onThread(named: "headroom.token") { try work(TokenRegister(databaseURL: url)) }
+            } catch let error as PostgresError {
+                throw end(error).exit()
+            }
+        }
+        guard let value else { preconditionFailure("the work was done or it threw") }
+        return value
+    }
+
+    private static func end(_ error: PostgresError) -> CommandEnd {
+        switch error.sqlState {
+        case SQLState(rawValue: "42P01"), SQLState(rawValue: "3F000"), SQLState(rawValue: "42883"):
+            .noData("this database does not have this binary's schema; headroom migrate brings it there")
+        case SQLState(rawValue: "42501"):
+            .noData("this role may not see to tokens; connect as one that is granted headroom_operator")
+        case SQLState(rawValue: "P0002"):
+            .noData("there is no such token; headroom token list has their numbers")
+        case SQLState(rawValue: "54000"):
+            .noData("there are 1000 live tokens, and no room for more; headroom token revoke makes some")
+        default:
+            if case .server = error.kind {
+                .noData("the database refused: \(error)")
+            } else {
+                .unreachable("the database cannot be reached: \(error)")
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import LineProtocol
+import Logging
+import Synchronization
+import Testing
+import UsageStore
+
+@testable import HeadroomServer
+
+@Suite("Access control")
+struct AccessControlTests {
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    private func control(_ setting: Authentication, perToken: Int = 100) -> AccessControl {
+        AccessControl(setting, connectionsPerTokenMaximum: perToken, logger: logger)
+    }
+
+    private func reading(_ tokens: LiveToken..., ever: Bool? = nil) -> TokenReading {
+        TokenReading(tokens: tokens, wasEverCreated: ever ?? !tokens.isEmpty)
+    }
+
+    private func authenticate(
+        _ text: String,
+        _ control: AccessControl,
+        replacing identity: Identity? = nil
+    ) -> Result<Identity, ReplyError> {
+        let credentials = Credentials(name: nil, token: Secret(text))
+        return control.authenticate(credentials, under: control.policy, replacing: identity)
+    }
+
+    @Test("requires a token as the setting says, and by itself from the first one on, for ever")
+    func required() {
+        let expected: [(Authentication, before: Bool, after: Bool)] = [
+            (.auto, false, true), (.required, true, true), (.off, false, false),
+        ]
+        for (setting, before, after) in expected {
+            let control = control(setting)
+            #expect(control.isRequired == (setting != .off), "before anything is known")
+            control.take(reading())
+            #expect(control.isRequired == before)
+            control.take(reading(liveToken("a")))
+            #expect(control.isRequired == after)
+            control.take(reading(ever: true))
+            #expect(control.isRequired == after, "revoking the last one opens nothing")
+            #expect(control.policy.permissionsWithoutToken == (after ? .nothing : .everything))
+        }
+    }
+
+    @Test("knows whose token it is, and says the same to every wrong one")
+    func verdicts() throws {
+        let control = control(.auto)
+        control.take(reading())
+        #expect(authenticate("a", control) == .failure(.noTokensHere))
+        control.take(reading(liveToken("a", id: 7, name: "app")))
+        #expect(try authenticate("a", control).get().actor == "token:app")
+        #expect(authenticate("b", control) == .failure(.wrongToken))
+        control.take(reading(ever: true))
+        #expect(authenticate("a", control) == .failure(.wrongToken))
+        #expect(control.authenticated == 1 && control.authenticationFailures == 3)
+    }
+
+    @Test("holds who brings a token to it, also where none is required")
+    func off() throws {
+        let control = control(.off)
+        control.take(reading(liveToken("a")))
+        #expect(try authenticate("a", control).get().permissions == [.nothing, .token, .chat])
+        #expect(authenticate("b", control) == .failure(.wrongToken))
+    }
+
+    @Test("tells of changes, and only of changes")
+    func observers() {
+        let control = control(.auto)
+        control.take(reading())
+        let told = Mutex<[Bool]>([])
+        let first = control.observe { policy in told.withLock { $0.append(policy.isRequired) } }
+        #expect(!first.isRequired)
+        let end = ContinuousClock.now + .seconds(600)
+        control.take(reading())
+        #expect(told.withLock { $0 } == [])
+        control.take(reading(liveToken("a", expiresAt: end)))
+        #expect(told.withLock { $0 } == [true])
+        control.take(reading(liveToken("a", expiresAt: end + .milliseconds(3))))
+        control.takeTime()
+        #expect(told.withLock { $0 } == [true], "the same instant, read a moment later")
+        control.take(reading(liveToken("a", expiresAt: end - .seconds(60))))
+        #expect(told.withLock { $0 } == [true, true])
+    }
+
+    @Test("lets tokens end while the database is away, and none else")
+    func expiryWithoutDatabase() {
+        let control = control(.auto)
+        let past = ContinuousClock.now - .milliseconds(1)
+        control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: .now + .seconds(60))))
+        control.takeTime()
+        #expect(control.policy.tokens.identity(2) != nil)
+        control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: past)))
+        control.takeTime()
+        #expect(control.policy.tokens.identity(1) != nil && control.policy.tokens.identity(2) == nil)
+    }
+
+    @Test("gives a token so many connections, and a connection that changes its token one place")
+    func census() throws {
+        let control = control(.auto, perToken: 2)
+        control.take(
+            reading(liveToken("a", id: 1, name: "app"), liveToken("b", id: 2, name: "app"), liveToken("c", id: 3, name: "ops"))
+        )
+        let first = try authenticate("a", control).get()
+        _ = try authenticate("a", control).get()
+        #expect(authenticate("a", control) == .failure(.tooManyOfToken))
+        #expect(try authenticate("a", control, replacing: first).get() == first, "it has its place")
+        let other = try authenticate("b", control, replacing: first).get()
+        #expect(control.census.connectionsByName == ["app": 2])
+        _ = try authenticate("a", control).get()
+        _ = try authenticate("c", control).get()
+        #expect(control.census.connectionsByName == ["app": 3, "ops": 1])
+        #expect(authenticate("a", control, replacing: other) == .failure(.tooManyOfToken))
+        #expect(control.census.connectionsByName == ["app": 3, "ops": 1], "who is refused keeps what he had")
+        control.leave(other)
+        #expect(control.census.connectionsByName == ["app": 2, "ops": 1])
+        #expect(control.census.tokenIDs.sorted() == [1, 3])
+    }
+
+    @Test("says which tokens were used: those that were brought, and at first those that are connected")
+    func used() throws {
+        let control = control(.auto)
+        control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2)))
+        let identity = try authenticate("a", control).get()
+        #expect(control.takeUsed() == [1])
+        #expect(control.takeUsed() == [], "a connection that stays is told of once a minute")
+        _ = authenticate("wrong", control)
+        _ = try authenticate("b", control, replacing: identity).get()
+        #expect(control.takeUsed() == [2])
+    }
+}

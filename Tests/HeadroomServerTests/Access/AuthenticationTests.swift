@@ -1,0 +1,167 @@
+import LineProtocol
+import NIOCore
+import Testing
+import Usage
+import UsageStore
+
+@testable import HeadroomServer
+
+@Suite("A connection that says who it is")
+struct AuthenticationTests {
+    private let ada = UserID(high: 1, low: 2)
+    private let surroundings = ConnectionStateMachine.Surroundings(serverVersion: "1.2.3", info: { [] })
+    private let identity = Identity(tokenID: 7, name: "app", permissions: Permissions([.chat, .operator]))
+    private let credentials = Credentials(name: nil, token: Secret("x"))
+
+    private func machine() -> ConnectionStateMachine {
+        ConnectionStateMachine(
+            connectionID: 7,
+            slotsMaximum: 100,
+            allowsWhenUnavailable: false,
+            subscriptionsMaximum: 100
+        )
+    }
+
+    private func text(_ replies: [Reply]) -> String {
+        var buffer = ByteBuffer()
+        for reply in replies { reply.encode(into: &buffer) }
+        return String(buffer: buffer)
+    }
+
+    private func replies(_ machine: inout ConnectionStateMachine) -> String {
+        String(buffer: machine.takeReplies() ?? ByteBuffer())
+    }
+
+    @Test("is asked about, told OK, and is somebody from then on")
+    func accepted() {
+        var machine = machine()
+        let asked = machine.receive(.command(.authenticate(credentials)), surroundings)
+        #expect(asked == .authenticate(credentials, hello: nil))
+        #expect(machine.identity == nil)
+        machine.conclude(.success(identity), hello: nil, surroundings)
+        #expect(machine.identity == identity)
+        #expect(replies(&machine) == text([.ok]))
+    }
+
+    @Test("stays who it was when it brings a wrong token")
+    func refused() {
+        var machine = machine()
+        machine.conclude(.failure(.wrongToken), hello: nil, surroundings)
+        #expect(machine.identity == nil)
+        machine.conclude(.success(identity), hello: nil, surroundings)
+        machine.conclude(.failure(.wrongToken), hello: nil, surroundings)
+        #expect(machine.identity == identity)
+        #expect(replies(&machine) == text([.error(.wrongToken), .ok, .error(.wrongToken)]))
+    }
+
+    @Test("may say it with HELLO, which then answers; a wrong token leaves the version as it was")
+    func hello() {
+        var machine = machine()
+        let hello = DecodedRequest.command(.hello(version: 3, credentials: credentials))
+        #expect(machine.receive(hello, surroundings) == .authenticate(credentials, hello: 3))
+        machine.conclude(.failure(.wrongToken), hello: 3, surroundings)
+        #expect(replies(&machine) == text([.error(.wrongToken)]))
+        machine.conclude(.success(identity), hello: 3, surroundings)
+        #expect(replies(&machine) == text([.hello(version: 3, serverVersion: "1.2.3", connectionID: 7)]))
+    }
+
+    @Test("is answered in its turn, behind requests that the store still works on")
+    func order() {
+        var machine = machine()
+        let consume = DecodedRequest.command(.consume(user: ada, messages: 1))
+        guard case .submit(_, _, let slot) = machine.receive(consume, surroundings) else {
+            Issue.record("not for the store")
+            return
+        }
+        _ = machine.receive(.command(.authenticate(credentials)), surroundings)
+        machine.conclude(.success(identity), hello: nil, surroundings)
+        #expect(replies(&machine) == "")
+        let away = StoreError(.unavailable, "away")
+        machine.complete(slot: slot, .failure(away))
+        #expect(replies(&machine) == text([.error(ReplyError(away)), .ok]))
+    }
+
+    @Test("has its changes put on record under its token's name; without a token under nobody's")
+    func actor() {
+        var machine = machine()
+        let forget = DecodedRequest.command(.forget(user: ada))
+        #expect(machine.receive(forget, surroundings) == .submit(ada, .forget, slot: 0))
+        machine.conclude(.success(identity), hello: nil, surroundings)
+        let asked: [(Command, StoreOperation)] = [
+            (.forget(user: ada), .forget), (.resetUsage(user: ada, period: nil), .resetUsage(nil)),
+            (.setPlan(PlanChange(user: ada, plan: "paid")), .setPlan(PlanChange(user: ada, plan: "paid"))),
+        ]
+        for (index, (command, operation)) in asked.enumerated() {
+            #expect(
+                machine.receive(.command(command), surroundings)
+                    == .submit(ada, .attributed(operation, actor: "token:app"), slot: UInt64(index + 2))
+            )
+        }
+        let consume = DecodedRequest.command(.consume(user: ada, messages: 1))
+        #expect(machine.receive(consume, surroundings) == .submit(ada, .consume(1), slot: 5))
+    }
+
+    @Test("whose token ends has what is under way answered, and the next request told why")
+    func ended() {
+        var machine = machine()
+        machine.conclude(.success(identity), hello: nil, surroundings)
+        let consume = DecodedRequest.command(.consume(user: ada, messages: 1))
+        guard case .submit(_, _, let slot) = machine.receive(consume, surroundings) else {
+            Issue.record("not for the store")
+            return
+        }
+        machine.drain(because: .tokenEnded)
+        machine.drain()
+        #expect(machine.receive(consume, surroundings) == .replied)
+        #expect(!machine.takesRequests && !machine.isFinished)
+        let away = StoreError(.unavailable, "away")
+        machine.complete(slot: slot, .failure(away))
+        #expect(replies(&machine) == text([.ok, .error(ReplyError(away)), .error(.tokenEnded)]))
+        #expect(machine.isFinished)
+    }
+
+    @Test("cannot become somebody else while it is subscribed")
+    func subscribed() throws {
+        let channel = try #require(UsageChannel("usage:7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"))
+        for version in [2, 3] {
+            var machine = machine()
+            _ = machine.receive(.command(.hello(version: version)), surroundings)
+            guard case .watch(_, let slot) = machine.receive(.command(.subscribe([channel])), surroundings) else {
+                Issue.record("not watched")
+                return
+            }
+            machine.complete(slot: slot, .watching)
+            _ = machine.takeReplies()
+            #expect(machine.receive(.command(.authenticate(credentials)), surroundings) == .replied)
+            #expect(replies(&machine).hasPrefix("-ERR "))
+        }
+    }
+
+    @Test("is closed when it takes too long, from the first time that it has to")
+    func timeout() {
+        let limits = ConnectionLimits(
+            request: RequestLimits(),
+            inFlightMaximum: 1,
+            outputBytesMaximum: 1,
+            outputTimeout: .seconds(20),
+            idleTimeout: .seconds(300),
+            firstRequestTimeout: .seconds(60),
+            connectionsMaximum: 1,
+            allowsWhenUnavailable: false,
+            authenticationTimeout: .seconds(5)
+        )
+        func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(1_000_000_000_000) + .seconds(seconds) }
+        var timers = ConnectionTimers()
+        timers.start(at: at(0), limits)
+        timers.requestsCame(at: at(1))
+        timers.awaitsAuthentication(from: at(2), limits)
+        timers.awaitsAuthentication(from: at(4), limits)
+        #expect(timers.next(isIdle: true) == at(7))
+        #expect(timers.expired(at: at(6), isIdle: true) == nil)
+        #expect(timers.expired(at: at(7), isIdle: true) == .notAuthenticated)
+        #expect(timers.expired(at: at(7), isIdle: false) == .notAuthenticated, "also while it asks")
+        timers.authenticated()
+        #expect(timers.expired(at: at(7), isIdle: true) == nil)
+        #expect(limits.requestBeforeAuthentication.requestSizeBytes == 512)
+    }
+}

@@ -1,0 +1,74 @@
+import Crypto
+import LineProtocol
+import Testing
+import UsageStore
+
+@testable import HeadroomServer
+
+/// A live token of this text.
+func liveToken(
+    _ text: String,
+    id: Int64 = 1,
+    name: String = "backend",
+    scopes: [String] = ["chat"],
+    expiresAt: ContinuousClock.Instant? = nil
+) -> LiveToken {
+    LiveToken(id: id, name: name, scopes: scopes, digest: Array(SHA256.hash(data: Array(text.utf8))), expiresAt: expiresAt)
+}
+
+@Suite("The list of live tokens")
+struct TokenListTests {
+    private let many = TokenList((1...100).map { liveToken("token \($0)", id: $0, name: "name-\($0 % 10)") })
+
+    private func find(_ text: String, name: String? = nil, in list: TokenList) -> Int64? {
+        list.identity(of: Credentials(name: name, token: Secret(text)), at: .now)?.tokenID
+    }
+
+    @Test("finds each of many, and nobody else")
+    func finds() {
+        for number in Int64(1)...100 { #expect(find("token \(number)", in: many) == number) }
+        for text in ["", "token", "token 0", "token 101", "token 1 ", "TOKEN 1", String(repeating: "token 1", count: 90)] {
+            #expect(find(text, in: many) == nil, "\(text)")
+        }
+        #expect(find("token 1", in: TokenList()) == nil)
+    }
+
+    @Test("finds none whose digest is wrong in any one byte")
+    func everyByte() {
+        let right = liveToken("right")
+        for byte in right.digest.indices {
+            for bit in 0..<8 {
+                var wrong = right
+                wrong.digest[byte] ^= 1 << bit
+                #expect(find("right", in: TokenList([wrong])) == nil, "byte \(byte), bit \(bit)")
+                #expect(find("right", in: TokenList([wrong, liveToken("right", id: 2)])) == 2)
+            }
+        }
+    }
+
+    @Test("holds a name that is said against the token's, and asks for none")
+    func names() {
+        #expect(find("token 13", name: "name-3", in: many) == 13)
+        #expect(find("token 13", name: "default", in: many) == 13)
+        #expect(find("token 13", name: "name-4", in: many) == nil)
+        #expect(find("token 13", name: "", in: many) == nil)
+        #expect(find("token 13", name: "Name-3", in: many) == nil)
+    }
+
+    @Test("ends a token at its instant, not a moment after")
+    func expiry() {
+        let end = ContinuousClock.now + .seconds(60)
+        let list = TokenList([liveToken("short", expiresAt: end)])
+        let credentials = Credentials(name: nil, token: Secret("short"))
+        #expect(list.identity(of: credentials, at: end - .nanoseconds(1)) != nil)
+        #expect(list.identity(of: credentials, at: end) == nil)
+    }
+
+    @Test("gives what the scopes say, and nothing for one that it does not know")
+    func scopes() {
+        let list = TokenList([liveToken("a", scopes: ["chat", "operator"]), liveToken("b", id: 2, scopes: ["root"])])
+        #expect(list.identity(1)?.permissions == [.nothing, .token, .chat, .operator])
+        #expect(list.identity(2)?.permissions == [.nothing, .token])
+        #expect(list.identity(3) == nil)
+    }
+}

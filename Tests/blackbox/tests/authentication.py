@@ -1,0 +1,531 @@
+"""Tokens: who may ask, what, and for how long."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import redis
+from support import settings
+from support.case import NOON, Case
+from support.deadline import wait_until
+from support.service import Service, command, environment
+from support.wire import Answer, Closed, array
+
+SOON = 5
+"""Seconds. Changes are told within milliseconds, and found within two seconds where they are not."""
+
+
+class TokenCase(Case):
+    @classmethod
+    def token(cls, name, *scopes, days=None):
+        """Makes a token as an operator does; its number and its text."""
+        flags = [word for scope in scopes for word in ("--scope", scope)] + (["--expires-in-days", str(days)] if days else [])
+        made = command("token", "create", name, *flags, database_url=cls.database_url)
+        assert made.returncode == 0, made.stderr
+        return int(made.stderr.split()[1]), made.stdout.strip()
+
+    @classmethod
+    def revoke(cls, number):
+        ran = command("token", "revoke", str(number), database_url=cls.database_url)
+        assert ran.returncode == 0, ran.stderr
+
+    def connect(self, token=None, name=None, service=None):
+        line = (service or self.service).connect()
+        self.addCleanup(line.close)
+        if token:
+            self.assertEqual(line.ask(f"AUTH {name} {token}" if name else f"AUTH {token}"), "+OK")
+        return line
+
+    def eventually(self, condition, what):
+        return wait_until(condition, SOON, what)
+
+    def closed_with(self, line, code):
+        """The next request is told the code, and then the connection ends."""
+        def told():
+            try:
+                return line.ask("PING")
+            except (Closed, ConnectionError):
+                return "closed"
+
+        reply = self.eventually(lambda: (r := told()) != "+PONG" and r, f"the connection ends with {code}")
+        if reply != "closed":
+            self.assertTrue(reply.startswith(f"-{code} "), reply)
+            self.assertTrue(reply.endswith("closing"), reply)
+        line.rest()
+
+
+class Required(TokenCase):
+    """A service whose database has tokens since before it started."""
+
+    FLAGS = None
+    CLOCK = NOON
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        command("migrate", database_url=cls.database_url)
+        cls.ids, cls.tokens = {}, {}
+        for scopes in (("chat",), ("dashboard",), ("operator",), ("chat", "dashboard", "operator")):
+            name = "all" if len(scopes) > 1 else scopes[0]
+            cls.ids[name], cls.tokens[name] = cls.token(name, *scopes)
+        cls.service = cls.serve("--authentication-timeout-ms", "1500", "--log-level", "trace")
+        cls.set_clock(NOON)
+
+    def request(self, verb, user):
+        return {
+            "SETPLAN": f"SETPLAN {user} paid", "GRANT": f"GRANT {user} 5 key=g", "RESERVE": f"RESERVE {user} key=r",
+            "COMMIT": f"COMMIT {user} key=r", "RELEASE": f"RELEASE {user} key=r", "SUBSCRIBE": f"SUBSCRIBE usage:{user}",
+            "UNSUBSCRIBE": "UNSUBSCRIBE", "REPORT": "REPORT", "TOP": "TOP", "INFO": "INFO", "PING": "PING", "HELP": "HELP",
+            "ECHO": "ECHO x", "SELECT": "SELECT 0", "CLIENT": "CLIENT x", "COMMAND": "COMMAND", "HELLO": "HELLO 3",
+        }.get(verb, f"{verb} {user}")  # fmt: skip
+
+    VERBS = {
+        "chat": ["CONSUME", "CHECK", "RESERVE", "COMMIT", "RELEASE"],
+        "chat dashboard operator": ["USAGE"],
+        "dashboard operator": ["HISTORY", "REPORT", "TOP", "UNSUBSCRIBE", "SUBSCRIBE"],
+        "operator": ["SETPLAN", "GRANT", "RESETUSAGE", "FORGET"],
+        "": ["PING", "ECHO", "HELP", "INFO", "SELECT", "CLIENT", "COMMAND", "HELLO"],
+    }
+
+    def state(self):
+        """Everything that a request could have changed."""
+        return self.psql.run(
+            "select (select md5(coalesce(string_agg(u::text, ',' order by u::text), '')) from message_usage u),"
+            " (select count(*) from headroom.audit_log), (select count(*) from headroom.message_keys),"
+            " (select count(*) from headroom.subscribers)"
+        )
+
+    def test_nothing_is_answered_without_a_token_and_nothing_changes(self):
+        before = self.state()
+        line = self.connect()
+        for verbs in self.VERBS.values():
+            for verb in verbs:
+                with self.subTest(verb):
+                    self.assertTrue(line.ask(self.request(verb, self.user())).startswith("-NOAUTH "))
+        for request in ("NOSUCH", "CONSUME nobody", "PING a b c"):
+            self.assertTrue(line.ask(request).startswith("-NOAUTH "), request)
+        self.assertEqual(self.state(), before)
+        self.assertEqual(line.ask("QUIT"), "+OK")
+        line.rest()
+
+    def test_each_verb_needs_its_scope_and_a_refusal_changes_nothing(self):
+        for name, token in self.tokens.items():
+            line = self.connect(token)
+            granted = {"chat", "dashboard", "operator"} if name == "all" else {name}
+            for needed, verbs in self.VERBS.items():
+                for verb in verbs:
+                    allowed = not needed or granted & set(needed.split())
+                    # A subscribed connection is another one afterwards.
+                    asker = self.connect(token) if verb == "SUBSCRIBE" else line
+                    with self.subTest(token=name, verb=verb):
+                        before = self.state()
+                        asker.send(self.request(verb, self.user()) + "\n")
+                        first = asker.line()
+                        if allowed:
+                            self.assertFalse(first.startswith(("-NOAUTH", "-FORBIDDEN")), first)
+                            self.assertNotEqual(first[:1], "-BADARG")
+                            asker.send("ECHO over\n" if verb != "SUBSCRIBE" else "")
+                            while verb != "SUBSCRIBE" and asker.line() != "+over":
+                                pass
+                        else:
+                            self.assertRegex(first, f"^-FORBIDDEN .*{needed.replace(' ', ' or ')}")
+                            self.assertEqual(self.state(), before)
+                            self.assertEqual(asker.ask("ECHO x"), "+x")
+
+    def test_a_name_must_be_the_tokens_and_default_is_none(self):
+        token = self.tokens["chat"]
+        for said in (token, f"chat {token}", f"default {token}"):
+            self.assertEqual(self.connect().ask(f"AUTH {said}"), "+OK")
+        line = self.connect()
+        wrong = [
+            f"dashboard {token}", f"Chat {token}", f"{token} chat", token[:-1], token + "x", token.upper(), "x", "headroom_" + "A" * 43,
+            f"chat {self.tokens['all']}", "key=value", f"default {self.tokens['chat'][::-1]}",
+        ]  # fmt: skip
+        self.assertEqual(len({line.ask(f"AUTH {said}") for said in wrong}), 1, "all wrong ones are told the same")
+        self.assertTrue(line.ask("AUTH x").startswith("-NOAUTH "))
+        self.assertTrue(line.ask("PING").startswith("-NOAUTH "))
+        for malformed in ("AUTH", "AUTH a b c"):
+            self.assertTrue(line.ask(malformed).startswith("-BADARG "))
+        self.assertEqual(line.ask(f"AUTH {token}"), "+OK")
+        self.assertTrue(line.ask("AUTH x").startswith("-NOAUTH "))
+        self.assertEqual(line.ask("PING"), "+PONG", "it is still who it was")
+        self.assertEqual(line.ask(f"AUTH {self.tokens['operator']}"), "+OK")
+        self.assertTrue(line.ask(f"CONSUME {self.user()}").startswith("-FORBIDDEN "), "and now somebody else")
+
+    def test_requests_pipelined_behind_auth_are_answered_and_those_before_it_are_refused(self):
+        user = self.user()
+        for framing in (lambda *words: (" ".join(words) + "\n").encode(), array):
+            line = self.connect()
+            line.send(framing("CONSUME", user) + framing("AUTH", self.tokens["chat"]) + framing("CONSUME", user) * 3)
+            replies = line.lines(5)
+            self.assertTrue(replies[0].startswith("-NOAUTH "), replies)
+            self.assertEqual(replies[1], "+OK")
+            self.assertTrue(all(reply.startswith("+ALLOWED ") for reply in replies[2:]), replies)
+        self.assertEqual(self.count(user), 6)
+
+    def test_requests_are_small_before_authentication_and_as_ever_after(self):
+        line = self.connect()
+        self.assertTrue(line.ask("ECHO " + "x" * 507).startswith("-NOAUTH "))
+        self.assertTrue(line.ask("ECHO " + "x" * 508).startswith("-TOOLONG "))
+        line.rest()
+        line = self.connect(self.tokens["chat"])
+        self.assertEqual(line.ask("ECHO " + "x" * 1000), "+" + "x" * 1000)
+
+    def test_who_does_not_say_who_he_is_is_closed_in_time_and_who_did_is_not(self):
+        silent, asking, known = self.connect(), self.connect(), self.connect(self.tokens["chat"])
+        began = time.monotonic()
+        while time.monotonic() - began < 10:
+            try:
+                self.assertTrue(asking.ask("PING").startswith("-NOAUTH "))
+            except (Closed, ConnectionError):
+                break
+        self.assertEqual(silent.rest(), b"")
+        self.assertTrue(1 < time.monotonic() - began < 8)
+        self.assertEqual(known.ask("PING"), "+PONG")
+
+    def test_redis_py_authenticates_in_both_versions_with_and_without_a_name(self):
+        for protocol in (2, 3):
+            for credentials in ({"password": self.tokens["chat"]}, {"username": "chat", "password": self.tokens["chat"]}):
+                with self.subTest(protocol=protocol, names=len(credentials)):
+                    client = redis.Redis(
+                        port=self.service.port, protocol=protocol, decode_responses=True, socket_timeout=10, client_name="t", **credentials
+                    )
+                    self.assertTrue(client.execute_command("CONSUME", self.user()).startswith("ALLOWED "))
+                    with self.assertRaises(redis.ResponseError) as raised:
+                        client.execute_command("FORGET", self.user())
+                    self.assertIn("FORBIDDEN", str(raised.exception))
+                    client.close()
+            for wrong in ({"password": "wrong"}, {"username": "nobody", "password": self.tokens["chat"]}, {}):
+                client = redis.Redis(port=self.service.port, protocol=protocol, socket_timeout=10, **wrong)
+                with self.assertRaises((redis.AuthenticationError, redis.ResponseError, redis.ConnectionError)) as raised:
+                    client.ping()
+                self.assertNotIn(self.tokens["chat"], str(raised.exception))
+                client.close()
+
+    def test_redis_cli_authenticates(self):
+        if shutil.which("redis-cli") is None:
+            self.skipTest("redis-cli is not installed (redis-tools)")
+
+        def cli(*arguments, **variables):
+            return subprocess.run(
+                ["redis-cli", "-p", str(self.service.port), *arguments], capture_output=True, text=True, timeout=20,
+                env={**os.environ, **variables},
+            ).stdout.strip()  # fmt: skip
+
+        token = self.tokens["chat"]
+        self.assertEqual(cli("PING", REDISCLI_AUTH=token), "PONG")
+        for flags in (["-a", token], ["-3", "-a", token], ["--user", "chat", "--pass", token]):
+            self.assertEqual(cli(*flags, "PING"), "PONG", flags)
+        self.assertIn("NOAUTH", cli("PING"))
+        self.assertIn("NOAUTH", cli("-a", "wrong", "PING"))
+
+    def test_hello_authenticates_and_without_auth_it_is_refused_as_redis_does(self):
+        token = self.tokens["dashboard"]
+        line = self.connect()
+        for request in ("HELLO", "HELLO 3", "HELLO 3 SETNAME x", "HELLO 3 AUTH default wrong"):
+            self.assertTrue(line.ask(request).startswith("-NOAUTH "), request)
+        self.assertEqual(line.ask(f"HELLO 3 AUTH dashboard {token} SETNAME x"), "%7")
+        line = self.connect()
+        self.assertEqual(line.ask(f"HELLO 2 SETNAME x AUTH default {token}"), "*14")
+
+    def test_what_an_operator_changes_is_on_record_under_the_tokens_name(self):
+        user = self.user()
+        line = self.connect(self.tokens["operator"])
+        for request in (f"SETPLAN {user} paid", f"GRANT {user} 5 key=k", f"RESETUSAGE {user}"):
+            self.assertTrue(line.ask(request).startswith("+OK "), request)
+        rows = self.psql.run(f"select what, actor from user_story where user_id = '{user}' order by id")
+        self.assertEqual(rows, [["plan", "token:operator"], ["grant", "token:operator"], ["reset", "token:operator"]])
+
+    def test_info_tells_who_is_connected_and_how_many_failed(self):
+        def info(line):
+            return dict(entry[1:].split("=", 1) for entry in line.ask_list("INFO"))
+
+        line = self.connect(self.tokens["dashboard"])
+        before = info(line)
+        self.assertEqual(before["authentication"], "required")
+        others = [self.connect(self.tokens["dashboard"]) for _ in range(3)]
+        self.connect().ask("AUTH wrong")
+        after = info(line)
+        self.assertEqual(int(after["token_dashboard"]) - int(before["token_dashboard"]), 3)
+        self.assertEqual(int(after["authenticated"]) - int(before["authenticated"]), 3)
+        self.assertEqual(int(after["authentication_failures"]) - int(before["authentication_failures"]), 1)
+        for other in others:
+            other.close()
+        self.eventually(lambda: info(line)["token_dashboard"] == before["token_dashboard"], "those who left are not counted")
+
+    def test_when_a_token_was_last_used_is_noted(self):
+        self.connect(self.tokens["chat"]).ask("PING")
+        self.eventually(
+            lambda: self.psql.number(f"select count(*) from headroom.tokens where id = {self.ids['chat']} and last_used_at is not null"),
+            "the use is noted",
+        )
+
+    def test_one_token_may_have_so_many_connections(self):
+        service = self.serve("--connections-per-token-maximum", "3")
+        held = [self.connect(self.tokens["chat"], service=service) for _ in range(3)]
+        line = self.connect(service=service)
+        self.assertTrue(line.ask(f"AUTH {self.tokens['chat']}").startswith("-OVERLOADED retry_ms="))
+        self.assertTrue(line.ask("PING").startswith("-NOAUTH "), "and it is nobody")
+        self.assertEqual(line.ask(f"AUTH {self.tokens['operator']}"), "+OK", "another token has its own")
+        self.assertEqual(held[0].ask(f"AUTH {self.tokens['chat']}"), "+OK", "who has a place keeps it")
+        held.pop().close()
+        self.eventually(lambda: line.ask(f"AUTH {self.tokens['chat']}") == "+OK", "a place is free")
+        service.stop()
+
+    def test_no_token_is_ever_shown(self):
+        secrets = list(self.tokens.values()) + ["s3cret-guess", "s3cret=option"]
+        line = self.connect(self.tokens["all"])
+        shown = []
+        for request in (
+            "AUTH s3cret-guess", "AUTH s3cret=option", "AUTH a s3cret-guess b", "HELLO 3 AUTH s3cret-guess", "s3cret-guess",
+            f"HELLO {self.tokens['chat']}", f"CONSUME {self.tokens['chat']}", f"CONSUME {self.user()} {self.tokens['chat']}=1", "AUTH \x7fs3cret-guess",
+        ):  # fmt: skip
+            shown.append(line.ask(request))
+        shown.append("\n".join(line.ask_list("INFO") + line.ask_list("HELP")))
+        shown += [self.service.log(), self.service.output()]
+        listed = command("token", "list", "--json", database_url=self.database_url)
+        shown.append(listed.stdout + listed.stderr + command("token", "list", database_url=self.database_url).stdout)
+        with open(f"/proc/{self.service.process.pid}/cmdline", "rb") as file:
+            shown.append(file.read().decode())
+        shown.append(str(self.psql.run("select t::text from headroom.tokens t")))
+        for secret in secrets:
+            for text in shown:
+                self.assertNotIn(secret, text)
+        self.assertIn("level=", self.service.log())
+
+    def test_off_asks_nobody_and_holds_who_brings_a_token_to_it(self):
+        service = self.serve("--authentication", "off")
+        self.assertTrue(self.connect(service=service).ask(f"CONSUME {self.user()}").startswith("+ALLOWED "))
+        self.assertEqual(self.connect(service=service).ask("PING"), "+PONG")
+        line = self.connect(self.tokens["dashboard"], service=service)
+        self.assertTrue(line.ask(f"CONSUME {self.user()}").startswith("-FORBIDDEN "))
+        self.assertTrue(self.connect(service=service).ask("AUTH wrong").startswith("-NOAUTH "))
+        info = dict(entry[1:].split("=", 1) for entry in line.ask_list("INFO"))
+        self.assertEqual(info["authentication"], "off")
+        service.stop()
+
+
+class Changing(TokenCase):
+    """Tokens come and go while the service runs."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.main_id, cls.main = cls.token("main", "chat", "dashboard", "operator")
+
+    def ask(self, request):
+        return self.connect(self.main).ask(request)
+
+    def test_a_token_works_at_once_and_is_replaced_without_a_pause(self):
+        old_id, old = self.token("backend", "chat")
+        self.eventually(lambda: self.connect().ask(f"AUTH {old}") == "+OK", "the first is known")
+        line = self.connect(old, "backend")
+        _, new = self.token("backend", "chat")
+        self.eventually(lambda: self.connect().ask(f"AUTH {new}") == "+OK", "the second is known")
+        self.assertEqual(line.ask("PING"), "+PONG", "both are live")
+        other = self.connect(new, "backend")
+        self.revoke(old_id)
+        self.closed_with(line, "NOAUTH")
+        self.assertTrue(self.connect().ask(f"AUTH {old}").startswith("-NOAUTH "))
+        self.assertEqual(other.ask("PING"), "+PONG")
+
+    def test_a_revoked_token_ends_its_connections_and_what_is_under_way_is_answered(self):
+        number, token = self.token("lost", "chat", "dashboard")
+        self.eventually(lambda: self.connect().ask(f"AUTH {token}") == "+OK", "it is known")
+        user = self.subscriber()
+        silent, subscribed, waiting = self.connect(token), self.connect(token), self.connect(token)
+        subscribed.ask(f"SUBSCRIBE usage:{user}")
+        subscribed.lines(5)
+        locker = self.cluster.session(self.database)
+        locker.run("begin")
+        locker.run(f"select set_plan('{user}', 'pro')")
+        waiting.send(f"CONSUME {user}\n" * 3)
+        self.eventually(
+            lambda: self.psql.number(
+                "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+            ),
+            "the request waits for the lock",
+        )
+        self.revoke(number)
+        self.assertEqual(silent.rest(), b"")
+        subscribed.rest()
+        locker.run("commit")
+        locker.close()
+        self.assertRegex("".join(line[:1] for line in waiting.lines(3)), "^[+-]{3}$")
+        waiting.rest()
+
+    def test_an_expired_token_is_no_good_also_for_who_came_with_it(self):
+        number, token = self.token("short", "chat", days=1)
+        self.eventually(lambda: self.connect().ask(f"AUTH {token}") == "+OK", "it is known")
+        line = self.connect(token)
+        # What the schema's owner may do by hand, instead of waiting for a day.
+        self.psql.run(f"update headroom.tokens set expires_at = headroom.now() + interval '300 ms' where id = {number}")
+        self.closed_with(line, "NOAUTH")
+        self.assertTrue(self.connect().ask(f"AUTH {token}").startswith("-NOAUTH "))
+        listed = command("token", "list", "--json", database_url=self.database_url).stdout.splitlines()
+        self.assertEqual([json.loads(row)["state"] for row in listed if json.loads(row)["id"] == number], ["expired"])
+
+    def test_changes_that_nobody_tells_are_found_within_two_seconds(self):
+        self.psql.run("alter table headroom.tokens disable trigger tell_tokens_changed")
+        try:
+            number, token = self.token("quiet", "chat")
+            self.eventually(lambda: self.connect().ask(f"AUTH {token}") == "+OK", "it is found")
+            line = self.connect(token)
+            self.revoke(number)
+            self.closed_with(line, "NOAUTH")
+        finally:
+            self.psql.run("alter table headroom.tokens enable trigger tell_tokens_changed")
+
+    def test_many_at_once_are_all_told_apart(self):
+        with ThreadPoolExecutor(4) as pool:
+            made = list(pool.map(lambda index: self.token(f"many-{index % 3}", "chat"), range(12)))
+        for index, (_, token) in enumerate(made):
+            self.eventually(lambda: self.connect().ask(f"AUTH many-{index % 3} {token}") == "+OK", "it is known")
+        self.revoke(made[5][0])
+        self.eventually(lambda: self.connect().ask(f"AUTH {made[5][1]}").startswith("-NOAUTH "), "it is revoked")
+        for number, token in made[:5] + made[6:]:
+            self.assertEqual(self.connect().ask(f"AUTH {token}"), "+OK")
+
+
+class Becoming(TokenCase):
+    """A service that asked nobody, until there was a token."""
+
+    def test_from_the_first_token_on_everybody_needs_one_and_revoking_the_last_one_locks(self):
+        line, subscribed, late = self.connect(), self.connect(), self.connect()
+        user = self.user()
+        self.assertTrue(line.ask(f"CONSUME {user}").startswith("+ALLOWED "))
+        self.assertEqual(self.service.info()["authentication"], "off")
+        self.assertTrue(line.ask("AUTH x").startswith("-BADARG "))
+        self.assertTrue(line.ask("HELLO 3 AUTH default x").startswith("-BADARG "))
+        subscribed.ask(f"SUBSCRIBE usage:{user}")
+        subscribed.lines(5)
+        made = command("token", "create", "first", "--scope", "chat", database_url=self.database_url)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertIn("from now on every connection needs a token", made.stderr)
+        self.eventually(lambda: line.ask("PING").startswith("-NOAUTH "), "the open connection needs one, too")
+        subscribed.rest()
+        self.assertTrue(line.ask(f"CONSUME {user}").startswith("-NOAUTH "))
+        self.assertEqual(self.count(user), 1)
+        self.assertEqual(line.ask(f"AUTH {made.stdout.strip()}"), "+OK")
+        self.assertTrue(line.ask(f"CONSUME {user}").startswith("+ALLOWED "), "the same connection goes on")
+        self.assertIn("a token is required from now on", self.service.log())
+        self.revoke(1)
+        self.closed_with(line, "NOAUTH")
+        self.assertTrue(late.ask("PING").startswith("-NOAUTH "))
+        another = self.serve()
+        self.assertTrue(self.connect(service=another).ask("PING").startswith("-NOAUTH "), "also after a restart")
+        self.assertIn("none is live", another.log())
+        another.stop()
+
+    def test_required_lets_nobody_in_before_there_is_a_token(self):
+        name = self.cluster.new_database()
+        service = Service("--authentication", "required", database_url=self.cluster.url(name))
+        self.services.append(service)
+        line = self.connect(service=service)
+        self.assertTrue(line.ask("PING").startswith("-NOAUTH "))
+        self.assertTrue(line.ask("AUTH x").startswith("-NOAUTH "))
+        self.assertIn("headroom token create makes one", service.log())
+        service.stop()
+
+
+class DatabaseAway(TokenCase):
+    """What was known of tokens stays known."""
+
+    OWN_CLUSTER = True
+
+    def test_tokens_stay_good_and_requests_are_answered_unavailable(self):
+        _, token = self.token("backend", "chat")
+        self.eventually(lambda: self.connect().ask("PING").startswith("-NOAUTH "), "a token is required")
+        line = self.connect(token)
+        self.cluster.stop_immediately()
+        for asker in (line, self.connect(token)):
+            self.assertTrue(asker.ask(f"CONSUME {self.user()}").startswith("-UNAVAILABLE "))
+        self.assertTrue(self.connect().ask("PING").startswith("-NOAUTH "))
+        self.assertTrue(self.connect().ask("AUTH wrong").startswith("-NOAUTH "))
+        self.cluster.start()
+        self.cluster.wait_until_ready()
+        wait_until(lambda: line.ask(f"CONSUME {self.user()}").startswith("+ALLOWED "), 15, "service is back")
+
+    @classmethod
+    def tearDownClass(cls):
+        for service in cls.services:
+            service.stop()
+        cls.cluster.stop_immediately()
+
+
+class TokenCommands(TokenCase):
+    FLAGS = None
+
+    def test_a_token_is_printed_once_and_alone(self):
+        made = command("token", "create", "backend", "--scope", "operator", "--scope", "chat", "--expires-in-days", "30",
+                       database_url=self.migrated())  # fmt: skip
+        self.assertRegex(made.stdout, r"^headroom_[A-Za-z0-9_-]{43}\n$")
+        self.assertRegex(made.stderr, r"^token \d+ of backend \(chat, operator, for 30 days\): keep it, it is not shown again\n")
+        self.assertNotIn(made.stdout.strip(), made.stderr)
+        listed = command("token", "list", database_url=self.database_url).stdout
+        self.assertRegex(listed, r"\d+ +backend +chat operator +live +- +20\d\d-")
+        self.assertNotIn("headroom_", listed)
+        first, second = (self.token("a", "chat")[1] for _ in range(2))
+        self.assertNotEqual(first, second)
+
+    def test_what_means_nothing_is_refused_before_anything_is_made(self):
+        url = self.migrated()
+        before = self.psql.number("select count(*) from headroom.tokens")
+        for arguments in [
+            ("create", "backend"), ("create", "Backend", "--scope", "chat"), ("create", "default", "--scope", "chat"),
+            ("create", "a b", "--scope", "chat"), ("create", "", "--scope", "chat"), ("create", "a" * 65, "--scope", "chat"),
+            ("create", "a", "--scope", "admin"), ("create", "a", "--scope", "chat", "--expires-in-days", "0"), ("create",),
+            ("revoke", "backend"), ("revoke",),
+        ]:  # fmt: skip
+            ran = command("token", *arguments, database_url=url)
+            self.assertEqual(ran.returncode, 64, (arguments, ran.stderr))
+            self.assertEqual(ran.stdout, "")
+        self.assertEqual(self.psql.number("select count(*) from headroom.tokens"), before)
+        ran = command("token", "revoke", "4711", database_url=url)
+        self.assertEqual((ran.returncode, ran.stdout), (1, ""))
+        self.assertIn("headroom token list", ran.stderr)
+
+    def test_who_made_and_who_revoked_it_is_on_record(self):
+        url = self.migrated()
+        self.psql.run("create role token_ann login in role headroom_operator; create role token_bob login in role headroom_dashboard")
+        try:
+            made = command("token", "create", "b", "--scope", "chat", database_url=url.replace("user=postgres", "user=token_ann"))
+            number = made.stderr.split()[1]
+            self.assertEqual(command("token", "revoke", number, database_url=url).stdout, f"token {number} of b is revoked\n")
+            entry = next(
+                row for row in map(json.loads, command("token", "list", "--json", database_url=url).stdout.splitlines())
+                if row["id"] == int(number)
+            )  # fmt: skip
+            self.assertEqual((entry["created_by"], entry["revoked_by"], entry["state"]), ("token_ann", "postgres", "revoked"))
+            self.assertEqual((entry["scopes"], entry["last_used_at"], entry["expires_at"]), (["chat"], None, None))
+            for login in ("token_bob", "backend"):
+                ran = command("token", "create", "c", "--scope", "chat", database_url=url.replace("user=postgres", f"user={login}"))
+                self.assertEqual(ran.returncode, 1, ran.stdout)
+                self.assertIn("headroom_operator", ran.stderr)
+                self.assertEqual(ran.stdout, "")
+        finally:
+            self.psql.run("drop role token_ann; drop role token_bob")
+
+    def test_it_says_when_there_is_no_database_or_no_schema(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            ran = command("token", "list", database_url=f"host=127.0.0.1 port={free.getsockname()[1]} user=postgres")
+        self.assertEqual(ran.returncode, 69, ran.stderr)
+        empty = self.cluster.url(self.cluster.new_database())
+        for arguments in (("list",), ("create", "a", "--scope", "chat"), ("revoke", "1")):
+            ran = command("token", *arguments, database_url=empty)
+            self.assertEqual((ran.returncode, ran.stdout), (1, ""), ran.stderr)
+            self.assertIn("headroom migrate", ran.stderr)
+
+    def test_no_flag_takes_a_token(self):
+        for arguments in (("--help",), ("serve", "--help"), ("token", "create", "--help"), ("token", "revoke", "--help")):
+            shown = subprocess.run([settings.binary, *arguments], capture_output=True, text=True, env=environment()).stdout
+            self.assertNotRegex(shown, r"--(token|password|secret)\b[^-]")
+
+    def migrated(self):
+        command("migrate", database_url=self.database_url)
+        return self.database_url
