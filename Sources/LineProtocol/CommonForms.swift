@@ -13,8 +13,9 @@ struct CommonForms {
     private let areAccepted: Bool
 
     init(limits: RequestLimits, permissions: Permissions) {
+        let isPermitted = !permissions.isDisjoint(with: Verb.consume.permissions)
         areAccepted =
-            !permissions.isDisjoint(with: Verb.consume.permissions) && limits.tokens >= 2 && limits.requestSizeBytes >= "CONSUME ".utf8.count + UserID.textLength
+            isPermitted && limits.tokens >= 2 && limits.requestSizeBytes >= "CONSUME ".utf8.count + UserID.textLength
     }
 
     /// - Parameter bytes: all that has come from a request's first byte on.

@@ -48,6 +48,36 @@ struct ConnectionUnderTest {
     }
 }
 
+struct TokensUnderTest {
+    private let policy: AccessPolicy
+    private let credentials: Credentials
+    private let isRight: Bool
+
+    /// - Parameters:
+    ///   - tokens: that are live. The one in the middle has the digest of what is presented.
+    ///   - wrongByte: where that digest differs after all; nil is nowhere.
+    init(tokens count: Int, wrongByte: Int?) {
+        let random = (0..<count).map { number in (0..<32).map { UInt8(truncatingIfNeeded: number &* 31 &+ $0 &* 7) } }
+        let tokens = random.map { NewToken(random: $0) }
+        var live = tokens.enumerated().map { number, token in
+            LiveToken(id: Int64(number), name: "backend", scopes: ["chat"], digest: token.digest)
+        }
+        if let wrongByte { live[count / 2].digest[wrongByte] ^= 1 }
+        policy = AccessPolicy(isRequired: true, tokens: TokenList(live))
+        credentials = Credentials(name: "backend", token: Secret(tokens[count / 2].text))
+        isRight = wrongByte == nil
+    }
+
+    func authenticate(at now: ContinuousClock.Instant) {
+        let verdict = policy.authenticate(credentials, at: now)
+        guard case .success = verdict else {
+            precondition(!isRight)
+            return
+        }
+        precondition(isRight)
+    }
+}
+
 struct MetricsUnderTest {
     private let metrics = LoopMetrics()
     private let request = DecodedRequest.command(.consume(user: Fixtures.user(1), messages: 1))

@@ -78,7 +78,9 @@ final class AccessControl: TokenKeeper, Sendable {
             change(&state)
             let now = ContinuousClock.now
             state.live.removeAll { $0.expiresAt.map { now >= $0 } ?? false }
-            guard state.policy.isRequired != state.isRequired || !AccessControl.areSame(before, state.live) else { return }
+            guard state.policy.isRequired != state.isRequired || !AccessControl.areSame(before, state.live) else {
+                return
+            }
             if wasLoaded, state.policy.isRequired != state.isRequired {
                 logger.notice(
                     state.isRequired ? "a token is required from now on" : "no token is required any more",

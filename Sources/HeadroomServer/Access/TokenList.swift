@@ -11,6 +11,8 @@ import UsageStore
 struct TokenList: Sendable {
     private var digests: ContiguousArray<SIMD4<UInt64>> = []
     private var tokens: ContiguousArray<(identity: Identity, expiresAt: ContinuousClock.Instant?)> = []
+    /// By the token's number: thousands of connections ask for theirs whenever one token changes.
+    private var identities: [Int64: Identity] = [:]
 
     init() {}
 
@@ -23,6 +25,7 @@ struct TokenList: Sendable {
                 permissions: Permissions(token.scopes.compactMap { Scope(rawValue: $0) })
             )
             tokens.append((identity, token.expiresAt))
+            identities[token.id] = identity
         }
     }
 
@@ -30,7 +33,7 @@ struct TokenList: Sendable {
 
     /// By the token's number; nil when it is not live any more.
     func identity(_ tokenID: Int64) -> Identity? {
-        tokens.first { $0.identity.tokenID == tokenID }?.identity
+        identities[tokenID]
     }
 
     /// Whose token that is; nil for none that is live at `now`, or when it is not of that name.

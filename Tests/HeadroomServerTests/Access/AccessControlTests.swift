@@ -101,7 +101,11 @@ struct AccessControlTests {
     func census() throws {
         let control = control(.auto, perToken: 2)
         control.take(
-            reading(liveToken("a", id: 1, name: "app"), liveToken("b", id: 2, name: "app"), liveToken("c", id: 3, name: "ops"))
+            reading(
+                liveToken("a", id: 1, name: "app"),
+                liveToken("b", id: 2, name: "app"),
+                liveToken("c", id: 3, name: "ops")
+            )
         )
         let first = try authenticate("a", control).get()
         _ = try authenticate("a", control).get()

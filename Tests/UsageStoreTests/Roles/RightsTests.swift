@@ -107,7 +107,7 @@ struct RightsTests {
         Right("select digest from headroom.tokens", .service, .operator),
         Right("select headroom.create_token('b', '{chat}', sha256('b'))", .operator),
         Right("insert into headroom.tokens (name, scopes, digest) values ('b', '{chat}', sha256('b'))", .operator),
-        Right("insert into headroom.tokens (name, scopes, digest, created_by) values ('b', '{chat}', sha256('b'), 'c')"),
+        Right("insert into headroom.tokens (name, scopes, digest, created_by) values ('b', '{chat}', 'b', 'c')"),
         Right("select headroom.revoke_token(1)", .operator),
         Right("update headroom.tokens set revoked_at = now()", .operator),
         Right("update headroom.tokens set revoked_by = 'somebody'"),

@@ -7,7 +7,8 @@ import Usage
 
 @Suite("A token, in SQL")
 struct TokenTests {
-    private func create(_ name: String, _ digest: String, scopes: String = "{chat}", expires: String = "null") -> String {
+    private func create(_ name: String, _ digest: String, scopes: String = "{chat}", expires: String = "null") -> String
+    {
         "headroom.create_token('\(name)', '\(scopes)', sha256('\(digest)'), \(expires))"
     }
 
@@ -103,7 +104,8 @@ struct TokenTests {
     @Test("once revoked, is so for ever, and nobody says that somebody else did it")
     func records() async throws {
         let psql = try await TestDatabase.fresh().psql
-        try await psql.execute("set headroom.actor = 'ann'; select \(create("backend", "a")); select headroom.revoke_token(1)")
+        try await psql.execute("set headroom.actor = 'ann'; select \(create("backend", "a"))")
+        try await psql.execute("select headroom.revoke_token(1)")
         #expect(try await psql.refusal("update headroom.tokens set revoked_at = null, revoked_by = null") == "55000")
         try await psql.execute("update headroom.tokens set created_by = 'eve', revoked_by = 'eve'")
         let record = "select created_by || ' ' || revoked_by from headroom.tokens"
@@ -111,7 +113,10 @@ struct TokenTests {
         // Also not by who may write the columns that say what it is.
         try await psql.execute("select \(create("other", "b"))")
         try await psql.execute(
-            "set role headroom_operator; set headroom.actor = ''; update headroom.tokens set revoked_at = '-infinity' where id = 2"
+            """
+            set role headroom_operator; set headroom.actor = '';
+            update headroom.tokens set revoked_at = '-infinity' where id = 2
+            """
         )
         #expect(try await psql.text("select revoked_by from headroom.tokens where id = 2") == "headroom_operator")
         #expect(try await psql.text("select revoked_at > '2020-01-01' from headroom.tokens where id = 2") == "true")

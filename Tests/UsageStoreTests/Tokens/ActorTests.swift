@@ -31,7 +31,10 @@ struct ActorTests {
         let database = try await TestDatabase.fresh()
         let harness = StoreHarness(database.conninfo, lanes: 1)
         try await harness.running {
-            for change in [StoreOperation.setPlan(PlanChange(user: ada, plan: "none")), .resetUsage(billingPeriod("2020-01"))] {
+            let changes: [StoreOperation] = [
+                .setPlan(PlanChange(user: ada, plan: "none")), .resetUsage(billingPeriod("2020-01")),
+            ]
+            for change in changes {
                 let plain = try await harness.ask(ada, change)
                 #expect(try await harness.ask(ada, .attributed(change, actor: "token:app")) == plain)
                 guard case .failure(let error) = plain else {

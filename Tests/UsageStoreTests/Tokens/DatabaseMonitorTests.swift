@@ -94,7 +94,10 @@ struct DatabaseMonitorTests {
         try await watch(database, interval: .milliseconds(200)) { heard in
             try await waitUntil("the first look") { heard.names == [] }
             try await database.psql.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom monitor' and datname = current_database()"
+                """
+                select pg_terminate_backend(pid) from pg_stat_activity
+                where application_name = 'headroom monitor' and datname = current_database()
+                """
             )
             try await database.psql.execute(create("app"))
             try await waitUntil("the token is found") { heard.names == ["app"] }
@@ -110,7 +113,8 @@ struct DatabaseMonitorTests {
             try await waitUntil("the first look") { heard.names == ["app"] }
             heard.state.withLock { $0.used = [1] }
             try await waitUntil("it is noted") {
-                try await database.psql.number("select count(*) from headroom.tokens where last_used_at is not null") == 1
+                try await database.psql.number("select count(*) from headroom.tokens where last_used_at is not null")
+                    == 1
             }
         }
     }

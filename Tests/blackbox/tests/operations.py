@@ -6,6 +6,7 @@ import subprocess
 
 from support import processes, settings
 from support.case import NOON, Case
+from support.deadline import wait_until
 from support.postgres import SQLError
 from support.service import Service, command, environment
 from support.wire import Answer
@@ -231,6 +232,28 @@ class Operations(Case):
         self.psql.run("update headroom.message_keys set created_at = headroom.now() - interval '8 days' where key = 'old'")
         self.assertIn("forgot 1 keys", run())
         self.assertEqual(self.psql.run(f"select key from headroom.message_keys where user_id = '{USER}'"), [["new"]])
+
+    # Tokens
+
+    def check_replace_a_token(self, run):
+        url = self.cluster.url(self.cluster.new_database())
+        self.assertEqual(command("migrate", database_url=url).returncode, 0)
+        made = command("token", "create", "backend", "--scope", "chat", database_url=url)
+        old, number = made.stdout.strip(), made.stderr.split()[1]
+        service = Service(database_url=url)
+        directory = processes.directory()
+        try:
+            with service.connect() as line, service.connect() as other:
+                self.assertEqual(line.ask(f"AUTH {old}"), "+OK")
+                self.assertRegex(run(url=url, cwd=directory, OLD_TOKEN=number), r"backend +chat +live[^\n]*\n +1 +backend +chat +live")
+                line.send("PING\n")
+                self.assertIn(line.rest().decode()[:8], ("", "-NOAUTH "))
+                with open(directory + "/new-token") as file:
+                    new = file.read().strip()
+                wait_until(lambda: other.ask(f"AUTH {new}") == "+OK", 5, "the new one is good")
+                self.assertTrue(Answer(other.ask(f"CONSUME {USER}")).status, "ALLOWED")
+        finally:
+            service.stop()
 
     # The database
 
