@@ -1,6 +1,11 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// What reads bytes that come from outside, and what answers them.
+let fuzzedModules: [Target.Dependency] = [
+    "HeadroomServer", "LineProtocol", "Usage", "UsageStore", .product(name: "NIOCore", package: "swift-nio"),
+]
+
 // Arrows run down only: headroom → HeadroomServer → {LineProtocol, UsageStore} → Usage, and
 // UsageStore → Postgres → CLibPQ; LoadGenerator stands alone, OperatorConsole upon LineProtocol. docs/architecture.md
 // says what lives where and why.
@@ -132,6 +137,14 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ]
         ),
+        // The fuzzers' bodies, over the corpus that they have gathered; fuzzing itself is at the end of this file.
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: fuzzedModules,
+            path: "Fuzz",
+            exclude: ["Corpus", "Driver", "README.md", "dictionary.txt"],
+            sources: ["Bodies", "Tests"]
+        ),
         .testTarget(name: "OperatorConsoleTests", dependencies: ["LineProtocol", "OperatorConsole"]),
         .testTarget(
             name: "LoadGeneratorTests",
@@ -198,4 +211,33 @@ if benchmarks == "times" {
             plugins: [.plugin(name: "BenchmarkPlugin", package: "benchmark")]
         )
     )
+}
+
+// The fuzzers (Fuzz/README.md) are there only when asked for, and our own modules are then instrumented: with counters
+// of their edges, which libFuzzer looks for new ways by, and, with `address`, with checks of each access to memory.
+// Assertions hold as in a debug build. The bodies become a module of their own, in place of their test.
+if let fuzz = Context.environment["HEADROOM_FUZZ"] {
+    let sanitizers = fuzz == "address" ? "-sanitize=fuzzer,address" : "-sanitize=fuzzer"
+    let instrumented: [SwiftSetting] = [
+        .unsafeFlags([sanitizers, "-enable-testing", "-assert-config", "Debug"], .when(configuration: .release))
+    ]
+    for target in package.targets where ["HeadroomServer", "LineProtocol", "Usage"].contains(target.name) {
+        target.swiftSettings? += instrumented
+    }
+    package.targets.removeAll { $0.name == "FuzzTests" }
+    package.targets += [
+        .target(
+            name: "FuzzBodies",
+            dependencies: fuzzedModules,
+            path: "Fuzz/Bodies",
+            swiftSettings: [.treatAllWarnings(as: .error)] + instrumented
+        ),
+        .executableTarget(
+            name: "headroom-fuzz",
+            dependencies: ["FuzzBodies"],
+            path: "Fuzz/Driver",
+            swiftSettings: [.treatAllWarnings(as: .error), .unsafeFlags([sanitizers, "-parse-as-library"])],
+            linkerSettings: [.unsafeFlags([sanitizers, "-use-ld=lld"])]
+        ),
+    ]
 }

@@ -47,7 +47,7 @@ struct SubscriptionTests {
                 return
             }
             machine.complete(slot: slot, .watching)
-            _ = receive()
+            _ = receive(withMessages: false)
         }
 
         mutating func receive(withMessages: Bool = true) -> String {
@@ -261,6 +261,35 @@ struct SubscriptionTests {
         _ = peer.send("HELLO 2")
         peer.machine.complete(slot: 3, .failure(Self.away))
         #expect(peer.receive().hasSuffix("-ERR UNSUBSCRIBE before another HELLO or AUTH\r\n"))
+    }
+
+    @Test("are confirmed in the protocol that they were asked for in, before HELLO is answered")
+    func otherProtocolLater() {
+        var peer = Peer()
+        _ = peer.send("SUBSCRIBE usage:\(Self.ada)")
+        #expect(peer.send("UNSUBSCRIBE") == .unwatch([Self.ada]))
+        #expect(peer.send("HELLO 3") == .replied)
+        #expect(peer.send("SUBSCRIBE usage:\(Self.ben)") == .watch([Self.ben], slot: 3))
+        #expect(peer.send("USAGE \(Self.ben)") == .submit(Self.ben, .usage, slot: 4), "it will be RESP3")
+        peer.machine.complete(slot: 0, .watching)
+        peer.machine.complete(slot: 3, .watching)
+        let replies = peer.receive()
+        #expect(replies.hasPrefix(confirmed(Self.ada, 1) + confirmed(Self.ada, 0, "unsubscribe") + "%7\r\n"))
+        #expect(replies.hasSuffix(confirmed(Self.ben, 1, mark: ">")))
+    }
+
+    @Test("made anew tell nothing that was known before")
+    func oldNews() {
+        var peer = Peer()
+        peer.subscribe(to: Self.ada)
+        peer.machine.push(answer(Self.ada, used: 1))
+        #expect(peer.receive(withMessages: false) == "", "it does not take anything")
+        _ = peer.send("UNSUBSCRIBE usage:\(Self.ada)")
+        peer.machine.push(answer(Self.ada, used: 2))
+        peer.subscribe(to: Self.ada)
+        #expect(peer.receive() == "")
+        peer.machine.push(answer(Self.ada, used: 3))
+        #expect(peer.receive() == message(Self.ada, used: 3))
     }
 
     @Test("end with QUIT, after which no message comes")

@@ -148,7 +148,8 @@ struct ConnectionStateMachine {
             return .replied
         case .subscribe, .unsubscribe, .quit: return answer(command, surroundings)
         case _ where subscriptions.restrictsVerbs: return reply(.error(.onlySubscriptions))
-        case .hello, .authenticate: return reply(.error(.helloWhileSubscribed))
+        case .hello where subscriptions.isAnyIntended, .authenticate where subscriptions.isAnyIntended:
+            return reply(.error(.helloWhileSubscribed))
         default: return answer(command, surroundings)
         }
     }
@@ -198,10 +199,14 @@ struct ConnectionStateMachine {
     }
 
     private mutating func hello(_ version: Int, _ surroundings: Surroundings) -> RequestAction {
-        subscriptions.version = version
-        return reply(
-            .hello(version: version, serverVersion: surroundings.serverVersion, connectionID: connectionID)
+        let hello = Reply.hello(
+            version: version,
+            serverVersion: surroundings.serverVersion,
+            connectionID: connectionID
         )
+        guard !subscriptions.accept(version: version) else { return reply(hello) }
+        slots.append(.change(.hello(version: version, hello)))
+        return .replied
     }
 
     /// The answer to `authenticate`. A refusal changes nothing: who was somebody stays so.

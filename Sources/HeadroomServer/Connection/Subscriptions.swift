@@ -19,6 +19,8 @@ struct Subscriptions {
         case unsubscribed([UsageChannel]?)
         /// Answered by what is subscribed to when its turn comes.
         case ping(String?)
+        /// Another version of RESP, from its reply on.
+        case hello(version: Int, Reply)
     }
 
     /// Accepted, and not confirmed yet.
@@ -35,8 +37,11 @@ struct Subscriptions {
     /// Not sent yet, the newest of each user.
     private var unsent: [UserID: Answer] = [:]
     private var unsentOrder: Deque<UserID> = []
-    /// Of RESP.
-    var version = 2
+    /// Of RESP, in force.
+    private var version = 2
+    /// In force once everything that was accepted is answered.
+    private var intendedVersion = 2
+    private var versionsUnderWay = 0
     private let maximum: Int
 
     init(maximum: Int) {
@@ -46,8 +51,11 @@ struct Subscriptions {
     /// The peer listens, now or as soon as what it asked for is confirmed.
     var isAny: Bool { !intended.isEmpty || !names.isEmpty }
 
+    /// There will be some when everything that was accepted is confirmed.
+    var isAnyIntended: Bool { !intended.isEmpty }
+
     /// In RESP2 a client library takes whatever comes for a message of its subscriptions.
-    var restrictsVerbs: Bool { version == 2 && !intended.isEmpty }
+    var restrictsVerbs: Bool { intendedVersion == 2 && isAnyIntended }
 
     // MARK: When the request comes
 
@@ -71,7 +79,27 @@ struct Subscriptions {
         let users = channels?.map(\.user) ?? Array(intended)
         underWay.append(.unsubscribe(channels?.map(\.user)))
         intended.subtract(users)
+        dropUnwatched()
         return users
+    }
+
+    /// Drops messages about users who are not watched any more: nothing newer comes that would replace them. To a peer
+    /// that takes them only after it has subscribed anew they would be old news.
+    private mutating func dropUnwatched() {
+        guard !unsent.isEmpty else { return }
+        unsent = unsent.filter { intended.contains($0.key) }
+        unsentOrder.removeAll { unsent[$0] == nil }
+    }
+
+    /// - Returns: false when what comes before it has still to be confirmed in the version before it.
+    mutating func accept(version: Int) -> Bool {
+        intendedVersion = version
+        guard underWay.isEmpty, versionsUnderWay == 0 else {
+            versionsUnderWay += 1
+            return false
+        }
+        self.version = version
+        return true
     }
 
     // MARK: When its turn has come
@@ -103,6 +131,10 @@ struct Subscriptions {
             } else {
                 (text.map { .text($0) } ?? Reply.pong).encode(into: &output)
             }
+        case .hello(let version, let reply):
+            versionsUnderWay -= 1
+            self.version = version
+            reply.encode(into: &output)
         }
     }
 
@@ -130,13 +162,14 @@ struct Subscriptions {
             case .unsubscribe(nil): intended.removeAll()
             }
         }
+        dropUnwatched()
     }
 
     // MARK: Messages
 
     /// Takes in a changed standing, in place of one of the same user that has not been sent.
     mutating func push(_ answer: Answer) {
-        guard intended.contains(answer.user) || names[answer.user] != nil else { return }
+        guard intended.contains(answer.user) else { return }
         if unsent.updateValue(answer, forKey: answer.user) == nil { unsentOrder.append(answer.user) }
     }
 

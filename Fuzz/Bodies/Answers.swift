@@ -1,0 +1,74 @@
+import LineProtocol
+import Usage
+
+/// Answers of any kind, of texts that an operator could have written into a plan.
+extension Decisions {
+    /// One of few, so that requests meet; `place` 0 to 3.
+    static func user(_ place: Int) -> UserID { UserID(high: 0x0102_0304_0506_4708, low: UInt64(place)) }
+
+    mutating func user() -> UserID { Decisions.user(below(4)) }
+
+    mutating func instant() -> Instant { Instant(secondsSince1970: Int64(number()) * 60) }
+
+    mutating func plan() -> Plan {
+        let cycle = one(of: [Plan.Cycle.monthly, .trial(days: 3), .lifetime])
+        return Plan(
+            name: text(),
+            label: text(),
+            cycle: cycle,
+            allowance: optional { $0.number() },
+            gentlePercent: below(101),
+            prominentPercent: below(101)
+        )
+    }
+
+    mutating func period() -> BillingPeriod {
+        flag() ? BillingPeriod(year: number() % 10_000, month: 1 + below(12)) : BillingPeriod(storedLabel: text())
+    }
+
+    mutating func standing() -> Standing {
+        Standing(
+            plan: plan(),
+            state: one(of: SubscriptionState.allCases),
+            period: period(),
+            used: number(),
+            held: number(),
+            limit: optional { $0.number() },
+            lapse: optional { $0.one(of: Refusal.allCases) },
+            startedAt: instant(),
+            resetsAt: optional { $0.instant() },
+            expiresAt: optional { $0.instant() },
+            previousPlan: optional { $0.text() },
+            observedAt: instant()
+        )
+    }
+
+    mutating func answer() -> Answer {
+        Answer(
+            user: user(),
+            status: one(of: [.allowed, .held, .ok] + Refusal.allCases.map { Answer.Status.blocked($0) }),
+            standing: standing(),
+            crossed: optional { $0.one(of: Tier.allCases) },
+            retryAfterSeconds: optional { Int64($0.number()) },
+            released: optional { $0.number() },
+            isReplay: flag(),
+            isDetailed: flag()
+        )
+    }
+
+    mutating func periodUsage() -> PeriodUsage {
+        PeriodUsage(
+            user: user(),
+            period: period(),
+            used: number(),
+            limit: optional { $0.number() },
+            tier: one(of: Tier.allCases)
+        )
+    }
+
+    mutating func report() -> PeriodReport {
+        var report = PeriodReport(period: period())
+        for _ in 0..<below(6) { report.add(users: number(), in: one(of: Tier.allCases), messages: number()) }
+        return report
+    }
+}

@@ -1,0 +1,74 @@
+import LineProtocol
+import NIOCore
+
+/// The same tokens are the same request as a line and as an array; a verb may be in any case; and a command that was
+/// understood, written out as we would write it, is understood as the same.
+///
+/// The input: tokens, each ended by LF.
+enum CommandBody {
+    @Sendable
+    static func check(_ input: [UInt8]) throws(Violation) {
+        let tokens = input.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map(Array.init)
+        let request = try decodeOne(array(tokens))
+        if tokens.allSatisfy(isInlineToken), tokens[0].first != UInt8(ascii: "*") {
+            let line = try decodeOne(Array(tokens.joined(separator: [UInt8(ascii: " ")])) + Array("\r\n".utf8))
+            try requireEqual(line.kind, request.kind, "a line and an array")
+        }
+        let otherCase = [tokens[0].map(withOtherCase)] + tokens.dropFirst()
+        try requireEqual(try decodeOne(array(otherCase)).kind, request.kind, "a verb in another case")
+        guard case .command(let command) = request else { return }
+        try requireEqual(command.verb.rawValue.utf8.map(\.self), tokens[0].map(inUpperCase), "the verb")
+        let again = try decodeOne(array(command.tokens.map { Array($0.utf8) }))
+        try requireEqual(again, request, "written out and read again")
+        if case .command(let command2) = again {
+            // Equal text can be of different bytes.
+            try requireEqual(command2.tokens.map { Array($0.utf8) }, command.tokens.map { Array($0.utf8) }, "bytes")
+        }
+    }
+
+    /// The opening is over before it, and what comes after it is unharmed.
+    private static func decodeOne(_ request: [UInt8]) throws(Violation) -> DecodedRequest {
+        var decoder = RequestDecoder()
+        var buffer = ByteBuffer(bytes: Array("PING before\n".utf8) + request + Array("PING after\n".utf8))
+        var requests: [DecodedRequest] = []
+        while let request = decoder.next(&buffer) { requests.append(request) }
+        try requireEqual(requests.first, .command(.ping(text: "before")), "before")
+        if requests.count == 2, case .fatal = requests[1] { return requests[1] }
+        try requireEqual(requests.count, 3, "requests in \(requests)")
+        try requireEqual(requests.last, .command(.ping(text: "after")), "after")
+        return requests[1]
+    }
+
+    private static func array(_ tokens: [[UInt8]]) -> [UInt8] {
+        Array("*\(tokens.count)\r\n".utf8)
+            + tokens.flatMap { Array("$\($0.count)\r\n".utf8) + $0 + Array("\r\n".utf8) }
+    }
+
+    /// A CR would be taken for the line's end where it stands last; elsewhere a line may have it.
+    private static func isInlineToken(_ token: [UInt8]) -> Bool {
+        let separators = " \t".utf8
+        return !token.isEmpty && token.last != UInt8(ascii: "\r") && !token.contains { separators.contains($0) }
+    }
+
+    private static func withOtherCase(_ byte: UInt8) -> UInt8 {
+        isLetter(byte | 0x20) ? byte ^ 0x20 : byte
+    }
+
+    private static func inUpperCase(_ byte: UInt8) -> UInt8 {
+        isLetter(byte) ? byte ^ 0x20 : byte
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+    }
+}
+
+extension DecodedRequest {
+    /// A request over both limits may be told either.
+    fileprivate var kind: DecodedRequest {
+        switch self {
+        case .command, .failure: self
+        case .fatal(let error): .fatal(ReplyError(code: error.code, text: ""))
+        }
+    }
+}

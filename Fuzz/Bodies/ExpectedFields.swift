@@ -1,0 +1,81 @@
+import LineProtocol
+import Usage
+
+/// A line's fields as docs/reference.md tells of them, in its order.
+typealias ExpectedFields = [(name: String, value: String?)]
+
+extension FieldLine {
+    /// Nil values are of fields that do not apply.
+    static func expected(_ status: String, _ expected: ExpectedFields) -> FieldLine {
+        guard var line = FieldLine("+" + status) else { preconditionFailure("a status") }
+        line.fields = expected.compactMap { field in
+            field.value.map { FieldLine.Field(name: field.name, value: inOneLine($0)) }
+        }
+        return line
+    }
+}
+
+/// A reply is one line, whatever an operator wrote into a plan.
+func inOneLine(_ text: String) -> String {
+    let scalars = text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }
+    return String(String.UnicodeScalarView(scalars))
+}
+
+extension Answer {
+    var expected: FieldLine {
+        let (name, reason): (String, Refusal?) =
+            switch status {
+            case .allowed: ("ALLOWED", nil)
+            case .held: ("HELD", nil)
+            case .ok: ("OK", nil)
+            case .blocked(let refusal): ("BLOCKED", refusal)
+            }
+        let outcome: ExpectedFields = [
+            ("crossed", crossed?.rawValue), ("reason", reason?.rawValue),
+            ("retry_after", retryAfterSeconds?.description),
+            ("released", released?.description), ("replayed", isReplay ? "1" : nil),
+            ("previous_plan", standing.previousPlan), ("label", isDetailed ? standing.label : nil),
+            ("accessible", isDetailed ? standing.accessible : nil), ("notice", standing.notice),
+            ("banner", standing.banner),
+        ]
+        return .expected(name, [("user", user.description)] + standing.expected + outcome)
+    }
+}
+
+extension Standing {
+    fileprivate var expected: ExpectedFields {
+        let comesBack = limit != nil && lapse == nil && !isPast
+        let ends = plan.isTrial || state == .cancelled
+        return [
+            ("plan", plan.name), ("state", state.rawValue), ("tier", tier.rawValue), ("display", display.rawValue),
+            ("used", String(used)), ("held", held > 0 ? String(held) : nil), ("limit", unlimited(limit)),
+            ("remaining", unlimited(remaining)), ("period", period.label),
+            ("resets", comesBack ? resetsAt?.text : nil), ("expires", ends ? expiresAt?.text : nil),
+            ("day", (trialDay?.day).map(String.init)), ("days", (trialDay?.days).map(String.init)),
+        ]
+    }
+}
+
+extension PeriodUsage {
+    var expected: FieldLine {
+        .expected(
+            "PERIOD",
+            [
+                ("user", user.description), ("period", period.label), ("used", String(used)),
+                ("limit", unlimited(limit)), ("tier", tier.rawValue),
+            ]
+        )
+    }
+}
+
+extension PeriodReport {
+    var expected: FieldLine {
+        let tiers = Tier.allCases.map { (name: $0.rawValue, value: String?.some(String(users(in: $0)))) }
+        let sums: ExpectedFields = [
+            ("period", period.label), ("users", String(users)), ("messages", String(messages)),
+        ]
+        return .expected("REPORT", sums + tiers)
+    }
+}
+
+private func unlimited(_ number: Int?) -> String { number.map(String.init) ?? "unlimited" }

@@ -1,0 +1,210 @@
+import LineProtocol
+import NIOCore
+import Usage
+import UsageStore
+
+@testable import HeadroomServer
+
+/// What a connection must say, in the simplest way: a list of requests, answered from the front when their turn comes.
+/// Who is subscribed is found anew each time from all requests that there were.
+struct ExpectedReplies {
+    private enum Entry {
+        case ready(Reply)
+        case waiting(DecodedRequest)
+        case subscribed([UsageChannel])
+        case refused(ReplyError, [UsageChannel])
+        case unsubscribed([UsageChannel]?)
+        case ping(String?)
+        case hello(Int)
+    }
+
+    private var entries: [Entry] = []
+    /// How many of them have been answered.
+    private var answered = 0
+    /// Users as they will be subscribed to when everything accepted so far has had its turn.
+    private var intended: Set<UserID> { intendedUsers() }
+    /// In force, with their names.
+    private(set) var channels: [UserID: String] = [:]
+    /// Of RESP, in force.
+    private(set) var version = 2
+    private var versionAccepted = 2
+    private(set) var takesNothing = false
+    private var isDraining = false
+    private var isClosed = false
+    private let connectionID: Int
+    private let allowsWhenUnavailable: Bool
+    private let subscriptionsMaximum: Int
+
+    init(connectionID: Int, allowsWhenUnavailable: Bool, subscriptionsMaximum: Int) {
+        self.connectionID = connectionID
+        self.allowsWhenUnavailable = allowsWhenUnavailable
+        self.subscriptionsMaximum = subscriptionsMaximum
+    }
+
+    var isEmpty: Bool { answered == entries.count }
+    var isFinished: Bool { takesNothing && !isClosed && isEmpty }
+
+    func waits(_ number: Int) -> Bool {
+        if case .waiting = entries[number] { true } else { false }
+    }
+
+    func isSubscription(_ number: Int) -> Bool {
+        if case .waiting(.command(.subscribe)) = entries[number] { true } else { false }
+    }
+
+    mutating func drain() { isDraining = true }
+    mutating func inputEnds() { takesNothing = true }
+
+    mutating func close() {
+        isClosed = true
+        takesNothing = true
+        answered = entries.count
+        channels = [:]
+    }
+
+    /// - Returns: the request's number.
+    mutating func receive(_ request: DecodedRequest) -> Int {
+        entries.append(entry(request))
+        return entries.count - 1
+    }
+
+    private mutating func entry(_ request: DecodedRequest) -> Entry {
+        if isDraining {
+            takesNothing = true
+            return .ready(.error(.draining))
+        }
+        switch request {
+        case .fatal(let error):
+            takesNothing = true
+            return .ready(.error(error))
+        case .failure(let error): return .ready(.error(error))
+        case .command(let command): return entry(command)
+        }
+    }
+
+    private mutating func entry(_ command: Command) -> Entry {
+        switch command {
+        case .subscribe(let channels):
+            if intended.union(channels.map(\.user)).count > subscriptionsMaximum {
+                return .ready(.error(.tooManySubscriptions(subscriptionsMaximum)))
+            }
+            return .waiting(.command(command))
+        case .unsubscribe(let channels): return .unsubscribed(channels)
+        case .ping(let text): return .ping(text)
+        case .quit:
+            takesNothing = true
+            return .ready(.ok)
+        case _ where versionAccepted == 2 && !intended.isEmpty: return .ready(.error(.onlySubscriptions))
+        case .hello where !intended.isEmpty: return .ready(.error(.helloWhileSubscribed))
+        case .hello(let version):
+            versionAccepted = version
+            return .hello(version)
+        case .echo(let text): return .ready(.text(text))
+        case .help(let verb): return .ready(.help(about: verb))
+        case .info: return .ready(.lines(["a=b"]))
+        case .client, .select: return .ready(.ok)
+        case .command: return .ready(.empty)
+        default: return .waiting(.command(command))
+        }
+    }
+
+    private func intendedUsers() -> Set<UserID> {
+        entries.enumerated().reduce(into: []) { users, place in
+            switch place.element {
+            // The peer cannot know before its turn.
+            case .refused(_, let channels) where place.offset >= answered: users.formUnion(channels.map(\.user))
+            case .waiting(.command(.subscribe(let channels))), .subscribed(let channels):
+                users.formUnion(channels.map(\.user))
+            case .unsubscribed(let channels?): users.subtract(channels.map(\.user))
+            case .unsubscribed(nil): users.removeAll()
+            default: break
+            }
+        }
+    }
+
+    mutating func complete(_ number: Int, _ outcome: Outcome) {
+        guard case .waiting(.command(let command)) = entries[number] else { return }
+        entries[number] =
+            switch (command, outcome) {
+            case (.subscribe(let channels), .failure(let error)): .refused(ReplyError(error), channels)
+            case (.subscribe(let channels), _): .subscribed(channels)
+            default: .ready(reply(to: command, outcome))
+            }
+    }
+
+    private func reply(to command: Command, _ outcome: Outcome) -> Reply {
+        switch outcome {
+        case .answer(let answer): return .answer(answer)
+        case .history(let periods): return .history(periods)
+        case .report(let report): return .report(report)
+        case .done, .watching: return .ok
+        case .failure(let error):
+            switch command {
+            case .consume(let user, _, _), .check(let user, _):
+                if error.code == .unavailable, allowsWhenUnavailable {
+                    return .text("ALLOWED user=\(user) degraded=1")
+                }
+            case .usage where error.isTransient:
+                var reply = ReplyError(error)
+                reply.text = "I couldn't check your usage right now — don't worry, you can keep chatting."
+                return .error(reply)
+            default: break
+            }
+            return .error(ReplyError(error))
+        }
+    }
+
+    /// The replies whose turn has come.
+    mutating func takeReady() -> ByteBuffer {
+        var output = ByteBuffer()
+        while answered < entries.count, !waits(answered) {
+            settle(entries[answered], &output)
+            answered += 1
+        }
+        return output
+    }
+
+    private mutating func settle(_ entry: Entry, _ output: inout ByteBuffer) {
+        switch entry {
+        case .waiting: break
+        case .ready(let reply): reply.encode(into: &output)
+        case .refused(let error, _): Reply.error(error).encode(into: &output)
+        case .hello(let version):
+            self.version = version
+            Reply.hello(version: version, serverVersion: "1.2.3", connectionID: connectionID).encode(into: &output)
+        case .ping(let text):
+            if version == 2, !channels.isEmpty {
+                output.writeSubscribedPong(text)
+            } else {
+                (text.map { Reply.text($0) } ?? .pong).encode(into: &output)
+            }
+        case .subscribed(let added):
+            for channel in added {
+                channels[channel.user] = channel.name
+                ChannelMessage.subscribed(channel: channel.name, count: channels.count)
+                    .encode(into: &output, version: version)
+            }
+        case .unsubscribed(let ended): unsubscribe(ended, &output)
+        }
+    }
+
+    private mutating func unsubscribe(_ ended: [UsageChannel]?, _ output: inout ByteBuffer) {
+        let names = ended?.map { ($0.user, $0.name) } ?? channels.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        for (user, name) in names {
+            channels[user] = nil
+            ChannelMessage.unsubscribed(channel: name, count: channels.count).encode(into: &output, version: version)
+        }
+        if names.isEmpty {
+            ChannelMessage.unsubscribed(channel: nil, count: 0).encode(into: &output, version: version)
+        }
+    }
+}
+
+extension ReplyError {
+    fileprivate static func tooManySubscriptions(_ maximum: Int) -> ReplyError {
+        ReplyError(
+            code: .badArg,
+            text: "too many subscriptions; a connection may have \(maximum), subscriptions-maximum sets it"
+        )
+    }
+}

@@ -1,0 +1,30 @@
+/// A part of the service that reads bytes from outside, and what must hold of it whatever they are.
+public struct FuzzTarget: Sendable {
+    public let name: String
+    /// Does with the input what the target does with it, and throws where it did wrong. A trap is wrong anywhere.
+    public let check: @Sendable ([UInt8]) throws(Violation) -> Void
+
+    public static let all = [
+        FuzzTarget(name: "framing", check: FramingBody.check),
+        FuzzTarget(name: "commands", check: CommandBody.check),
+        FuzzTarget(name: "replies", check: ReplyBody.check),
+        FuzzTarget(name: "connection", check: ConnectionBody.check),
+    ]
+}
+
+/// What did not hold.
+public struct Violation: Error, CustomStringConvertible {
+    public let description: String
+}
+
+func require(_ condition: Bool, _ description: @autoclosure () -> String) throws(Violation) {
+    if !condition { throw Violation(description: description()) }
+}
+
+func requireEqual<Value: Equatable>(
+    _ found: Value,
+    _ expected: Value,
+    _ what: @autoclosure () -> String
+) throws(Violation) {
+    try require(found == expected, "\(what()): \(found) instead of \(expected)")
+}

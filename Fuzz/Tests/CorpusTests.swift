@@ -1,0 +1,46 @@
+import Foundation
+import Testing
+
+@Suite("What the fuzzers have found")
+struct CorpusTests {
+    private static let corpus = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .appending(path: "Corpus")
+
+    private static func inputs(of target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
+        try FileManager.default.contentsOfDirectory(
+            at: corpus.appending(path: target.name),
+            includingPropertiesForKeys: nil
+        ).map { ($0.lastPathComponent, try [UInt8](Data(contentsOf: $0))) }
+    }
+
+    @Test("Every input of the corpus does what it should", arguments: FuzzTarget.all)
+    func holds(_ target: FuzzTarget) throws {
+        let inputs = try CorpusTests.inputs(of: target)
+        #expect(inputs.count >= 10, "the corpus of \(target.name) is there")
+        for input in inputs {
+            #expect(throws: Never.self, "\(target.name)/\(input.name)") { try target.check(input.bytes) }
+        }
+    }
+
+    @Test("So does each of them cut short", arguments: FuzzTarget.all)
+    func cut(_ target: FuzzTarget) throws {
+        for input in try CorpusTests.inputs(of: target) {
+            for count in stride(from: 0, to: input.bytes.count, by: 1 + input.bytes.count / 16) {
+                #expect(throws: Never.self, "\(target.name)/\(input.name), \(count) bytes of it") {
+                    try target.check(Array(input.bytes.prefix(count)))
+                }
+            }
+        }
+    }
+
+    @Test("The corpus is small")
+    func size() throws {
+        let inputs = try FuzzTarget.all.flatMap { try CorpusTests.inputs(of: $0) }
+        #expect(inputs.count <= 1_000)
+        #expect(inputs.allSatisfy { $0.bytes.count <= 4_096 })
+    }
+}
+
+extension FuzzTarget: CustomTestStringConvertible {
+    public var testDescription: String { name }
+}
