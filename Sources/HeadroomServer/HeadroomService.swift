@@ -1,6 +1,7 @@
 import Logging
 import Postgres
 import ServiceLifecycle
+import UnixSignals
 import Usage
 import UsageStore
 
@@ -26,9 +27,13 @@ public struct HeadroomService: Sendable {
     /// - Parameter whenReady: called once every port is open.
     /// - Throws: when the database cannot be reached or migrated, or the port cannot be opened.
     public func run(whenReady: @Sendable (Ready) -> Void) async throws {
+        // What the settings alone show to be wrong is told before anything is started.
+        let protectedMode = ProtectedMode(configuration)
+        try protectedMode.check(configuration.listen, requiresAuthentication: true)
+        let tls = try configuration.tls.map { files throws(TLSFileError) in try TLSContexts(files, logger: logger) }
         switch configuration.database {
         case .url(let url):
-            try await serve(url, psqlCommand: "psql '\(redacted(conninfo: url))'", privateServer: nil, whenReady)
+            try await serve(url, psqlCommand: "psql '\(redacted(conninfo: url))'", privateServer: nil, tls, whenReady)
         case .privateServer(let directory):
             let server = PrivateServer(dataDirectory: directory, logger: logger)
             let running = try await server.start()
@@ -37,6 +42,7 @@ public struct HeadroomService: Sendable {
                     running.conninfo,
                     psqlCommand: running.psqlCommand,
                     privateServer: server,
+                    tls,
                     whenReady
                 )
             } catch {
@@ -50,6 +56,7 @@ public struct HeadroomService: Sendable {
         _ databaseURL: String,
         psqlCommand: String,
         privateServer: PrivateServer?,
+        _ tls: TLSContexts?,
         _ whenReady: @Sendable (Ready) -> Void
     ) async throws {
         try await SchemaSetup(databaseURL: databaseURL, logger: logger).prepare()
@@ -60,15 +67,18 @@ public struct HeadroomService: Sendable {
             logger: logger
         )
         try await access.load(from: databaseURL)
+        try ProtectedMode(configuration).check(configuration.listen, requiresAuthentication: access.isRequired)
         let monitor = DatabaseMonitor(databaseURL: databaseURL, tokens: access, logger: logger)
         let server = LineServer(
             configuration,
             store: store,
             monitor: monitor,
             access: access,
+            tls: tls,
             version: HeadroomVersion.current,
             logger: logger
         )
+        let hangups = tls == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
         let listen = try await server.bind()
         whenReady(Ready(listen: listen, psqlCommand: psqlCommand))
         let housekeeper = Housekeeper(
@@ -80,6 +90,7 @@ public struct HeadroomService: Sendable {
             HousekeeperService(housekeeper: housekeeper), MonitorService(monitor: monitor), StoreService(store: store),
             server,
         ]
+        if let tls, let hangups { services.append(TLSReloading(contexts: tls, signals: hangups)) }
         if let privateServer {
             services.insert(PrivateServerService(server: privateServer, store: store, logger: logger), at: 0)
         }

@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import NIOPosix
+import NIOSSL
 import ServiceLifecycle
 import Synchronization
 import UsageStore
@@ -13,6 +14,7 @@ public final class LineServer: Service, CustomStringConvertible {
     public let description = "line server"
     private let configuration: ServerConfiguration
     private let store: BatchingStore
+    private let tls: TLSContexts?
     private let group: MultiThreadedEventLoopGroup
     private let census = Census()
     private let loops: [LoopShared]
@@ -24,11 +26,13 @@ public final class LineServer: Service, CustomStringConvertible {
         store: BatchingStore,
         monitor: DatabaseMonitor,
         access: AccessControl,
+        tls: TLSContexts?,
         version: String,
         logger: Logger
     ) {
         self.configuration = configuration
         self.store = store
+        self.tls = tls
         self.logger = logger
         group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
         let metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
@@ -38,7 +42,8 @@ public final class LineServer: Service, CustomStringConvertible {
             monitor: monitor,
             access: access,
             census: census,
-            metrics: metrics
+            metrics: metrics,
+            tls: tls
         )
         let census = census
         loops = zip(group.makeIterator(), metrics.loops).map { eventLoop, loopMetrics in
@@ -66,6 +71,8 @@ public final class LineServer: Service, CustomStringConvertible {
         )
         let limits = configuration.connectionLimits
         let ids = ConnectionIDs()
+        let tls = tls
+        let handshakeTimeout = configuration.handshakeTimeout
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -78,6 +85,13 @@ public final class LineServer: Service, CustomStringConvertible {
                 channel.eventLoop.makeCompletedFuture {
                     guard let shared = byLoop[ObjectIdentifier(channel.eventLoop)] else {
                         preconditionFailure("a connection is on one of the group's event loops")
+                    }
+                    if let tls {
+                        try channel.pipeline.syncOperations.addHandlers(
+                            TLSEdge(),
+                            NIOSSLServerHandler(context: tls.current),
+                            TLSSession(tls, handshakeTimeout: handshakeTimeout)
+                        )
                     }
                     try channel.pipeline.syncOperations.addHandler(
                         ConnectionHandler(id: ids.next(), shared: shared, limits: limits)

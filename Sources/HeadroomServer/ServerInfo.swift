@@ -12,6 +12,7 @@ struct ServerInfo: Sendable {
     private let access: AccessControl
     private let census: Census
     private let metrics: ServiceMetrics
+    private let tls: TLSContexts?
 
     init(
         version: String,
@@ -19,7 +20,8 @@ struct ServerInfo: Sendable {
         monitor: DatabaseMonitor,
         access: AccessControl,
         census: Census,
-        metrics: ServiceMetrics
+        metrics: ServiceMetrics,
+        tls: TLSContexts?
     ) {
         self.version = version
         self.store = store
@@ -27,12 +29,13 @@ struct ServerInfo: Sendable {
         self.access = access
         self.census = census
         self.metrics = metrics
+        self.tls = tls
     }
 
     /// Names of the lines, for the documentation. `verb_…` and `errors_…` stand for a line each of the verbs and codes
     /// that have come, `token_…` for one of each name that somebody is connected under.
     static let names =
-        serviceNames + databaseNames + trafficNames
+        serviceNames + transportNames + databaseNames + trafficNames
         + LoopMetrics.Status.allCases.map(answersName) + Tier.allCases.map(tierName) + ["errors", "verb_…", "errors_…"]
         + accessNames + ["token_…"]
 
@@ -40,6 +43,7 @@ struct ServerInfo: Sendable {
         "version", "uptime_s", "connections", "connections_total", "connections_refused", "database", "lanes",
         "lanes_connected", "queue_depth", "batches", "requests", "reconnects",
     ]
+    private static let transportNames = ["tls", "tls_handshakes_failed"]
     private static let databaseNames = ["database_version", "schema_version", "replication_lag_s"]
     private static let trafficNames = ["answers_per_second", "latency_p50_us", "latency_p99_us"]
 
@@ -55,6 +59,8 @@ struct ServerInfo: Sendable {
         let snapshot = metrics.snapshot(at: now)
         let groups = [
             zip(ServerInfo.serviceNames, serviceValues(now)).map { ($0, $1) },
+            zip(ServerInfo.transportNames, [tls == nil ? "off" : "on", tls.map { "\($0.handshakesFailed)" }])
+                .map { ($0, $1) },
             zip(ServerInfo.databaseNames, databaseValues).map { ($0, $1) },
             zip(ServerInfo.trafficNames, trafficValues(snapshot, now)).map { ($0, $1) },
             LoopMetrics.Status.allCases.map { (ServerInfo.answersName($0), "\(snapshot.answers($0))") },

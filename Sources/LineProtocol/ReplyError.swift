@@ -42,7 +42,8 @@ extension ReplyError {
                     + "invalid UTF-8 or a control character"
             case .tooLong: "request over the size limit; then closes"
             case .protocol:
-                "broken array framing; a first line that begins as HTTP, TLS or PROXY does; then closes"
+                "broken array framing; a first line that begins as HTTP, TLS or PROXY does; "
+                    + "plain text where TLS is spoken; then closes"
             case .noAuth: "not authenticated"
             case .forbidden: "token lacks the scope"
             case .notFound: "no such key, period or plan"

@@ -53,6 +53,11 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Setting.authentication.help) var authentication: String?
     @Option(help: Setting.authenticationTimeout.help) var authenticationTimeoutMs: String?
     @Option(help: Setting.connectionsPerTokenMaximum.help) var connectionsPerTokenMaximum: String?
+    @Option(help: Setting.tlsCertificate.help) var tlsCertificate: String?
+    @Option(help: Setting.tlsKey.help) var tlsKey: String?
+    @Option(help: Setting.tlsClientCA.help) var tlsClientCa: String?
+    @Option(help: Setting.tlsHandshakeTimeout.help) var tlsHandshakeTimeoutMs: String?
+    @Option(help: Setting.trustedNetwork.help) var trustedNetwork: String?
 
     var values: [(Setting, String?)] {
         [
@@ -66,7 +71,9 @@ struct ServeOptions: ParsableArguments {
             (.keysKeepDays, keysKeepDays), (.reportTimeout, reportTimeoutMs), (.changesPoll, changesPollMs),
             (.subscriptionsMaximum, subscriptionsMaximum),
             (.authentication, authentication), (.authenticationTimeout, authenticationTimeoutMs),
-            (.connectionsPerTokenMaximum, connectionsPerTokenMaximum),
+            (.connectionsPerTokenMaximum, connectionsPerTokenMaximum), (.tlsCertificate, tlsCertificate), (.tlsKey, tlsKey),
+            (.tlsClientCA, tlsClientCa), (.tlsHandshakeTimeout, tlsHandshakeTimeoutMs),
+            (.trustedNetwork, trustedNetwork),
         ]
     }
 }

@@ -99,6 +99,7 @@ struct ConfigurationTests {
         (.subscriptionsMaximum, ["0", "1000001", "many"]),
         (.authentication, ["on", "yes", "headroom_s3cret"]), (.authenticationTimeout, ["99", "600001"]),
         (.connectionsPerTokenMaximum, ["0", "1000001", "all"]),
+        (.tlsHandshakeTimeout, ["99", "3600001", "soon"]), (.trustedNetwork, ["maybe", "Yes", "s3cret"]),
         (.drainTimeout, ["99", "600001", "99999999999999999999999"]),
     ]
 
@@ -130,7 +131,7 @@ struct ConfigurationTests {
 
     @Test("has a bad value for every setting that can have one")
     func everyBadValue() {
-        let free: [Setting] = [.databaseURL, .dataDirectory]
+        let free: [Setting] = [.databaseURL, .dataDirectory, .tlsCertificate, .tlsKey, .tlsClientCA]
         let tested = ConfigurationTests.badValues.map(\.0.name) + free.map(\.name)
         #expect(Set(tested) == Set(Setting.all.map(\.name)))
     }
@@ -146,6 +147,20 @@ struct ConfigurationTests {
     func http() throws {
         _ = try configuration(flags: ["http": "off"])
         _ = try configuration(flags: ["http": "[::1]:0"])
+    }
+
+    @Test("takes a certificate and its key together, and a CA of clients only with them")
+    func tls() throws {
+        #expect(try configuration().tls == nil)
+        let both = ["tls-certificate": "/tls/server.pem", "tls-key": "/tls/server.key"]
+        let files = TLSFiles(certificate: "/tls/server.pem", key: "/tls/server.key", clientCA: nil)
+        #expect(try configuration(flags: both).tls == files)
+        let wanted = try configuration(flags: both.merging(["tls-client-ca": "/tls/ca.pem"]) { $1 })
+        #expect(wanted.tls?.clientCA == "/tls/ca.pem")
+        for alone in ["tls-certificate", "tls-key", "tls-client-ca"] {
+            let error = #expect(throws: SettingsReader.Invalid.self) { try configuration(flags: [alone: "/tls/x"]) }
+            #expect(error?.description.contains("tls-certificate and tls-key") == true)
+        }
     }
 
     @Test("takes its own database before the usual one, and a private one without any")

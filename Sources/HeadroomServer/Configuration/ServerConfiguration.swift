@@ -34,6 +34,11 @@ public struct ServerConfiguration: Sendable {
     public var keysKeepDays: Int
     public var authentication: Authentication
     var connectionsPerTokenMaximum: Int
+    /// The operator says that only machines that are trusted reach the ports.
+    public var networkIsTrusted: Bool
+    /// nil: in plain text.
+    var tls: TLSFiles?
+    var handshakeTimeout: TimeAmount
     var connectionLimits: ConnectionLimits
     /// Without its database URL, which is not known before a private PostgreSQL runs.
     private var store: StoreConfiguration
@@ -52,6 +57,10 @@ public struct ServerConfiguration: Sendable {
             1...1_000_000,
             like: .connectionsMaximum
         )
+        tls = try ServerConfiguration.tls(settings)
+        handshakeTimeout = .milliseconds(Int64(try settings.number(.tlsHandshakeTimeout, 100...3_600_000)))
+        let trustedNetwork: TrustedNetwork = try settings.choice(.trustedNetwork)
+        networkIsTrusted = trustedNetwork == .yes
         let whenUnavailable: WhenUnavailable = try settings.choice(.whenUnavailable)
         connectionLimits = ConnectionLimits(
             request: RequestLimits(
@@ -81,6 +90,20 @@ public struct ServerConfiguration: Sendable {
         )
     }
 
+    private static func tls(_ settings: SettingsReader) throws(SettingsReader.Invalid) -> TLSFiles? {
+        let clientCA = settings.text(.tlsClientCA)
+        switch (settings.text(.tlsCertificate), settings.text(.tlsKey)) {
+        case (let certificate?, let key?):
+            return TLSFiles(certificate: certificate, key: key, clientCA: clientCA)
+        case (nil, nil) where clientCA == nil:
+            return nil
+        case (nil, nil):
+            throw SettingsReader.Invalid(text: "tls-client-ca needs tls-certificate and tls-key")
+        default:
+            throw SettingsReader.Invalid(text: "tls-certificate and tls-key go together: set both, or neither")
+        }
+    }
+
     /// Only what `headroom migrate` and other one-off commands need.
     public static func database(_ settings: SettingsReader) -> Database {
         if let url = settings.text(.databaseURL) ?? settings.conventionalDatabaseURL { return .url(url) }
@@ -96,6 +119,10 @@ public struct ServerConfiguration: Sendable {
 
 enum WhenUnavailable: String {
     case deny, allow
+}
+
+enum TrustedNetwork: String {
+    case no, yes
 }
 
 extension ServerConfiguration {

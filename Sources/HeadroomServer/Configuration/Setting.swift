@@ -201,12 +201,44 @@ extension Setting {
         "1 to 1000000",
         "connections that one token may have; one more AUTH is answered -OVERLOADED"
     )
+    public static let tlsCertificate = Setting(
+        "tls-certificate",
+        default: nil,
+        "path",
+        "PEM file with the service's certificate, then those between it and the CA; the port then speaks TLS only. Read "
+            + "again on SIGHUP, as are tls-key and tls-client-ca"
+    )
+    public static let tlsKey = Setting(
+        "tls-key",
+        default: nil,
+        "path",
+        "PEM file with the key of tls-certificate, without a passphrase; set both or neither"
+    )
+    public static let tlsClientCA = Setting(
+        "tls-client-ca",
+        default: nil,
+        "path",
+        "PEM file with CAs; whoever connects has to present a certificate of one of them"
+    )
+    public static let tlsHandshakeTimeout = Setting(
+        "tls-handshake-timeout-ms",
+        default: "10000",
+        "100 to 3600000 ms",
+        "a connection whose TLS handshake is not done so long after it was opened is closed"
+    )
+    public static let trustedNetwork = Setting(
+        "trusted-network",
+        default: "no",
+        "no or yes",
+        "yes: listen on an address that others can reach, without TLS or tokens, because the network keeps them away"
+    )
 
     public static let all: [Setting] = [
         listen, http, databaseURL, dataDirectory, unknownUsers, whenUnavailable, logLevel, lanes, eventLoops,
         batchMaximum, queueCapacity, requestTimeout, connectTimeout, connectionsMaximum, inFlightMaximum, requestSize,
         requestTokens, outputBytes, outputTimeout, idleTimeout, firstRequestTimeout, drainTimeout,
         keysKeepDays, reportTimeout, changesPoll, subscriptionsMaximum,
-        authentication, authenticationTimeout, connectionsPerTokenMaximum,
+        authentication, authenticationTimeout, connectionsPerTokenMaximum, tlsCertificate, tlsKey, tlsClientCA,
+        tlsHandshakeTimeout, trustedNetwork,
     ]
 }

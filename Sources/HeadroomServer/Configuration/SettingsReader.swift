@@ -6,6 +6,10 @@ public struct SettingsReader {
     public struct Invalid: Error, CustomStringConvertible {
         public let description: String
 
+        init(text: String) {
+            description = text
+        }
+
         init(_ setting: Setting) {
             // The value is not repeated: it may hold a password in the wrong place.
             description = "\(setting.name) (\(setting.environmentName)) must be \(setting.range)"

@@ -26,6 +26,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var context: ChannelHandlerContext?
     private var readIsHeldBack = false
     private var inputIsClosed = false
+    private var isEnding = false
     /// The store's watcher has heard of this connection.
     private var watches = false
     /// In the mailbox's list of connections to flush.
@@ -90,6 +91,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     // MARK: In
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // Of a refused connection only its end matters, and with TLS the rest of its handshake.
+        guard number != nil else { return }
         var buffer = unwrapInboundIn(data)
         if received == nil {
             received = buffer
@@ -105,7 +108,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        if machine.takesRequests, context.channel.isWritable {
+        if number == nil || machine.takesRequests && context.channel.isWritable {
             context.read()
         } else {
             readIsHeldBack = true
@@ -234,19 +237,36 @@ final class ConnectionHandler: ChannelDuplexHandler {
             writeReplies(context)
         }
         if machine.isFinished {
-            let channel = context.channel
-            // Closing at once could make the kernel discard what the peer has not read yet, where it sent more than we
-            // took: end our side, and let the peer's end or the timer close the rest.
-            context.flush()
-            channel.close(mode: inputIsClosed ? .all : .output, promise: nil)
-            timers.lingers(from: .now(), limits)
-            schedule(context)
+            end(context)
             return
         }
         if readIsHeldBack, machine.takesRequests, context.channel.isWritable {
             readIsHeldBack = false
             context.read()
         }
+    }
+
+    /// Everything is answered. Closes once the replies are with the kernel: earlier it would throw away those that the
+    /// peer is slow to take.
+    private func end(_ context: ChannelHandlerContext) {
+        guard !isEnding else { return }
+        isEnding = true
+        // Until then the peer has the time that it has for any replies.
+        timers.writability(false, at: .now(), limits)
+        schedule(context)
+        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+        // An empty write is done when those before it are.
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer())).whenSuccess { handler.value.repliesAreSent() }
+    }
+
+    private func repliesAreSent() {
+        guard let context else { return }
+        let channel = context.channel
+        // Closing at once could make the kernel discard what the peer has not read yet, where it sent more than we
+        // took: end our side, and let the peer's end or the timer close the rest.
+        channel.close(mode: inputIsClosed ? .all : .output, promise: nil)
+        timers.lingers(from: .now(), limits)
+        schedule(context)
     }
 
     /// - Returns: whether there was anything to write.

@@ -37,6 +37,8 @@ class Service:
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd, env=environment(**variables, **(env or {})), **options,
             )  # fmt: skip
         self.port = None
+        self.tls = None
+        """What to connect with, where the service speaks TLS."""
         if wait:
             self.ready()
 
@@ -59,7 +61,7 @@ class Service:
             return file.read()
 
     def connect(self, timeout=10):
-        return Line(self.port, timeout)
+        return Line(self.port, timeout, self.tls)
 
     def ask(self, request):
         """One request on a connection of its own; the reply's line."""

@@ -16,9 +16,13 @@ class Closed(Exception):
 class Line:
     """One connection."""
 
-    def __init__(self, port, timeout=10):
+    def __init__(self, port, timeout=10, tls=None):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.tls = tls
+        if tls:
+            # Closed also where the handshake fails.
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self.timeout = timeout
         self.received = b""
 
@@ -41,6 +45,8 @@ class Line:
 
     def readable(self, seconds):
         """Waits for bytes, or for the end."""
+        if self.tls and self.socket.pending():
+            return True
         poll = select.poll()
         poll.register(self.socket, select.POLLIN)
         return bool(poll.poll(max(0, seconds) * 1_000))

@@ -1,0 +1,65 @@
+import NIOSSL
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// A file with a certificate or a key cannot be used. The text names the file and what is wrong with it, and holds
+/// nothing of its contents.
+public struct TLSFileError: Error, Equatable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// One file of certificates or with a key, read as a whole, so that what is checked is what is used.
+struct PEMFile {
+    private static let sizeMaximum = 1_048_576
+
+    let path: String
+    let bytes: [UInt8]
+    /// Everybody on the machine may read it.
+    let isReadableByOthers: Bool
+
+    init(_ path: String) throws(TLSFileError) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw PEMFile.unreadable(path, errno) }
+        defer { _ = close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw PEMFile.unreadable(path, errno) }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= PEMFile.sizeMaximum else {
+            throw TLSFileError("\(path) is no file in PEM form")
+        }
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+        let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
+        guard count == bytes.count else { throw PEMFile.unreadable(path, count < 0 ? errno : EIO) }
+        self.path = path
+        self.bytes = bytes
+        isReadableByOthers = status.st_mode & S_IROTH != 0
+    }
+
+    private static func unreadable(_ path: String, _ number: Int32) -> TLSFileError {
+        TLSFileError("\(path) cannot be read: \(String(cString: strerror(number)))")
+    }
+
+    /// All of the file's certificates, in its order.
+    func certificates() throws(TLSFileError) -> [NIOSSLCertificate] {
+        guard let all = try? NIOSSLCertificate.fromPEMBytes(bytes), !all.isEmpty else {
+            throw TLSFileError("\(path) holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)")
+        }
+        return all
+    }
+
+    func privateKey() throws(TLSFileError) -> NIOSSLPrivateKey {
+        // Without a callback for the passphrase the library would ask for it on the terminal.
+        let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) { $0([UInt8]()) }
+        guard let key else {
+            throw TLSFileError("\(path) holds no private key in PEM form, without a passphrase")
+        }
+        return key
+    }
+}

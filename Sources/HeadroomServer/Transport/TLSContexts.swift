@@ -1,0 +1,94 @@
+import Logging
+import NIOSSL
+import Synchronization
+import Usage
+
+/// The certificate and key that new connections get; those that are open keep what they began with.
+final class TLSContexts: Sendable {
+    private struct State {
+        var context: NIOSSLContext
+        var expires: Instant
+    }
+
+    private let files: TLSFiles
+    private let state: Mutex<State>
+    private let failures = Atomic<Int>(0)
+    private let refusals = Atomic<Int>(0)
+    private let logger: Logger
+
+    /// Handshakes at a time with connections that are one too many, and are told so. Each has a descriptor that no other
+    /// limit counts; more than these are closed without a word.
+    private static let refusalsMaximum = 64
+
+    /// - Throws: when a file cannot be used.
+    init(_ files: TLSFiles, logger: Logger) throws(TLSFileError) {
+        self.files = files
+        self.logger = logger
+        let loaded = try files.load()
+        state = Mutex(State(context: loaded.context, expires: loaded.expires))
+        tell(loaded, "TLS certificate read")
+        if loaded.isExpired(at: TLSFiles.machineTime) {
+            logger.error(
+                "the TLS certificate has expired; put a new one in its place and send SIGHUP",
+                metadata: ["tls.certificate": "\(files.certificate)", "tls.expired": "\(loaded.expires.text)"]
+            )
+        }
+    }
+
+    var current: NIOSSLContext { state.withLock { $0.context } }
+
+    /// Reads the files again. What cannot be used changes nothing, and a certificate that has expired does not replace
+    /// one that is valid.
+    func reload() {
+        do {
+            let loaded = try files.load()
+            let now = TLSFiles.machineTime
+            let isWorse = loaded.isExpired(at: now) && state.withLock { $0.expires > now }
+            guard !isWorse else {
+                throw TLSFileError("the certificate in \(files.certificate) has expired on \(loaded.expires.text)")
+            }
+            state.withLock { $0 = State(context: loaded.context, expires: loaded.expires) }
+            tell(loaded, "TLS certificate read anew")
+        } catch {
+            logger.error(
+                "the TLS files were not taken; the ones from before stay in use",
+                metadata: ["error": "\(error)"]
+            )
+        }
+    }
+
+    private func tell(_ loaded: TLSFiles.Loaded, _ message: Logger.Message) {
+        logger.notice(
+            message,
+            metadata: [
+                "tls.certificate": "\(files.certificate)", "tls.subject": "\(loaded.subject)",
+                "tls.expires": "\(loaded.expires.text)", "tls.client_ca": "\(files.clientCA ?? "none")",
+            ]
+        )
+        for warning in loaded.warnings {
+            logger.warning("the TLS key is not safe", metadata: ["tls.key": "\(files.key)", "reason": "\(warning)"])
+        }
+    }
+
+    // MARK: Counts
+
+    /// Connections that ended before they could be asked anything.
+    var handshakesFailed: Int { failures.load(ordering: .relaxed) }
+
+    func countFailure() {
+        failures.add(1, ordering: .relaxed)
+    }
+
+    /// Whether there is room for one more handshake that only leads to a refusal; `endRefusal` gives it back.
+    func beginRefusal() -> Bool {
+        guard refusals.add(1, ordering: .relaxed).newValue <= TLSContexts.refusalsMaximum else {
+            endRefusal()
+            return false
+        }
+        return true
+    }
+
+    func endRefusal() {
+        refusals.subtract(1, ordering: .relaxed)
+    }
+}

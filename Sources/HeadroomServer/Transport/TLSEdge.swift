@@ -1,0 +1,124 @@
+import LineProtocol
+import NIOCore
+
+/// Stands between the socket and TLS: tells peers in plain text that do not speak it, ends connections without losing
+/// what was said last, and keeps what a peer does not take from using more memory than its bytes.
+final class TLSEdge: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum State {
+        /// Nothing has come. Can transition to: passing, ending.
+        case first
+        /// Can transition to: ending.
+        case passing
+        /// Our side is ended, or will be once everything is sent; what comes is thrown away.
+        case ending(EventLoopPromise<Void>?, Scheduled<Void>)
+    }
+
+    private var state = State.first
+    private var inputIsClosed = false
+
+    /// How long a peer may take to end its side.
+    private static let lingerTimeout = TimeAmount.milliseconds(250)
+    /// The first byte of a record that begins a handshake (RFC 8446, 5.1).
+    private static let handshakeRecord: UInt8 = 22
+
+    private static let refusal = ReplyError(
+        code: .protocol,
+        text: "this port speaks TLS; connect with it (redis-cli --tls, headroom --tls); closing"
+    )
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch state {
+        case .first:
+            guard unwrapInboundIn(data).readableBytesView.first == TLSEdge.handshakeRecord else {
+                refuse(context)
+                return
+            }
+            state = .passing
+            context.fireChannelRead(data)
+        case .passing:
+            context.fireChannelRead(data)
+        case .ending:
+            break
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if case .ending = state {
+            // Nobody behind this asks for more any longer.
+            context.read()
+        } else {
+            context.fireChannelReadComplete()
+        }
+    }
+
+    private func refuse(_ context: ChannelHandlerContext) {
+        var buffer = context.channel.allocator.buffer(capacity: 128)
+        Reply.error(TLSEdge.refusal).encode(into: &buffer)
+        context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
+        end(context, promise: nil)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .some(ChannelEvent.inputClosed) = event as? ChannelEvent else {
+            context.fireUserInboundEventTriggered(event)
+            return
+        }
+        inputIsClosed = true
+        if case .ending(let promise, let timer) = state {
+            timer.cancel()
+            context.close(promise: promise)
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        if case .ending(_, let timer) = state { timer.cancel() }
+        context.fireChannelInactive()
+    }
+
+    // MARK: Out
+
+    /// TLS hands over small pieces of large buffers, and a new one while the last is not sent. A peer that does not read
+    /// would make each piece keep a whole buffer: such are copied at their size.
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        let unsent = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+        guard unsent > 0 else {
+            context.write(data, promise: promise)
+            return
+        }
+        let piece = unwrapOutboundIn(data)
+        var copy = context.channel.allocator.buffer(capacity: piece.readableBytes)
+        copy.writeImmutableBuffer(piece)
+        context.write(wrapOutboundOut(copy), promise: promise)
+    }
+
+    /// TLS closes the socket right after its last record, an alert say. The kernel would throw that away where the peer
+    /// has sent something we did not read: end our side first, as without TLS. Asked again, closes at once.
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard case .all = mode, !inputIsClosed else {
+            context.close(mode: mode, promise: promise)
+            return
+        }
+        if case .ending(let earlier, let timer) = state {
+            timer.cancel()
+            if let earlier { promise?.futureResult.cascade(to: earlier) }
+            context.close(promise: promise ?? earlier)
+        } else {
+            end(context, promise: promise)
+        }
+    }
+
+    private func end(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        let timer = context.eventLoop.scheduleTask(in: TLSEdge.lingerTimeout) { bound.value.close(promise: promise) }
+        state = .ending(promise, timer)
+        context.close(mode: .output, promise: nil)
+        context.read()
+    }
+}

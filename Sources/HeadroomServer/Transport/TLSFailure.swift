@@ -1,0 +1,41 @@
+import NIOSSL
+
+/// What went wrong with TLS, in words. The library's own have the place in its sources, and not what to do.
+public struct TLSFailure: Error, CustomStringConvertible {
+    public let description: String
+
+    init(_ error: any Error) {
+        description = TLSFailure.words(for: error)
+    }
+
+    private static func words(for error: any Error) -> String {
+        switch error {
+        case let failure as TLSFailure: return failure.description
+        case let error as NIOSSLExtraError where error == .failedToValidateHostname:
+            return "the certificate is for another name; connect by the name in it, or say --tls-server-name"
+        case NIOSSLError.unableToValidateCertificate: return untrusted
+        default: break
+        }
+        let text = String(describing: error)
+        for (reason, words) in known where text.contains(reason) { return words }
+        let reasons = text.matches(of: /OPENSSL_internal:([A-Z0-9_]+)/).map { String($0.1) }
+        return reasons.isEmpty ? text : "TLS failed: \(reasons.joined(separator: ", "))"
+    }
+
+    private static let untrusted =
+        "the certificate was not signed by a known CA, or is not valid at this time; --tls-ca names a CA of your own"
+
+    /// BoringSSL's names of reasons, the more particular ones first.
+    private static let known = [
+        ("CERTIFICATE_VERIFY_FAILED", untrusted),
+        ("WRONG_VERSION_NUMBER", "the other side does not speak TLS"),
+        ("CERTIFICATE_REQUIRED", "the service wants a client certificate; give --tls-certificate and --tls-key"),
+        ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the client presented no certificate"),
+        ("ALERT_UNKNOWN_CA", "the other side does not know the CA of the certificate"),
+        ("ALERT_BAD_CERTIFICATE", "the other side does not accept the certificate"),
+        ("ALERT_CERTIFICATE", "the other side does not accept the certificate"),
+        ("UNSUPPORTED_PROTOCOL", "the other side offers only versions of TLS before 1.2"),
+        ("ALERT_PROTOCOL_VERSION", "the two sides have no version of TLS in common; 1.2 and later will do"),
+        ("EOF during handshake", "the connection ended during the TLS handshake"),
+    ]
+}

@@ -1,0 +1,112 @@
+import NIOCore
+import Testing
+
+@testable import HeadroomServer
+
+@Suite("Protected mode")
+struct ProtectedModeTests {
+    private struct Unresolved: Error {}
+
+    private func check(
+        _ host: String,
+        hasTLS: Bool = false,
+        requiresAuthentication: Bool = false,
+        networkIsTrusted: Bool = false,
+        resolvesTo addresses: [String]? = nil
+    ) throws {
+        let mode = ProtectedMode(hasTLS: hasTLS, networkIsTrusted: networkIsTrusted) { name in
+            guard let addresses else { return try ProtectedMode.addresses(of: name) }
+            return try addresses.map { try SocketAddress(ipAddress: $0, port: 0) }
+        }
+        try mode.check(ListenAddress(host: host, port: 6_747), requiresAuthentication: requiresAuthentication)
+    }
+
+    private func isRefused(_ host: String, resolvesTo addresses: [String]? = nil) -> Bool {
+        do {
+            try check(host, resolvesTo: addresses)
+            return false
+        } catch {
+            return error is ProtectedMode.Refused
+        }
+    }
+
+    @Test(
+        "takes loopback without anything",
+        arguments: ["127.0.0.1", "127.0.0.2", "127.255.255.255", "::1", "::ffff:127.0.0.1", "localhost"]
+    )
+    func loopback(host: String) throws {
+        #expect(!isRefused(host))
+    }
+
+    @Test(
+        "refuses every other address",
+        arguments: [
+            "0.0.0.0", "::", "10.0.0.1", "192.168.1.7", "126.255.255.255", "128.0.0.1", "8.8.8.8", "fe80::1", "::2",
+            "1::1",
+            "2001:db8::7f00:1", "::ffff:10.0.0.1", "::127.0.0.1", "0127.0.0.1",
+        ]
+    )
+    func reachable(host: String) {
+        #expect(isRefused(host))
+    }
+
+    @Test("refuses a name when one of its addresses is not loopback, whichever it is")
+    func names() {
+        #expect(!isRefused("headroom.test", resolvesTo: ["127.0.0.1", "::1"]))
+        #expect(isRefused("headroom.test", resolvesTo: ["127.0.0.1", "10.0.0.1"]))
+        #expect(isRefused("headroom.test", resolvesTo: ["10.0.0.1", "::1"]))
+    }
+
+    @Test("takes any address with TLS and tokens together, or on a network that is said to be trusted")
+    func protected() throws {
+        for hasTLS in [false, true] {
+            for requiresAuthentication in [false, true] {
+                let isEnough = hasTLS && requiresAuthentication
+                let outcome = Result {
+                    try check("0.0.0.0", hasTLS: hasTLS, requiresAuthentication: requiresAuthentication)
+                }
+                #expect(((try? outcome.get()) != nil) == isEnough, "\(hasTLS) \(requiresAuthentication)")
+                try check(
+                    "0.0.0.0",
+                    hasTLS: hasTLS,
+                    requiresAuthentication: requiresAuthentication,
+                    networkIsTrusted: true
+                )
+            }
+        }
+    }
+
+    @Test("says what is missing, and the three ways out")
+    func words() throws {
+        func words(hasTLS: Bool, requiresAuthentication: Bool) -> String {
+            let error = #expect(throws: ProtectedMode.Refused.self) {
+                try check("0.0.0.0", hasTLS: hasTLS, requiresAuthentication: requiresAuthentication)
+            }
+            return error?.description ?? ""
+        }
+        let both = words(hasTLS: false, requiresAuthentication: false)
+        #expect(both.contains("listen=0.0.0.0:6747") && both.contains("no protection by TLS and tokens."))
+        for way in ["--listen 127.0.0.1:6747", "tls-certificate", "headroom token create", "trusted-network=yes"] {
+            #expect(both.contains(way))
+        }
+        #expect(words(hasTLS: true, requiresAuthentication: false).contains("no protection by tokens."))
+        #expect(words(hasTLS: false, requiresAuthentication: true).contains("no protection by TLS."))
+    }
+
+    @Test("is about the setting that says the address")
+    func setting() {
+        let mode = ProtectedMode(hasTLS: false, networkIsTrusted: false)
+        let address = ListenAddress(host: "::", port: 6_748)
+        let error = #expect(throws: ProtectedMode.Refused.self) {
+            try mode.check(address, setting: .http, requiresAuthentication: false)
+        }
+        #expect(error?.description.contains("http=[::]:6748") == true)
+        #expect(error?.description.contains("--http 127.0.0.1:6748") == true)
+    }
+
+    @Test("says that a name is not known")
+    func unknownName() {
+        let error = #expect(throws: ProtectedMode.Refused.self) { try check("no-such-host.invalid") }
+        #expect(error?.description.contains("no-such-host.invalid") == true)
+    }
+}

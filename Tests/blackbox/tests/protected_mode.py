@@ -1,0 +1,51 @@
+"""No port is opened to other machines by accident."""
+
+import re
+import shutil
+import subprocess
+
+from support.case import Case
+from support.certificates import Authority
+from support.deadline import wait_until
+from support.wire import Line
+
+
+class ProtectedMode(Case):
+    FLAGS = None
+
+    def assert_refused(self, *flags, missing, **options):
+        service = self.serve(*flags, wait=False, **options)
+        self.assertNotEqual(service.wait(20), 0)
+        self.assertEqual(service.output(), "")
+        self.assertRegex(service.log(), rf"listen=\S+ can be reached by other machines.* protection by {missing}\.")
+        for way in ("--listen 127.0.0.1:", "tls-certificate", "headroom token create", "trusted-network=yes"):
+            self.assertIn(way, service.log())
+
+    def assert_starts(self, *flags, tls=None, **options):
+        service = self.serve(*flags, wait=False, **options)
+        ready = wait_until(lambda: re.search(r"^ready listen=\S+:(\d+) ", service.output()), 30, service.log)
+        with Line(int(ready[1]), tls=tls) as line:
+            self.assertEqual(line.ask("PING"), "+PONG")
+
+    def test_an_address_that_others_reach_is_refused(self):
+        host = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split() if shutil.which("hostname") else []
+        for address in ["0.0.0.0", *[own for own in host if ":" not in own][:1]]:
+            with self.subTest(address=address):
+                self.assert_refused("--listen", f"{address}:0", missing="TLS")
+
+    def test_the_environment_is_no_way_around_it(self):
+        self.assert_refused("--listen", "0.0.0.0:0", missing="TLS", env={"HEADROOM_TRUSTED_NETWORK": "no"})
+
+    def test_it_is_opened_where_the_operator_says_that_the_network_is_trusted(self):
+        self.assert_starts("--listen", "0.0.0.0:0", "--trusted-network", "yes")
+        self.assert_starts("--listen", "0.0.0.0:0", env={"HEADROOM_TRUSTED_NETWORK": "yes"})
+
+    def test_loopback_needs_nothing(self):
+        self.assert_starts("--listen", "localhost:0")
+
+    def test_tls_without_tokens_is_not_enough(self):
+        authority = Authority()
+        certificate, key = authority.server()
+        tls = ["--tls-certificate", certificate, "--tls-key", key]
+        self.assert_refused("--listen", "0.0.0.0:0", *tls, missing="tokens")
+        self.assert_starts("--listen", "0.0.0.0:0", *tls, "--trusted-network", "yes", tls=authority.client_context())

@@ -1,0 +1,428 @@
+"""The port speaks TLS: who gets in, what stays as it is without, and new certificates without a restart."""
+
+import os
+import shutil
+import signal
+import ssl
+import subprocess
+import threading
+import time
+
+import redis
+from support import processes
+from support.case import Case
+from support.certificates import Authority, openssl
+from support.deadline import wait_until
+from support.records import RecordClient
+from support.wire import Answer, Closed, Line, array
+
+
+class TLS(Case):
+    FLAGS = None
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.authority = Authority()
+        cls.certificate, cls.key = cls.authority.server()
+        cls.service = cls.serve_tls()
+
+    @classmethod
+    def serve_tls(cls, *flags, certificate=None, key=None, **options):
+        service = cls.serve(
+            "--tls-certificate", certificate or cls.certificate, "--tls-key", key or cls.key, *flags, **options
+        )
+        service.tls = cls.authority.client_context()
+        return service
+
+    def own_files(self, name="localhost"):
+        """A copy of certificate and key, for tests that put others in their place."""
+        directory = processes.directory()
+        certificate, key = self.authority.server(name, file=f"own-{os.path.basename(directory)}")
+        return shutil.copy(certificate, directory + "/server.pem"), shutil.copy(key, directory + "/server.key")
+
+    def serial(self, service):
+        """Which certificate the service presents."""
+        with service.connect() as line:
+            return line.socket.getpeercert()["serialNumber"]
+
+    # Who gets in
+
+    def test_tls_1_2_and_1_3_count_messages(self):
+        user = self.user()
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            with self.subTest(version=version.name):
+                context = self.authority.client_context()
+                context.minimum_version = context.maximum_version = version
+                with Line(self.service.port, tls=context) as line:
+                    self.assertEqual(line.socket.version().replace(".", "_"), version.name)
+                    self.assertTrue(line.ask(f"CONSUME {user}").startswith("+ALLOWED "))
+        self.assertEqual(self.count(user), 2)
+        self.assertEqual(self.service.info()["tls"], "on")
+
+    def test_older_versions_of_tls_are_refused(self):
+        for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
+            with self.subTest(version=version.name):
+                context = self.authority.client_context()
+                # Else this side would refuse itself.
+                context.set_ciphers("DEFAULT@SECLEVEL=0")
+                context.minimum_version = context.maximum_version = version
+                with self.assertRaises(ssl.SSLError) as raised:
+                    Line(self.service.port, tls=context)
+                self.assertIn("PROTOCOL_VERSION", str(raised.exception))
+        self.assertEqual(self.ask("PING"), "+PONG")
+
+    def test_plain_text_is_told_so_in_plain_text_and_nothing_is_counted(self):
+        user = self.user()
+        with self.service.connect() as neighbour:
+            for request in (
+                f"CONSUME {user}\n", array("CONSUME", user), "GET / HTTP/1.1\r\n\r\n", "\r\nPING\n", b"\x80\x2e\x01", "P"
+            ):  # fmt: skip
+                with self.subTest(request=request), Line(self.service.port) as line:
+                    line.send(request)
+                    self.assertRegex(line.rest(), rb"\A-PROTOCOL this port speaks TLS; [^\r\n]*\r\n\Z")
+                self.assertEqual(neighbour.ask("PING"), "+PONG")
+        self.assertEqual(self.count(user), 0)
+
+    def test_much_plain_text_that_goes_on_after_the_refusal_is_thrown_away(self):
+        with Line(self.service.port) as line:
+            line.send(b"CONSUME x\n" * 50_000)
+            self.assertRegex(line.rest(), rb"\A-PROTOCOL this port speaks TLS; [^\r\n]*\r\n\Z")
+
+    def test_tls_to_a_port_without_it_is_refused_and_a_client_says_why(self):
+        service = self.serve()
+        with self.assertRaises(ssl.SSLError) as raised:
+            Line(service.port, tls=self.authority.client_context())
+        self.assertIn("WRONG_VERSION_NUMBER", str(raised.exception))
+        self.assertEqual(service.info()["tls"], "off")
+        self.assertNotIn("tls_handshakes_failed", service.info())
+
+    def test_a_client_that_does_not_know_the_ca_ends_the_handshake_itself(self):
+        before = int(self.service.info()["tls_handshakes_failed"])
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            Line(self.service.port, tls=ssl.create_default_context())
+        wait_until(
+            lambda: int(self.service.info()["tls_handshakes_failed"]) == before + 1, 5, "the handshake counts as failed"
+        )
+
+    # Client certificates
+
+    def client_outcome(self, service, context):
+        """The answer to PING, or how the connection ended."""
+        try:
+            with Line(service.port, tls=context) as line:
+                return line.ask("PING")
+        except (ssl.SSLError, Closed, OSError) as error:
+            return str(error)
+
+    def test_client_certificates_of_the_ca_are_wanted_and_no_others(self):
+        clients, strangers = Authority("Clients"), Authority("Clients")
+        service = self.serve_tls("--tls-client-ca", clients.certificate)
+        right = self.authority.client_context(clients.issue("backend"))
+        self.assertEqual(self.client_outcome(service, right), "+PONG")
+        none = self.client_outcome(service, self.authority.client_context())
+        self.assertRegex(none, "(?i)certificate.required")
+        stranger = self.client_outcome(service, self.authority.client_context(strangers.issue("backend")))
+        self.assertRegex(stranger, "(?i)unknown.ca|certificate.unknown|bad.certificate|decrypt")
+        expired = self.client_outcome(service, self.authority.client_context(clients.issue("late", days=-1)))
+        self.assertRegex(expired, "(?i)certificate")
+        self.assertNotEqual(expired, "+PONG")
+        self.assertEqual(self.client_outcome(service, right), "+PONG", "the others are unharmed")
+
+    def test_the_ca_of_clients_is_read_again_too(self):
+        directory = processes.directory()
+        first, second = Authority("First"), Authority("Second")
+        ca = shutil.copy(first.certificate, directory + "/ca.pem")
+        service = self.serve_tls("--tls-client-ca", ca)
+        old = self.authority.client_context(first.issue("backend"))
+        new = self.authority.client_context(second.issue("backend"))
+        self.assertEqual(self.client_outcome(service, old), "+PONG")
+        shutil.copy(second.certificate, ca)
+        service.signal(signal.SIGHUP)
+        wait_until(lambda: self.client_outcome(service, new) == "+PONG", 5, "clients of the new CA get in")
+        self.assertNotEqual(self.client_outcome(service, old), "+PONG")
+
+    # Time
+
+    def assert_closed_in_time(self, line, began, low=0.35, high=1.5):
+        self.assertEqual(line.rest(), b"")
+        self.assertTrue(low <= time.monotonic() - began <= high, time.monotonic() - began)
+
+    def test_a_stalled_handshake_is_closed(self):
+        service = self.serve_tls("--tls-handshake-timeout-ms", "400")
+        hello = RecordClient(service.port, service.tls, handshake=False).hello()
+        for sent in (b"", hello[:1], hello[:20], hello):
+            with self.subTest(bytes=len(sent)), Line(service.port) as line:
+                began = time.monotonic()
+                line.send(sent)
+                if sent == hello:
+                    # The service's part of the handshake, to which nothing is answered.
+                    self.assertTrue(line.readable(5))
+                    line.rest()
+                    self.assertTrue(0.35 <= time.monotonic() - began <= 1.5)
+                else:
+                    self.assert_closed_in_time(line, began)
+        self.assertEqual(service.ask("PING"), "+PONG")
+
+    def test_a_handshake_that_trickles_is_closed_all_the_same(self):
+        service = self.serve_tls("--tls-handshake-timeout-ms", "400")
+        hello = RecordClient(service.port, service.tls, handshake=False).hello()
+        with Line(service.port) as line:
+            began = time.monotonic()
+            for byte in hello:
+                if line.readable(0.02):
+                    break
+                line.send(bytes([byte]))
+            self.assert_closed_in_time(line, began)
+
+    def test_the_time_for_the_handshake_does_not_end_who_has_done_it(self):
+        service = self.serve_tls("--tls-handshake-timeout-ms", "100")
+        with service.connect() as line:
+            self.assertFalse(line.readable(0.4), "it was closed")
+            self.assertEqual(line.ask("PING"), "+PONG")
+
+    def test_a_connection_without_a_first_request_is_closed_and_with_tls_s_own_end(self):
+        service = self.serve_tls("--first-request-timeout-ms", "400")
+        with RecordClient(service.port, service.tls) as client:
+            began = time.monotonic()
+            self.assertEqual(client.rest(), (b"", True))
+            self.assertTrue(0.3 <= time.monotonic() - began <= 1.5)
+
+    # As without TLS
+
+    def test_ten_thousand_pipelined_requests_are_answered_in_order(self):
+        with self.service.connect() as line:
+            sender = threading.Thread(target=lambda: line.send("".join(f"ECHO {n}\n" for n in range(10_000))))
+            sender.start()
+            self.assertEqual(line.lines(10_000), [f"+{n}" for n in range(10_000)])
+            sender.join()
+
+    def test_a_request_may_come_in_records_of_a_byte_each(self):
+        user = self.user()
+        with RecordClient(self.service.port, self.service.tls) as client:
+            for byte in f"CONSUME {user}\nQUIT\n".encode():
+                client.send(bytes([byte]))
+            received, _ = client.rest()
+            self.assertTrue(received.startswith(b"+ALLOWED "), received)
+        self.assertEqual(self.count(user), 1)
+
+    def test_after_either_kind_of_half_close_every_complete_request_is_answered_and_a_cut_one_is_not_executed(self):
+        for kind in ("close_notify", "end of the connection only", "both"):
+            with self.subTest(kind=kind), RecordClient(self.service.port, self.service.tls) as client:
+                user = self.user()
+                requests = "".join(f"CONSUME {user}\nECHO {n}\n" for n in range(50)) + f"CONSUME {user} 10"
+                client.send(requests.encode())
+                if kind != "end of the connection only":
+                    client.send_close_notify()
+                if kind != "close_notify":
+                    client.socket.shutdown(1)
+                received, is_clean = client.rest()
+                lines = received.decode().split("\r\n")
+                self.assertEqual(lines.pop(), "")
+                self.assertEqual(lines[1::2], [f"+{n}" for n in range(50)])
+                self.assertEqual([Answer(line).used for line in lines[::2]], list(range(1, 51)))
+                self.assertTrue(is_clean, "the service ends with close_notify")
+                self.assertEqual(self.count(user), 50)
+
+    def test_quit_is_answered_and_the_connection_ends_cleanly(self):
+        with RecordClient(self.service.port, self.service.tls) as client:
+            client.send(b"QUIT\n")
+            self.assertEqual(client.rest(), (b"+OK\r\n", True))
+
+    def test_who_takes_the_last_answers_slowly_gets_them_all(self):
+        plain = self.serve()
+        for service in (plain, self.service):
+            with self.subTest(tls=service.tls is not None):
+                count = 6_000
+                text = "x" * 900
+                requests = "".join(f"ECHO {n}{text}\n" for n in range(count)).encode()
+                client = RecordClient(service.port, service.tls) if service.tls else Line(service.port)
+
+                def send():
+                    if service.tls:
+                        client.session.write(requests)
+                        client.send_close_notify()
+                    else:
+                        client.send(requests)
+                        client.end_input()
+
+                sender = threading.Thread(target=send)
+                sender.start()
+                # A closed connection lingers for less.
+                sender.join(1)
+                received = client.rest()[0] if service.tls else client.rest()
+                sender.join()
+                lines = received.decode().split("\r\n")
+                self.assertEqual([line.strip("+x") for line in lines[:-1]], [str(n) for n in range(count)])
+                client.socket.close()
+
+    def test_one_connection_too_many_is_told_so(self):
+        service = self.serve_tls("--connections-maximum", "2")
+        lines = [service.connect() for _ in range(2)]
+        for line in lines:
+            self.assertEqual(line.ask("PING"), "+PONG")
+        with service.connect() as refused:
+            self.assertRegex(refused.rest(), rb"\A-OVERLOADED retry_ms=\d+ [^\r\n]*\r\n\Z")
+        for line in lines:
+            self.assertEqual(line.ask("PING"), "+PONG")
+            line.close()
+
+    def test_far_too_many_connections_that_shake_no_hands_take_few_descriptors(self):
+        service = self.serve_tls("--connections-maximum", "2")
+        with service.connect() as first:
+            self.assertEqual(first.ask("PING"), "+PONG")
+            silent = [Line(service.port) for _ in range(300)]
+            descriptors = f"/proc/{service.process.pid}/fd"
+            wait_until(lambda: len(os.listdir(descriptors)) < 130, 5, "the rest is closed without a word")
+            self.assertEqual(first.ask("PING"), "+PONG")
+            for line in silent:
+                line.close()
+
+    def test_draining_answers_what_was_accepted_and_ends_the_rest(self):
+        service = self.serve_tls()
+        user = self.user()
+        with service.connect() as busy, service.connect() as silent, Line(service.port) as unshaken:
+            self.assertEqual(silent.ask("PING"), "+PONG")
+            self.assertEqual(busy.ask("PING"), "+PONG")
+            blocker = self.cluster.session(self.database)
+            blocker.run("begin; lock table message_usage in share row exclusive mode")
+            busy.send(f"CONSUME {user}\n")
+            wait_until(lambda: blocker.number("select count(*) from pg_locks where not granted"), 5, "it waits")
+            service.signal(signal.SIGTERM)
+            self.assertEqual(silent.rest(), b"")
+            blocker.run("commit")
+            self.assertTrue(busy.line().startswith("+ALLOWED "))
+            self.assertEqual(busy.rest(), b"")
+            self.assertEqual(unshaken.rest(), b"")
+            blocker.close()
+        self.assertEqual(service.wait(), 0)
+        self.assertEqual(self.count(user), 1)
+
+    # Client libraries
+
+    def test_redis_cli_and_redis_py_speak_tls(self):
+        user = self.user()
+        outcome = subprocess.run(
+            ["redis-cli", "-h", "localhost", "-p", str(self.service.port), "--tls", "--cacert", self.authority.certificate,
+             "CONSUME", user],
+            capture_output=True, text=True, timeout=20,
+        )  # fmt: skip
+        self.assertTrue(outcome.stdout.startswith("ALLOWED "), outcome)
+        for protocol in (2, 3):
+            client = redis.Redis(
+                host="localhost", port=self.service.port, protocol=protocol, ssl=True,
+                ssl_ca_certs=self.authority.certificate, decode_responses=True,
+            )  # fmt: skip
+            pipeline = client.pipeline(transaction=False)
+            for _ in range(20):
+                pipeline.execute_command("CONSUME", user)
+            self.assertTrue(all(reply.startswith("ALLOWED ") for reply in pipeline.execute()))
+            client.close()
+        self.assertEqual(self.count(user), 41)
+
+    # New certificates
+
+    def test_a_hangup_puts_a_new_certificate_to_use_and_leaves_open_connections_alone(self):
+        certificate, key = self.own_files()
+        service = self.serve_tls(certificate=certificate, key=key)
+        before = self.serial(service)
+        with service.connect() as open_line:
+            self.assertEqual(open_line.ask("PING"), "+PONG")
+            new = self.authority.server(file="renewed")
+            shutil.copy(new[0], certificate)
+            shutil.copy(new[1], key)
+            self.assertEqual(self.serial(service), before, "nothing happens before the signal")
+            service.signal(signal.SIGHUP)
+            wait_until(lambda: self.serial(service) != before, 5, "the new certificate is presented")
+            self.assertEqual(open_line.ask("PING"), "+PONG")
+        self.assertRegex(
+            service.log(), r'msg="TLS certificate read anew" .*tls.expires=\d{4}-\d\d-\d\dT.*tls.subject=localhost'
+        )
+
+    def test_a_bad_file_changes_nothing_and_is_named(self):
+        expired = self.authority.server(file="expired", days=-1)
+        other = self.authority.server(file="other")
+        rubbish = self.authority.directory + "/rubbish"
+        with open(rubbish, "w") as file:
+            file.write("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+        for what, take, said in (
+            ("no file", lambda certificate, key: os.remove(key), r"server\.key cannot be read: No such file"),
+            ("rubbish", lambda certificate, key: shutil.copy(rubbish, certificate), "server.pem holds no certificate"),
+            ("half a file", lambda certificate, key: os.truncate(key, 100), "server.key holds no private key"),
+            ("another's key", lambda certificate, key: shutil.copy(other[1], key), "does not belong to"),
+            ("expired", lambda *files: [shutil.copy(*pair) for pair in zip(expired, files)], "has expired on 20"),
+        ):  # fmt: skip
+            with self.subTest(what):
+                certificate, key = self.own_files()
+                service = self.serve_tls(certificate=certificate, key=key)
+                before = self.serial(service)
+                take(certificate, key)
+                service.signal(signal.SIGHUP)
+                wait_until(lambda: "the ones from before stay in use" in service.log(), 5, "it says so")
+                self.assertRegex(service.log(), f"level=error .*{said}")
+                self.assertNotIn("/Sources/", service.log())
+                self.assertEqual(self.serial(service), before)
+                service.stop()
+
+    def test_a_hangup_before_the_first_connection_does_not_end_the_service(self):
+        service = self.serve_tls()
+        for _ in range(20):
+            service.signal(signal.SIGHUP)
+        self.assertEqual(service.ask("PING"), "+PONG")
+
+    # Starting
+
+    def assert_does_not_start(self, said, *flags):
+        service = self.serve(*flags, wait=False)
+        self.assertNotEqual(service.wait(20), 0)
+        self.assertEqual(service.output(), "")
+        self.assertRegex(service.log(), said)
+        self.assertLess(len(service.log().splitlines()), 4, service.log())
+
+    def test_files_that_cannot_be_used_are_named_at_the_start(self):
+        other = self.authority.server(file="another")
+        locked = self.authority.directory + "/locked.key"
+        openssl("ec", "-in", self.key, "-aes256", "-passout", "pass:secret", "-out", locked)
+        for said, certificate, key in (
+            ("/nowhere cannot be read: No such file or directory", "/nowhere", self.key),
+            ("/nowhere cannot be read: No such file or directory", self.certificate, "/nowhere"),
+            ("localhost.key holds no certificate in PEM form", self.key, self.key),
+            ("localhost.pem holds no private key in PEM form", self.certificate, self.certificate),
+            ("another.key does not belong to the first certificate in .*localhost.pem", self.certificate, other[1]),
+            ("locked.key holds no private key in PEM form, without a passphrase", self.certificate, locked),
+            ("/ is no file in PEM form", "/", self.key),
+        ):
+            with self.subTest(said):
+                self.assert_does_not_start(said, "--tls-certificate", certificate, "--tls-key", key)
+        self.assert_does_not_start(
+            "/nowhere cannot be read", "--tls-certificate", self.certificate, "--tls-key", self.key, "--tls-client-ca", "/nowhere"
+        )
+
+    def test_settings_that_say_half_of_it_are_refused(self):
+        self.assert_does_not_start("tls-certificate and tls-key go together", "--tls-certificate", self.certificate)
+        self.assert_does_not_start("tls-certificate and tls-key go together", "--tls-key", self.key)
+        self.assert_does_not_start("tls-client-ca needs tls-certificate", "--tls-client-ca", self.certificate)
+
+    def test_a_key_that_everybody_may_read_and_a_certificate_that_has_expired_are_told_and_used(self):
+        certificate, key = self.own_files()
+        os.chmod(key, 0o644)
+        service = self.serve_tls(certificate=certificate, key=key)
+        self.assertRegex(service.log(), "level=warning .*everybody on this machine may read the key")
+        self.assertEqual(service.ask("PING"), "+PONG")
+        expired = self.authority.server(file="gone", days=-1)
+        service = self.serve_tls(certificate=expired[0], key=expired[1])
+        self.assertRegex(service.log(), "level=error .*the TLS certificate has expired")
+        self.assertNotIn("may read the key", service.log())
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            service.connect()
+
+    def test_nothing_of_the_key_is_logged(self):
+        with open(self.key) as file:
+            secret = file.read().splitlines()[1]
+        service = self.serve_tls("--log-level", "trace")
+        self.assertEqual(service.ask("PING"), "+PONG")
+        with Line(service.port) as line:
+            line.send("x\n")
+            line.rest()
+        self.assertNotIn(secret[:20], service.log())
+        self.assertNotIn("/Sources/", service.log(), "the library's own words, with places in its sources")
