@@ -1,8 +1,8 @@
 import LineProtocol
 import NIOCore
 
-/// Stands between the socket and TLS: tells peers in plain text that do not speak it, ends connections without losing
-/// what was said last, and keeps what a peer does not take from using more memory than its bytes.
+/// Stands between the socket and TLS: tells peers in plain text that do not speak it, and ends connections without losing
+/// what was said last.
 final class TLSEdge: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -83,20 +83,6 @@ final class TLSEdge: ChannelDuplexHandler {
     }
 
     // MARK: Out
-
-    /// TLS hands over small pieces of large buffers, and a new one while the last is not sent. A peer that does not read
-    /// would make each piece keep a whole buffer: such are copied at their size.
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        let unsent = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        guard unsent > 0 else {
-            context.write(data, promise: promise)
-            return
-        }
-        let piece = unwrapOutboundIn(data)
-        var copy = context.channel.allocator.buffer(capacity: piece.readableBytes)
-        copy.writeImmutableBuffer(piece)
-        context.write(wrapOutboundOut(copy), promise: promise)
-    }
 
     /// TLS closes the socket right after its last record, an alert say. The kernel would throw that away where the peer
     /// has sent something we did not read: end our side first, as without TLS. Asked again, closes at once.

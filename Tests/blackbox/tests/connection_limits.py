@@ -4,7 +4,8 @@ import threading
 import time
 
 from support.case import Case
-from support.deadline import TooLate, wait_until
+from support.deadline import wait_until
+from support.kernel import fill
 from support.wire import Answer, Closed
 
 
@@ -76,30 +77,7 @@ class ConnectionLimits(Case):
     def test_answers_that_the_kernel_has_no_room_for_any_more_outlive_the_half_close(self):
         service = self.serve()
         with service.connect() as line:
-            own = line.socket.getsockname()[1]
-
-            def queues(local, remote):
-                """Bytes that the kernel holds for one end of the connection: sent and not acknowledged, and not read."""
-                with open("/proc/net/tcp") as table:
-                    for row in table:
-                        fields = row.split()
-                        if fields[1].endswith(f":{local:04X}") and fields[2].endswith(f":{remote:04X}"):
-                            return [int(number, 16) for number in fields[4].split(":")]
-                raise AssertionError("the connection is gone")
-
-            def is_with_the_kernel(size):
-                unsent, unread = queues(service.port, own)
-                return unread == 0 and unsent + queues(own, service.port)[1] == size
-
-            # Some at a time, until an answer has to wait within the service.
-            request, expected = "ECHO " + "x" * 900 + "\n", 0
-            while True:
-                line.send(request * 20)
-                expected += 20 * 903
-                try:
-                    wait_until(lambda: is_with_the_kernel(expected), 0.3, "the answers are with the kernel")
-                except TooLate:
-                    break
+            expected = fill(line, service.port)
             line.end_input()
             # The connection may not linger only.
             self.assertFalse(threading.Event().wait(0.5))

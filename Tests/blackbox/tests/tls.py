@@ -13,6 +13,7 @@ from support import processes
 from support.case import Case
 from support.certificates import Authority, openssl
 from support.deadline import wait_until
+from support.kernel import resident_bytes
 from support.records import RecordClient
 from support.wire import Answer, Closed, Line, array
 
@@ -256,6 +257,24 @@ class TLS(Case):
                 self.assertEqual([line.strip("+x") for line in lines[:-1]], [str(n) for n in range(count)])
                 client.socket.close()
 
+    def test_a_connection_keeps_no_memory_of_long_answers(self):
+        service = self.serve_tls()
+        lines = [service.connect() for _ in range(40)]
+        for line in lines:
+            self.assertEqual(line.ask("PING"), "+PONG")
+        before = resident_bytes(service.process.pid)
+        for line in lines:
+            # Much is answered in one turn.
+            line.send("ECHO " + "x" * 900 + "\n")
+            line.line()
+            line.send("HELP\n" * 500 + "ECHO over\n")
+            while line.line() != "+over":
+                pass
+        kept = (resident_bytes(service.process.pid) - before) / len(lines)
+        self.assertLess(kept, 100_000)
+        for line in lines:
+            line.close()
+
     def test_one_connection_too_many_is_told_so(self):
         service = self.serve_tls("--connections-maximum", "2")
         lines = [service.connect() for _ in range(2)]
@@ -271,7 +290,7 @@ class TLS(Case):
         service = self.serve_tls("--connections-maximum", "2")
         with service.connect() as first:
             self.assertEqual(first.ask("PING"), "+PONG")
-            silent = [Line(service.port) for _ in range(300)]
+            silent = [Line(service.port) for _ in range(1_500)]
             descriptors = f"/proc/{service.process.pid}/fd"
             wait_until(lambda: len(os.listdir(descriptors)) < 130, 5, "the rest is closed without a word")
             self.assertEqual(first.ask("PING"), "+PONG")
