@@ -80,7 +80,13 @@ public final class LineServer: Service, CustomStringConvertible {
             // A subscriber may say nothing for ever; this finds out those whose machine is gone.
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            // What is read at once is taken in at once: a connection that sends more goes on in the next turn, after the
+            // others. Enough for a hundred requests.
             .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 1_024, maximum: 4_096)
+            )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     guard let shared = byLoop[ObjectIdentifier(channel.eventLoop)] else {

@@ -61,7 +61,7 @@ public final class BatchingStore: Sendable {
 
     /// Hands requests to their lane; every one of them must belong to `lane`. Each gets an outcome through its mailbox,
     /// except those that are returned at once as refused.
-    public func enqueue(_ requests: [Request], lane: Int) -> (ArraySlice<Request>, StoreError)? {
+    public func enqueue(_ requests: [Request], lane: Int) -> ([Request], StoreError)? {
         lanes[lane].enqueue(requests)
     }
 

@@ -25,14 +25,20 @@ final class Lane: Sendable {
     init(_ configuration: StoreConfiguration, mailboxes: MailboxRegistry, index: Int, logger: Logger) {
         self.configuration = configuration
         self.mailboxes = mailboxes
-        queue = Mutex(LaneQueue(capacity: configuration.queueCapacity / configuration.lanes))
+        queue = Mutex(
+            LaneQueue(
+                capacity: configuration.queueCapacity / configuration.lanes,
+                loadMaximum: configuration.batchMaximum,
+                waitMaximum: configuration.queueWaitMaximum
+            )
+        )
         var logger = logger
         logger[metadataKey: "lane.index"] = "\(index)"
         self.logger = logger
     }
 
     /// Takes in requests, from any thread; hands back those that it refuses.
-    func enqueue(_ requests: [Request]) -> (ArraySlice<Request>, StoreError)? {
+    func enqueue(_ requests: [Request]) -> ([Request], StoreError)? {
         let (action, refused) = queue.withLock { $0.enqueue(requests) }
         if action == .wakeLane { wake.wake() }
         return refused
@@ -59,6 +65,7 @@ final class Lane: Sendable {
                 $0.reconnects = link.reconnects
             }
             guard let connection = link.connection else {
+                queue.withLock { $0.rest() }
                 refuseWhenAway(link)
                 if queue.withLock({ $0.isDrained }) { break }
                 let deadlines = [queue.withLock { $0.nextDeadline }, link.retryAt].compactMap(\.self)

@@ -133,10 +133,13 @@ public struct StoreError: Error, Sendable, Equatable {
     public var code: Code
     /// What was wrong and what to do.
     public var message: String
+    /// When trying again is worth it, where that is known.
+    public var retryAfterMilliseconds: Int?
 
-    public init(_ code: Code, _ message: String) {
+    public init(_ code: Code, _ message: String, retryAfterMilliseconds: Int? = nil) {
         self.code = code
         self.message = message
+        self.retryAfterMilliseconds = retryAfterMilliseconds
     }
 
     /// Trying again may help, without anything being changed.

@@ -12,6 +12,8 @@ public struct StoreConfiguration: Sendable {
     public var batchMaximum: Int
     /// Requests that may wait in all; one more is refused as overload.
     public var queueCapacity: Int
+    /// A request that would have to wait for a lane for longer is refused as overload; half of `requestTimeout` at most.
+    public var queueWaitMaximum: Duration
     /// How long a request may take before it is answered whatever the database does.
     public var requestTimeout: Duration
     /// How long one attempt to connect to the database may take.
@@ -27,6 +29,7 @@ public struct StoreConfiguration: Sendable {
         lanes: Int = 2,
         batchMaximum: Int = 512,
         queueCapacity: Int = 65_536,
+        queueWaitMaximum: Duration = .milliseconds(500),
         requestTimeout: Duration = .seconds(2),
         connectTimeout: Duration = .seconds(2),
         reportTimeout: Duration = .seconds(60),
@@ -37,6 +40,7 @@ public struct StoreConfiguration: Sendable {
         self.lanes = lanes
         self.batchMaximum = batchMaximum
         self.queueCapacity = queueCapacity
+        self.queueWaitMaximum = min(queueWaitMaximum, requestTimeout / 2)
         self.requestTimeout = requestTimeout
         self.connectTimeout = connectTimeout
         self.reportTimeout = reportTimeout

@@ -58,6 +58,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Setting.tlsClientCA.help) var tlsClientCa: String?
     @Option(help: Setting.tlsHandshakeTimeout.help) var tlsHandshakeTimeoutMs: String?
     @Option(help: Setting.trustedNetwork.help) var trustedNetwork: String?
+    @Option(help: Setting.queueWait.help) var queueWaitMs: String?
 
     var values: [(Setting, String?)] {
         [
@@ -73,7 +74,7 @@ struct ServeOptions: ParsableArguments {
             (.authentication, authentication), (.authenticationTimeout, authenticationTimeoutMs),
             (.connectionsPerTokenMaximum, connectionsPerTokenMaximum), (.tlsCertificate, tlsCertificate), (.tlsKey, tlsKey),
             (.tlsClientCA, tlsClientCa), (.tlsHandshakeTimeout, tlsHandshakeTimeoutMs),
-            (.trustedNetwork, trustedNetwork),
+            (.trustedNetwork, trustedNetwork), (.queueWait, queueWaitMs),
         ]
     }
 }

@@ -83,6 +83,7 @@ public struct ServerConfiguration: Sendable {
             lanes: try settings.number(.lanes, 1...64),
             batchMaximum: try settings.number(.batchMaximum, 1...4_096),
             queueCapacity: try settings.number(.queueCapacity, 64...1_048_576),
+            queueWaitMaximum: .milliseconds(try settings.number(.queueWait, 10...30_000)),
             requestTimeout: .milliseconds(try settings.number(.requestTimeout, 100...60_000)),
             connectTimeout: .milliseconds(try settings.number(.connectTimeout, 100...60_000)),
             reportTimeout: .milliseconds(try settings.number(.reportTimeout, 1_000...3_600_000)),

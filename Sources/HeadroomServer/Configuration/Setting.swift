@@ -232,6 +232,13 @@ extension Setting {
         "no or yes",
         "yes: listen on an address that others can reach, without TLS or tokens, because the network keeps them away"
     )
+    public static let queueWait = Setting(
+        "queue-wait-ms",
+        default: "500",
+        "10 to 30000 ms",
+        "a request that would have to wait for longer until the database is asked is answered -OVERLOADED at once; half of "
+            + "request-timeout-ms at most"
+    )
 
     public static let all: [Setting] = [
         listen, http, databaseURL, dataDirectory, unknownUsers, whenUnavailable, logLevel, lanes, eventLoops,
@@ -239,6 +246,6 @@ extension Setting {
         requestTokens, outputBytes, outputTimeout, idleTimeout, firstRequestTimeout, drainTimeout,
         keysKeepDays, reportTimeout, changesPoll, subscriptionsMaximum,
         authentication, authenticationTimeout, connectionsPerTokenMaximum, tlsCertificate, tlsKey, tlsClientCA,
-        tlsHandshakeTimeout, trustedNetwork,
+        tlsHandshakeTimeout, trustedNetwork, queueWait,
     ]
 }

@@ -25,6 +25,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var received: ByteBuffer?
     private var context: ChannelHandlerContext?
     private var readIsHeldBack = false
+    /// It has had its turn, and goes on when the others have had theirs.
+    private var awaitsTurn = false
     private var inputIsClosed = false
     private var isEnding = false
     /// The store's watcher has heard of this connection.
@@ -99,7 +101,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         } else {
             received?.writeBuffer(&buffer)
         }
-        decode()
+        if !awaitsTurn { decode() }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -108,7 +110,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        if number == nil || machine.takesRequests && context.channel.isWritable {
+        if number == nil || machine.takesRequests && context.channel.isWritable && !awaitsTurn {
             context.read()
         } else {
             readIsHeldBack = true
@@ -118,7 +120,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .some(ChannelEvent.inputClosed) = event as? ChannelEvent {
             inputIsClosed = true
-            decode()
+            if !awaitsTurn { decode() }
             flush()
         }
         context.fireUserInboundEventTriggered(event)
@@ -232,15 +234,16 @@ final class ConnectionHandler: ChannelDuplexHandler {
         // Messages of subscriptions leave a portion at a time: while the peer does not take them they stay behind, where
         // newer ones replace them.
         while writeReplies(context), context.channel.isWritable {}
-        // One read may hold many times the requests that may be under way, and nothing comes after them to go on with.
-        while machine.takesRequests, received != nil || inputIsClosed, context.channel.isWritable, decode() {
+        // A read may hold more than the requests that may be under way, and nothing comes after them to go on with.
+        if takesMore(context), decode() {
             writeReplies(context)
+            if takesMore(context) { awaitTurn(context) }
         }
         if machine.isFinished {
             end(context)
             return
         }
-        if readIsHeldBack, machine.takesRequests, context.channel.isWritable {
+        if readIsHeldBack, machine.takesRequests, context.channel.isWritable, !awaitsTurn {
             readIsHeldBack = false
             context.read()
         }
@@ -267,6 +270,21 @@ final class ConnectionHandler: ChannelDuplexHandler {
         channel.close(mode: inputIsClosed ? .all : .output, promise: nil)
         timers.lingers(from: .now(), limits)
         schedule(context)
+    }
+
+    private func takesMore(_ context: ChannelHandlerContext) -> Bool {
+        !awaitsTurn && machine.takesRequests && (received != nil || inputIsClosed) && context.channel.isWritable
+    }
+
+    /// A few kilobytes of requests whose replies are long keep the event loop busy for many milliseconds: after some of
+    /// them the other connections are served. A task that is to run at once would run before these are even looked at.
+    private func awaitTurn(_ context: ChannelHandlerContext) {
+        awaitsTurn = true
+        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: .microseconds(200)) {
+            handler.value.awaitsTurn = false
+            handler.value.flush()
+        }
     }
 
     /// - Returns: whether there was anything to write.

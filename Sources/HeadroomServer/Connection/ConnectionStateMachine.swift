@@ -96,8 +96,8 @@ struct ConnectionStateMachine {
     }
 
     /// Requests whose replies are long, as those of HELP, would else gather more output than a peer that reads slowly may
-    /// have.
-    private static let outputBytesBeforeMore = 131_072
+    /// have, and keep the event loop from the other connections meanwhile.
+    private static let outputBytesBeforeMore = 32_768
 
     /// Whether another request may be decoded.
     var takesRequests: Bool {
@@ -408,7 +408,9 @@ extension ReplyError {
         switch error.code {
         case .unavailable: self.init(code: .unavailable, retryAfterMilliseconds: 500, text: error.message)
         case .unknown: self.init(code: .unknown, text: error.message)
-        case .overloaded: self.init(code: .overloaded, retryAfterMilliseconds: 100, text: error.message)
+        case .overloaded:
+            let retry = error.retryAfterMilliseconds ?? 100
+            self.init(code: .overloaded, retryAfterMilliseconds: retry, text: error.message)
         case .notFound: self.init(code: .notFound, text: error.message)
         case .badArgument: self.init(code: .badArg, text: error.message)
         case .conflict: self.init(code: .conflict, text: error.message)

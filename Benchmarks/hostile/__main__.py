@@ -1,0 +1,146 @@
+"""Figures of the service under attack: `python3 -m hostile --help`; script/hostile builds and starts it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from comparison import machine
+from comparison.figures import median, rounded
+from comparison.machine import say
+from comparison.peers import Postgres
+from comparison.processes import Failure
+from comparison.stages import _slow_disk_library
+
+from . import scenarios
+from .scenarios import Contender, Sample
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SCENARIOS = ("fairness", "singles", "long_replies", "hostile", "overload")
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="script/hostile", description="Measures the service under attack.")
+    parser.add_argument("--headroom", type=Path, default=ROOT / ".build/release/headroom", metavar="FILE")
+    parser.add_argument("--beside", type=Path, metavar="FILE", help="another binary, measured in turn with it: a before")
+    parser.add_argument("--only", choices=SCENARIOS, nargs="+", default=SCENARIOS)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--output", type=Path, default=ROOT / ".build/hostile.json", metavar="FILE")
+    return parser.parse_args()
+
+
+class Figures:
+    def __init__(self) -> None:
+        self.samples: dict[str, dict[str, list[Sample]]] = {}
+
+    def add(self, what: str, name: str, sample: Sample) -> None:
+        self.samples.setdefault(what, {}).setdefault(name, []).append(sample)
+        say(f"{what}, {name}: {json.dumps(sample)}")
+
+    def medians(self) -> dict[str, dict[str, Sample]]:
+        return {what: {name: medians(samples) for name, samples in by.items()} for what, by in self.samples.items()}
+
+
+def medians(samples: list[Any]) -> Any:
+    """Of each number over the rounds, also in nested objects; where a round lacks one, it is 0 there."""
+    if all(isinstance(sample, dict) for sample in samples):
+        keys = dict.fromkeys(key for sample in samples for key in sample)
+        return {key: medians([sample[key] for sample in samples if key in sample]) for key in keys}
+    return rounded(median(samples), 6)
+
+
+def measure(chosen: argparse.Namespace, work: Path, figures: Figures) -> None:
+    postgres = Postgres(work)
+    programs = {"now": chosen.headroom.resolve()} | ({"before": chosen.beside.resolve()} if chosen.beside else {})
+    try:
+        postgres.create()
+        postgres.start()
+        contenders = [
+            Contender(name, program, programs["now"], postgres, work) for name, program in sorted(programs.items())
+        ]
+        for contender in contenders:
+            contender.prepare_database()
+        for number in range(chosen.rounds):
+            # Who is first in a round takes turns as well.
+            for contender in contenders if number % 2 == 0 else contenders[::-1]:
+                one_round(contender, chosen, figures)
+        if "overload" in chosen.only:
+            under_overload(contenders, chosen, work, figures)
+    finally:
+        for contender in locals().get("contenders", []):
+            contender.stop()
+        postgres.stop()
+
+
+def one_round(contender: Contender, chosen: argparse.Namespace, figures: Figures) -> None:
+    if "fairness" in chosen.only:
+        for connections in scenarios.GREEDY_CONNECTIONS:
+            with contender.serving():
+                sample = scenarios.fairness(contender, connections, chosen.seconds)
+                figures.add(f"beside {connections} greedy", contender.name, sample)
+    if "singles" in chosen.only:
+        with contender.serving():
+            sample = scenarios.fairness(contender, 16, chosen.seconds, "HISTORY {user} 12")
+            figures.add("beside 16 greedy with HISTORY", contender.name, sample)
+    if "long_replies" in chosen.only:
+        with contender.serving():
+            sample = scenarios.fairness(contender, 16, chosen.seconds, "INFO")
+            figures.add("beside 16 greedy with INFO", contender.name, sample)
+    if "hostile" in chosen.only:
+        for connections in (0, scenarios.HOSTILE_CONNECTIONS):
+            # Room for the good ones: that hostile ones can take all the room is what connections-per-address-maximum is for.
+            with contender.serving("--connections-maximum", str(scenarios.HOSTILE_CONNECTIONS + 256)):
+                sample = scenarios.hostile(contender, connections, max(chosen.seconds, 15))
+                figures.add(f"beside {connections} hostile", contender.name, sample)
+
+
+def under_overload(contenders: list[Contender], chosen: argparse.Namespace, work: Path, figures: Figures) -> None:
+    library = _slow_disk_library(work)
+    preload = {
+        "LD_PRELOAD": str(library),
+        "HEADROOM_FLUSH_MICROSECONDS": str(scenarios.FLUSH_MILLISECONDS * 1000),
+    }
+    contenders[0].postgres.restart(preload)
+    with contenders[-1].serving():
+        most = scenarios.capacity(contenders[-1], chosen.seconds)
+    figures.add("capacity of the slowed database", contenders[-1].name, {"per_second": rounded(most)})
+    for number in range(chosen.rounds):
+        for contender in contenders if number % 2 == 0 else contenders[::-1]:
+            for times in (0.5, 2):
+                with contender.serving():
+                    sample = scenarios.overload(contender, most * times, max(chosen.seconds, 10))
+                    figures.add(f"{times:g} times the capacity", contender.name, sample)
+
+
+def main() -> None:
+    chosen = parse_arguments()
+    machine.raise_descriptor_limit()
+    work = Path(
+        tempfile.mkdtemp(prefix="headroom-hostile.", dir=os.environ.get("HEADROOM_BENCH_DIRECTORY") or "/var/tmp")
+    )
+    work.chmod(0o711)  # PostgreSQL's account passes through
+    figures = Figures()
+    try:
+        machine.must_be_on_a_disk(work)
+        machine.warn_of_noise()
+        about = {"machine": machine.description(work), "commit": machine.commit_of(ROOT), "rounds": chosen.rounds}
+        measure(chosen, work, figures)
+        result = about | {"medians": figures.medians(), "samples": figures.samples}
+        chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        print(json.dumps(result["medians"], indent=1))
+    except Failure as failure:
+        for log in sorted(work.glob("*.log")):
+            say(f"{log.name}: " + " | ".join(log.read_text(errors="replace").splitlines()[-5:]))
+        raise SystemExit(f"hostile: {failure}") from failure
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""What is done to the service, and what is looked at meanwhile. Each scenario is one measurement of one binary."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Callable, Iterator
+
+from comparison.figures import rounded
+from comparison.peers import Headroom, Postgres
+from comparison.processes import Failure, Server, memory_of, run, wait_until
+
+USERS = 10_000
+#: Clients that do nothing wrong: so many connections, with so many messages a second over all, as users make them.
+GOOD_CONNECTIONS = 64
+GOOD_RATE = 2_000
+#: Requests that a greedy connection keeps under way: as many as it may.
+GREEDY_PIPELINE = 1_024
+GREEDY_CONNECTIONS = (0, 1, 16, 64)
+HOSTILE_CONNECTIONS = 4_096
+#: What each flush takes when the database is to be slow.
+FLUSH_MILLISECONDS = 100
+OVERLOAD_CONNECTIONS = 256
+
+Sample = dict[str, Any]
+
+
+def environment() -> dict[str, str]:
+    return dict(os.environ) | {"PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
+
+
+def good_clients(service: Headroom, seconds: float, seed: int = 1) -> Sample:
+    """An open loop: each message counts from when it was due, whatever became of those before it."""
+    # The generator of the binary that was built here, whichever is asked: what differs is the service alone.
+    command = [
+        str(service.generator), "bench", "--target", f"127.0.0.1:{service.port}", "--connections", str(GOOD_CONNECTIONS),
+        "--rate", str(GOOD_RATE), "--duration", f"{seconds:g}", "--warmup", "1", "--users", str(USERS), "--seed", str(seed),
+        "--json", "--quiet",
+    ]  # fmt: skip
+    # Its exit status tells of what could not be offered or was not answered, which is a figure here.
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
+    try:
+        report = json.loads(done.stdout)
+    except ValueError as error:
+        if "PING" not in done.stderr:
+            raise Failure(f"headroom bench gave no figure: {done.stderr.strip()[-400:]}") from error
+        # A good client does not even get in.
+        return {"got_in": 0}
+    latency = report["latency_ms"] or {}
+    return {
+        "got_in": 1,
+        "p50_ms": rounded(latency.get("p50", 0)),
+        "p99_ms": rounded(latency.get("p99", 0)),
+        "max_ms": rounded(latency.get("max", 0)),
+        "allowed_per_second": rounded(report["allowed"] / report["seconds"]),
+        "errors": report["errors"],
+        "unanswered": report["unanswered"] + report["dropped"],
+    }
+
+
+@contextmanager
+def greedy_clients(service: Headroom, connections: int, command: str | None = None) -> Iterator[None]:
+    if connections == 0:
+        yield
+        return
+    verb = ["--command", command] if command else ["--verb", "consume"]
+    # All on users of their own: what the good ones wait for is the service, not a row.
+    generator = Server(
+        [
+            str(service.generator), "bench", "--target", f"127.0.0.1:{service.port}", "--connections", str(connections),
+            "--pipeline", str(GREEDY_PIPELINE), "--duration", "600", "--warmup", "0", "--users", str(USERS), "--seed", "2",
+            "--json", "--quiet", *verb,
+        ],
+        service.work / "greedy.log",
+    )  # fmt: skip
+    try:
+        before = int(service.info()["connections"])
+        wait_until(lambda: int(service.info()["connections"]) >= before + connections, 10, generator.process)
+        yield
+        if generator.process.poll() is not None:
+            raise Failure("the greedy clients ended before their time")
+    finally:
+        generator.process.kill()
+        generator.process.wait()
+
+
+def fairness(service: Headroom, connections: int, seconds: float, command: str | None = None) -> Sample:
+    with greedy_clients(service, connections, command):
+        return good_clients(service, seconds)
+
+
+class Watch:
+    """The most descriptors that a process had, looked at ten times a second."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid, self.descriptors = pid, 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        while not self._over.wait(0.1):
+            self.descriptors = max(self.descriptors, len(os.listdir(f"/proc/{self.pid}/fd")))
+
+    def end(self) -> int:
+        self._over.set()
+        self._thread.join()
+        return self.descriptors
+
+
+def hostile(service: Headroom, connections: int, seconds: float) -> Sample:
+    """Memory and descriptors under so many peers that mean no good, and what the good ones wait meanwhile."""
+    watch = Watch(service.pid)
+    attackers = None
+    try:
+        if connections:
+            out = service.work / "attackers.out"
+            out.write_text("")
+            attackers = Server(
+                [sys.executable, "-m", "hostile.attackers", str(service.port), str(connections)],
+                service.work / "attackers.log",
+                out,
+                environment(),
+            )
+            if not wait_until(lambda: "ready" in out.read_text(), 60, attackers.process):
+                raise Failure("the attackers did not come")
+        sample = good_clients(service, seconds)
+        info = service.info()
+        if attackers and attackers.process.poll() is not None:
+            raise Failure("the attackers ended before their time")
+    finally:
+        descriptors = watch.end()
+        if attackers:
+            attackers.end()
+    sessions = int(
+        service.postgres.sql(
+            "select count(*) from pg_stat_activity where application_name like 'headroom%'", database="postgres"
+        )
+    )
+    return sample | {
+        "resident_highest_mb": rounded(memory_of(service.pid).highest),
+        "descriptors_highest": descriptors,
+        "connections": int(info["connections"]),
+        "database_sessions": sessions,
+    }
+
+
+def overload(service: Headroom, rate: float, seconds: float) -> Sample:
+    command = [sys.executable, "-m", "hostile.paced", str(service.port), f"{rate:g}", f"{seconds:g}", str(OVERLOAD_CONNECTIONS)]
+    return json.loads(run(command, seconds + 60, environment=environment()))
+
+
+def capacity(service: Headroom, seconds: float) -> float:
+    """Messages a second that the slowed database can take: closed loop, every load full."""
+    command = [
+        str(service.generator), "bench", "--target", f"127.0.0.1:{service.port}", "--connections", "64", "--pipeline", "64",
+        "--duration", f"{seconds:g}", "--warmup", "1", "--users", str(USERS), "--seed", "3", "--json", "--quiet",
+    ]  # fmt: skip
+    return json.loads(run(command, seconds + 60))["allowed"] / seconds
+
+
+class Contender(Headroom):
+    """One of the binaries, on a database of its own."""
+
+    def __init__(self, name: str, program: Path, generator: Path, postgres: Postgres, work: Path) -> None:
+        super().__init__(program, postgres, f"hostile_{name}", work)
+        self.name, self.generator = name, generator
+
+    def prepare_database(self) -> None:
+        self.postgres.sql(f"create database {self.database}", database="postgres")
+        self.start()
+        self.prepare(USERS)
+        self.stop()
+
+    @contextmanager
+    def serving(self, *settings: str) -> Iterator[Callable[[], None]]:
+        """Anew for each measurement: its highest memory is that measurement's."""
+        self.start(*settings)
+        try:
+            yield self.stop
+        finally:
+            self.stop()
