@@ -54,7 +54,7 @@ public final class LineServer: Service, CustomStringConvertible {
                 census: census,
                 serverInfo: info,
                 metrics: loopMetrics,
-                connectionsMaximum: configuration.connectionLimits.connectionsMaximum,
+                limits: configuration.connectionLimits,
                 logger: logger
             )
         }
@@ -76,9 +76,8 @@ public final class LineServer: Service, CustomStringConvertible {
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .whoseConnectionsNoticeTheirPeersEnd(outputTimeout: limits.outputTimeout)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            // A subscriber may say nothing for ever; this finds out those whose machine is gone.
-            .childChannelOption(.socketOption(.so_keepalive), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             // What is read at once is taken in at once: a connection that sends more goes on in the next turn, after the
             // others. Enough for a hundred requests.
@@ -128,6 +127,7 @@ public final class LineServer: Service, CustomStringConvertible {
         if left > 0 {
             logger.warning("connections were cut after the drain time", metadata: ["connections": "\(left)"])
         }
+        for loop in loops { loop.end() }
         try await group.shutdownGracefully()
     }
 }

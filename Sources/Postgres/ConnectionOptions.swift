@@ -38,6 +38,11 @@ public func redacted(conninfo: String) -> String {
     return shown.isEmpty ? "(libpq's defaults)" : shown.joined(separator: " ")
 }
 
+public func holdsPassword(conninfo: String) -> Bool {
+    guard let parameters = try? ConnectionParameters(parsing: conninfo) else { return false }
+    return parameters["password"] != nil || parameters["sslpassword"] != nil
+}
+
 /// Printing or dumping options, also as part of something else, shows no password.
 extension ConnectionOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     public var description: String { "\(applicationName) at \(redacted(conninfo: conninfo))" }

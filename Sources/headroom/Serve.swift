@@ -1,6 +1,7 @@
 import ArgumentParser
 import HeadroomServer
 import Logging
+import Postgres
 
 #if canImport(Glibc)
 import Glibc
@@ -21,9 +22,19 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup var options: ServeOptions
 
     func run() async throws {
-        let configuration = try ServerConfiguration(SettingsReader(database.values + options.values))
+        var configuration = try ServerConfiguration(SettingsReader(database.values + options.values))
         let logger = LogSetup.start(level: configuration.logLevel)
-        ProcessSetup.raiseDescriptorLimit(connections: configuration.connectionsMaximum, logger: logger)
+        ProcessSetup.preventCoreFiles()
+        let connections = ProcessSetup.raiseDescriptorLimit(
+            connections: configuration.connectionsMaximum,
+            logger: logger
+        )
+        configuration.allowConnections(atMost: connections)
+        if let url = database.databaseUrl, holdsPassword(conninfo: url) {
+            logger.warning(
+                "everybody on this machine can read a password on the command line; put database-url into the environment"
+            )
+        }
         // A reader of our output that goes away is no reason to stop.
         signal(SIGPIPE, SIG_IGN)
         try await HeadroomService(configuration, logger: logger).run { ready in
@@ -44,14 +55,27 @@ enum ProcessSetup {
     /// Besides connections: database, logs, pipes, the listening sockets.
     private static let furtherDescriptors = 128
 
-    static func raiseDescriptorLimit(connections: Int, logger: Logger) {
+    /// - Returns: how many connections may be open.
+    static func raiseDescriptorLimit(connections: Int, logger: Logger) -> Int {
         let (allowed, needed) = raiseDescriptorLimit(connections: connections)
         if allowed < needed {
             logger.warning(
-                "the system allows fewer descriptors than connections-maximum needs; raise the hard limit (ulimit -Hn)",
+                """
+                the system allows fewer descriptors than connections-maximum needs, so fewer connections are taken; raise the \
+                hard limit (ulimit -Hn)
+                """,
                 metadata: ["descriptors.allowed": "\(allowed)", "descriptors.needed": "\(needed)"]
             )
         }
+        return min(connections, Int(allowed) - furtherDescriptors)
+    }
+
+    /// A core file would hold the database's password and whatever else is in memory, on a disk, for who finds it.
+    static func preventCoreFiles() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = 0
+        _ = setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit)
     }
 
     /// The usual soft limit of 1,024 descriptors is less than the connections that the settings allow.

@@ -59,6 +59,8 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Setting.tlsHandshakeTimeout.help) var tlsHandshakeTimeoutMs: String?
     @Option(help: Setting.trustedNetwork.help) var trustedNetwork: String?
     @Option(help: Setting.queueWait.help) var queueWaitMs: String?
+    @Option(help: Setting.connectionsPerAddress.help) var connectionsPerAddressMaximum: String?
+    @Option(help: Setting.incompleteRequestTimeout.help) var incompleteRequestTimeoutMs: String?
 
     var values: [(Setting, String?)] {
         [
@@ -75,6 +77,8 @@ struct ServeOptions: ParsableArguments {
             (.connectionsPerTokenMaximum, connectionsPerTokenMaximum), (.tlsCertificate, tlsCertificate), (.tlsKey, tlsKey),
             (.tlsClientCA, tlsClientCa), (.tlsHandshakeTimeout, tlsHandshakeTimeoutMs),
             (.trustedNetwork, trustedNetwork), (.queueWait, queueWaitMs),
+            (.connectionsPerAddress, connectionsPerAddressMaximum),
+            (.incompleteRequestTimeout, incompleteRequestTimeoutMs),
         ]
     }
 }

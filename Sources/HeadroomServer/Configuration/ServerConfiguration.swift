@@ -72,7 +72,12 @@ public struct ServerConfiguration: Sendable {
             outputTimeout: .milliseconds(Int64(try settings.number(.outputTimeout, 100...3_600_000))),
             idleTimeout: .milliseconds(Int64(try settings.number(.idleTimeout, 1_000...86_400_000))),
             firstRequestTimeout: .milliseconds(Int64(try settings.number(.firstRequestTimeout, 100...3_600_000))),
+            incompleteRequestTimeout: .milliseconds(
+                Int64(try settings.number(.incompleteRequestTimeout, 100...3_600_000))
+            ),
             connectionsMaximum: try settings.number(.connectionsMaximum, 1...1_000_000),
+            connectionsPerAddressMaximum: settings.text(.connectionsPerAddress) == nil
+                ? .max : try settings.number(.connectionsPerAddress, 1...1_000_000),
             allowsWhenUnavailable: whenUnavailable == .allow,
             subscriptionsMaximum: try settings.number(.subscriptionsMaximum, 1...1_000_000),
             authenticationTimeout: .milliseconds(Int64(try settings.number(.authenticationTimeout, 100...600_000)))
@@ -128,4 +133,9 @@ enum TrustedNetwork: String {
 
 extension ServerConfiguration {
     public var connectionsMaximum: Int { connectionLimits.connectionsMaximum }
+
+    /// Where the system does not allow as many: who comes beyond that is told so, and not left without an answer.
+    public mutating func allowConnections(atMost maximum: Int) {
+        connectionLimits.connectionsMaximum = max(1, min(connectionLimits.connectionsMaximum, maximum))
+    }
 }

@@ -240,12 +240,26 @@ extension Setting {
             + "request-timeout-ms at most"
     )
 
+    public static let connectionsPerAddress = Setting(
+        "connections-per-address-maximum",
+        default: nil,
+        "1 to 1000000",
+        "open connections from one address, an IPv6 one with all of its /64 network; one more is answered -OVERLOADED and "
+            + "closed. Without it, as many as connections-maximum"
+    )
+    public static let incompleteRequestTimeout = Setting(
+        "incomplete-request-timeout-ms",
+        default: "10000",
+        "100 to 3600000 ms",
+        "a connection that has begun a request and not completed it for so long is closed"
+    )
+
     public static let all: [Setting] = [
         listen, http, databaseURL, dataDirectory, unknownUsers, whenUnavailable, logLevel, lanes, eventLoops,
         batchMaximum, queueCapacity, requestTimeout, connectTimeout, connectionsMaximum, inFlightMaximum, requestSize,
         requestTokens, outputBytes, outputTimeout, idleTimeout, firstRequestTimeout, drainTimeout,
         keysKeepDays, reportTimeout, changesPoll, subscriptionsMaximum,
         authentication, authenticationTimeout, connectionsPerTokenMaximum, tlsCertificate, tlsKey, tlsClientCA,
-        tlsHandshakeTimeout, trustedNetwork, queueWait,
+        tlsHandshakeTimeout, trustedNetwork, queueWait, connectionsPerAddress, incompleteRequestTimeout,
     ]
 }

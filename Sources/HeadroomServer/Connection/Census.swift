@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How many connections there are, over all event loops.
+/// How many connections there are, in all and from each network, over all event loops.
 final class Census: Sendable {
     struct Snapshot: Sendable {
         var current = 0
@@ -10,6 +10,8 @@ final class Census: Sendable {
 
     private struct State {
         var counts = Snapshot()
+        /// Only of networks that somebody is connected from.
+        var ofNetwork: [PeerNetwork: Int] = [:]
         var waiter: CheckedContinuation<Void, Never>?
     }
 
@@ -17,22 +19,38 @@ final class Census: Sendable {
 
     var snapshot: Snapshot { state.withLock { $0.counts } }
 
-    /// False, and counted as refused, when there are as many as may be.
-    func enter(atMost maximum: Int) -> Bool {
-        state.withLock {
-            guard $0.counts.current < maximum else {
-                $0.counts.refused += 1
-                return false
+    enum Admission {
+        case admitted
+        /// Counted as refused, as is the next: there are as many as may be.
+        case tooMany
+        case tooManyFromNetwork
+    }
+
+    /// - Parameter network: nil is not counted by.
+    func enter(
+        from network: PeerNetwork? = nil,
+        atMost maximum: Int,
+        ofNetworkAtMost networkMaximum: Int = .max
+    ) -> Admission {
+        state.withLock { state in
+            let ofNetwork = network.map { state.ofNetwork[$0, default: 0] } ?? 0
+            guard state.counts.current < maximum, ofNetwork < networkMaximum else {
+                state.counts.refused += 1
+                return state.counts.current < maximum ? .tooManyFromNetwork : .tooMany
             }
-            $0.counts.current += 1
-            $0.counts.total += 1
-            return true
+            state.counts.current += 1
+            state.counts.total += 1
+            if let network { state.ofNetwork[network] = ofNetwork + 1 }
+            return .admitted
         }
     }
 
-    func leave() {
+    func leave(from network: PeerNetwork? = nil) {
         let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
             state.counts.current -= 1
+            if let network, let ofNetwork = state.ofNetwork[network] {
+                state.ofNetwork[network] = ofNetwork > 1 ? ofNetwork - 1 : nil
+            }
             guard state.counts.current == 0 else { return nil }
             defer { state.waiter = nil }
             return state.waiter

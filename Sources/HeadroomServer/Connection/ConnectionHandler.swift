@@ -15,12 +15,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// In the loop's table; nil before the connection is counted, and where it is refused.
     private var number: Int?
+    private var network: PeerNetwork?
     private let shared: LoopShared
     private let limits: ConnectionLimits
     private var machine: ConnectionStateMachine
     private var decoder: RequestDecoder
     private var timers = ConnectionTimers()
     private var timer: Scheduled<Void>?
+    private var timerFiresAt = NIODeadline.distantFuture
     /// Bytes that are not decoded yet.
     private var received: ByteBuffer?
     private var context: ChannelHandlerContext?
@@ -52,9 +54,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.context = context
         let now = NIODeadline.now()
         timers.start(at: now, limits)
-        number = shared.connect(self)
-        guard number != nil else {
-            refuse(context)
+        network = context.remoteAddress.flatMap(PeerNetwork.init)
+        do throws(ReplyError) {
+            number = try shared.connect(self, from: network)
+        } catch {
+            refuse(context, error)
             return
         }
         permit(&decoder, machine.identity)
@@ -62,9 +66,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context.fireChannelActive()
     }
 
-    private func refuse(_ context: ChannelHandlerContext) {
+    private func refuse(_ context: ChannelHandlerContext, _ error: ReplyError) {
         var buffer = context.channel.allocator.buffer(capacity: 128)
-        Reply.error(.tooManyConnections).encode(into: &buffer)
+        Reply.error(error).encode(into: &buffer)
         machine.close()
         let channel = context.channel
         context.writeAndFlush(wrapOutboundOut(buffer)).whenComplete { _ in channel.close(promise: nil) }
@@ -79,7 +83,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if let identity = machine.identity { shared.access.leave(identity) }
         if let number {
             if watches { shared.leave(number) }
-            shared.disconnect(number)
+            shared.disconnect(number, from: network)
         }
         context.fireChannelInactive()
     }
@@ -141,9 +145,16 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if buffer.readableBytes > 0 {
             buffer.discardReadBytes()
             received = buffer
+            if machine.takesRequests { requestIsIncomplete() }
         }
         if machine.takesRequests { endInput() }
         return isAny
+    }
+
+    private func requestIsIncomplete() {
+        guard timers.requestIsIncomplete(at: .now()), let context else { return }
+        let next = timers.next(isIdle: machine.isIdle)
+        if next < timerFiresAt { schedule(context) }
     }
 
     /// Decoder and machine are taken once for all of them, and not anew for each.
@@ -326,7 +337,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func schedule(_ context: ChannelHandlerContext) {
         timer?.cancel()
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-        timer = context.eventLoop.scheduleTask(deadline: timers.next(isIdle: machine.isIdle)) {
+        timerFiresAt = timers.next(isIdle: machine.isIdle)
+        timer = context.eventLoop.scheduleTask(deadline: timerFiresAt) {
             handler.value.timerFired()
         }
     }

@@ -404,6 +404,12 @@ extension ReplyError {
         text: "too many connections; close some or raise connections-maximum; closing"
     )
 
+    static let tooManyConnectionsFromAddress = ReplyError(
+        code: .overloaded,
+        retryAfterMilliseconds: 1_000,
+        text: "too many connections from this address; close some or raise connections-per-address-maximum; closing"
+    )
+
     init(_ error: StoreError) {
         switch error.code {
         case .unavailable: self.init(code: .unavailable, retryAfterMilliseconds: 500, text: error.message)

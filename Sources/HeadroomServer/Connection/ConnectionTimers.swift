@@ -9,7 +9,9 @@ struct ConnectionLimits: Sendable {
     var outputTimeout: TimeAmount
     var idleTimeout: TimeAmount
     var firstRequestTimeout: TimeAmount
+    var incompleteRequestTimeout: TimeAmount = .seconds(10)
     var connectionsMaximum: Int
+    var connectionsPerAddressMaximum = Int.max
     var allowsWhenUnavailable: Bool
     var subscriptionsMaximum = 1_024
     /// How long a peer may be unknown where a token is required.
@@ -35,6 +37,7 @@ struct ConnectionTimers {
     enum Reason: String {
         case noFirstRequest = "no complete request in time"
         case notAuthenticated = "no token in time"
+        case incompleteRequest = "a request was begun and not completed in time"
         case idle
         case outputStuck = "the peer does not read its replies"
         case lingered
@@ -43,19 +46,23 @@ struct ConnectionTimers {
     private var firstRequestBy: NIODeadline? = .distantFuture
     private var authenticatedBy: NIODeadline?
     private var idleAt = NIODeadline.distantFuture
+    private var incompleteRequestBy: NIODeadline?
     private var outputStuckAt: NIODeadline?
     private var lingersUntil: NIODeadline?
     private var idleTimeout = TimeAmount.zero
+    private var incompleteRequestTimeout = TimeAmount.zero
 
     mutating func start(at now: NIODeadline, _ limits: ConnectionLimits) {
         firstRequestBy = now + limits.firstRequestTimeout
         idleTimeout = limits.idleTimeout
+        incompleteRequestTimeout = limits.incompleteRequestTimeout
         idleAt = now + idleTimeout
     }
 
     /// Complete requests came.
     mutating func requestsCame(at now: NIODeadline) {
         firstRequestBy = nil
+        incompleteRequestBy = nil
         idleAt = now + idleTimeout
     }
 
@@ -69,6 +76,15 @@ struct ConnectionTimers {
         authenticatedBy = nil
     }
 
+    /// A part of a request came. Further parts do not give it more time.
+    ///
+    /// - Returns: whether it is the first part.
+    mutating func requestIsIncomplete(at now: NIODeadline) -> Bool {
+        guard incompleteRequestBy == nil else { return false }
+        incompleteRequestBy = now + incompleteRequestTimeout
+        return true
+    }
+
     mutating func writability(_ isWritable: Bool, at now: NIODeadline, _ limits: ConnectionLimits) {
         outputStuckAt = isWritable ? nil : outputStuckAt ?? now + limits.outputTimeout
     }
@@ -79,7 +95,8 @@ struct ConnectionTimers {
 
     /// When to look again.
     func next(isIdle: Bool) -> NIODeadline {
-        let always = [firstRequestBy, authenticatedBy, outputStuckAt, idleAt].compactMap(\.self).min() ?? idleAt
+        let always =
+            [firstRequestBy, incompleteRequestBy, authenticatedBy, outputStuckAt, idleAt].compactMap(\.self).min() ?? idleAt
         return min(always, lingersUntil ?? always)
     }
 
@@ -91,10 +108,12 @@ struct ConnectionTimers {
         if let authenticatedBy, now >= authenticatedBy { return .notAuthenticated }
         guard isIdle else {
             if now >= idleAt { idleAt = now + idleTimeout }
+            if let by = incompleteRequestBy, now >= by { incompleteRequestBy = now + incompleteRequestTimeout }
             if let until = lingersUntil, now >= until { lingersUntil = now + .milliseconds(50) }
             return nil
         }
         if let lingersUntil, now >= lingersUntil { return .lingered }
+        if let incompleteRequestBy, now >= incompleteRequestBy { return .incompleteRequest }
         guard now >= idleAt else { return nil }
         guard listens else { return .idle }
         idleAt = now + idleTimeout

@@ -1,3 +1,4 @@
+import LineProtocol
 import Logging
 import NIOCore
 import Synchronization
@@ -19,14 +20,20 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private let store: BatchingStore
     let access: AccessControl
     private let census: Census
-    private let connectionsMaximum: Int
+    private let limits: ConnectionLimits
     private let allocator = ByteBufferAllocator()
-    private let arrived = Mutex<[Arrival]>([])
+    private let arrived = Mutex(Arrivals())
 
     /// In one list, so that a message about a user never overtakes the answer to the subscription.
     private enum Arrival {
         case completions([Completion])
         case publications([Publication])
+    }
+
+    private struct Arrivals {
+        var list: [Arrival] = []
+        /// The event loop goes away, and nobody is left to be told.
+        var isOver = false
     }
 
     private(set) var policy = AccessPolicy.open
@@ -45,7 +52,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         census: Census,
         serverInfo: ServerInfo,
         metrics: LoopMetrics,
-        connectionsMaximum: Int,
+        limits: ConnectionLimits,
         logger: Logger
     ) {
         self.eventLoop = eventLoop
@@ -54,7 +61,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         self.census = census
         surroundings = ConnectionStateMachine.Surroundings(serverVersion: serverInfo.version, info: serverInfo.lines)
         self.metrics = metrics
-        self.connectionsMaximum = connectionsMaximum
+        self.limits = limits
         self.logger = logger
         staged = Array(repeating: [], count: store.configuration.lanes)
         mailbox = store.register(self)
@@ -66,14 +73,23 @@ final class LoopShared: Mailbox, @unchecked Sendable {
 
     // MARK: Connections
 
-    /// The connection's number here, or nil when there are too many.
-    func connect(_ connection: ConnectionHandler) -> Int? {
-        guard census.enter(atMost: connectionsMaximum) else { return nil }
-        return connections.insert(connection)
+    /// The connection's number here.
+    ///
+    /// - Throws: what to tell the peer when there are too many.
+    func connect(_ connection: ConnectionHandler, from network: PeerNetwork?) throws(ReplyError) -> Int {
+        switch census.enter(
+            from: network,
+            atMost: limits.connectionsMaximum,
+            ofNetworkAtMost: limits.connectionsPerAddressMaximum
+        ) {
+        case .admitted: return connections.insert(connection)
+        case .tooMany: throw .tooManyConnections
+        case .tooManyFromNetwork: throw .tooManyConnectionsFromAddress
+        }
     }
 
-    func disconnect(_ number: Int) {
-        if connections.remove(number) { census.leave() }
+    func disconnect(_ number: Int, from network: PeerNetwork?) {
+        if connections.remove(number) { census.leave(from: network) }
     }
 
     private func apply(_ policy: AccessPolicy) {
@@ -89,6 +105,12 @@ final class LoopShared: Mailbox, @unchecked Sendable {
                 continuation.resume()
             }
         }
+    }
+
+    /// From any thread, before the event loop ends: connections that were cut had requests under way, whose outcomes come
+    /// all the same.
+    func end() {
+        arrived.withLock { $0.isOver = true }
     }
 
     // MARK: Room for replies
@@ -199,8 +221,9 @@ final class LoopShared: Mailbox, @unchecked Sendable {
 
     private func arrive(_ arrival: Arrival) {
         let isFirst = arrived.withLock {
-            $0.append(arrival)
-            return $0.count == 1
+            guard !$0.isOver else { return false }
+            $0.list.append(arrival)
+            return $0.list.count == 1
         }
         // A hop that is on its way takes these along.
         if isFirst { eventLoop.execute { self.takeDelivery() } }
@@ -208,8 +231,8 @@ final class LoopShared: Mailbox, @unchecked Sendable {
 
     private func takeDelivery() {
         let arrivals = arrived.withLock { arrived in
-            defer { arrived.removeAll(keepingCapacity: true) }
-            return arrived
+            defer { arrived.list.removeAll(keepingCapacity: true) }
+            return arrived.list
         }
         for arrival in arrivals {
             switch arrival {
