@@ -1,5 +1,6 @@
 import Logging
 import Postgres
+import PostgresTestSupport
 import Synchronization
 import Testing
 import Usage
