@@ -136,10 +136,11 @@ struct ReaderTests {
         try await store.running {
             try await database.psql.execute("begin; lock table public.message_usage in access exclusive mode")
             let slot = store.submit(.report(billingPeriod("2026-11")))
+            // Not by pg_stat_activity: within a transaction it shows the sessions that there were when it was first read.
             try await waitUntil("the reader waits for the lock") {
                 try await database.psql.number(
-                    "select count(*) from pg_locks join pg_stat_activity using (pid) where not granted"
-                        + " and application_name = 'headroom reader' and datname = current_database()"
+                    "select count(*) from pg_locks where not granted and relation = 'public.message_usage'::regclass"
+                        + " and database = (select oid from pg_database where datname = current_database())"
                 ) == 1
             }
             _ = try await database.psql.number(
