@@ -354,13 +354,18 @@ struct ConnectionStateMachine {
         room: () -> ByteBuffer = { ByteBuffer() }
     ) -> ByteBuffer? {
         encodeReady(room)
-        if withMessages, subscriptions.hasUnsent, state == .open || state == .draining {
+        if withMessages, subscriptions.hasUnsent, mayListen {
             if output.readableBytes == 0 { output = room() }
             subscriptions.writeMessages(into: &output, upToBytes: ConnectionStateMachine.messageBytesMaximum)
         }
         guard output.readableBytes > 0 else { return nil }
         defer { output = ByteBuffer() }
         return output
+    }
+
+    /// Whose token has ended hears nothing more, also in the moment before the connection closes.
+    private var mayListen: Bool {
+        state == .open || state == .draining && drainReason == .draining
     }
 
     /// The peer sends nothing more; everything complete that it sent is still answered.

@@ -137,6 +137,33 @@ struct AuthenticationTests {
         }
     }
 
+    @Test("hears nothing more of whom it is subscribed to from the moment its token ends, but does while the service drains")
+    func silence() throws {
+        let channel = try #require(UsageChannel("usage:00000000-0000-0001-0000-000000000002"))
+        let instant = Instant(secondsSince1970: 0)
+        let standing = Standing(
+            plan: .paid,
+            state: .active,
+            period: BillingPeriod(year: 2026, month: 11),
+            used: 1,
+            limit: 800,
+            startedAt: instant,
+            observedAt: instant
+        )
+        for (reason, isTold) in [(ReplyError.draining, true), (.tokenEnded, false), (.tokenRequiredNow, false)] {
+            var machine = machine()
+            guard case .watch(_, let slot) = machine.receive(.command(.subscribe([channel])), surroundings) else {
+                Issue.record("not watched")
+                return
+            }
+            machine.complete(slot: slot, .watching)
+            _ = machine.takeReplies()
+            machine.drain(because: reason)
+            machine.push(Answer(user: ada, status: .ok, standing: standing))
+            #expect((machine.takeReplies() != nil) == isTold, "\(reason.text)")
+        }
+    }
+
     @Test("is closed when it takes too long, from the first time that it has to")
     func timeout() {
         let limits = ConnectionLimits(

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Times AUTH with tokens that are wrong in different places, to see whether the time tells where.
+
+  swift build -c release --product headroom
+  python3 Benchmarks/authentication/times.py .build/release/headroom [ROUNDS]
+
+Starts a PostgreSQL and a service of its own, with 102 live tokens. Two of them have the digest of a token that is
+presented, but for its first byte, or for its last: what an attack on the comparison would begin with. In each round (20,000
+unless given) every kind is asked once, in an order that is drawn anew, so that whatever else the machine does falls on all
+alike. Prints a table for docs/security.md: median and quartiles of the round trips in microseconds, and by how much the
+median differs from that of a token of which nothing is right, with the interval that holds it for 95 of 100 resampled
+runs. A difference whose interval has 0 in it is none that could be measured.
+"""
+
+import hashlib
+import os
+import random
+import statistics
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Tests/blackbox"))
+
+from support import processes, settings  # noqa: E402
+from support.postgres import Cluster  # noqa: E402
+from support.service import Service, command  # noqa: E402
+
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+
+def token():
+    return "headroom_" + "".join(random.choices(ALPHABET, k=43))
+
+
+def other(character):
+    return random.choice(ALPHABET.replace(character, ""))
+
+
+def prepare(session, live):
+    """Makes the live tokens; returns what to present, by what is wrong with it."""
+    near_first, near_last = token(), token()
+    digests = [hashlib.sha256(text.encode()).digest() for text in live]
+    for text, place in ((near_first, 0), (near_last, 31)):
+        digest = bytearray(hashlib.sha256(text.encode()).digest())
+        digest[place] ^= 1
+        digests.append(bytes(digest))
+    random.shuffle(digests)
+    for digest in digests:
+        session.run(f"select headroom.create_token('backend', '{{chat}}', '\\x{digest.hex()}')")
+    right = live[50]
+    return {
+        "nothing right": token(),
+        "first character wrong": "headroom_" + other(right[9]) + right[10:],
+        "last character wrong": right[:-1] + other(right[-1]),
+        "first byte of the digest wrong": near_first,
+        "last byte of the digest wrong": near_last,
+    }
+
+
+def measure(service, presented, rounds):
+    times = {kind: [] for kind in presented}
+    requests = {kind: f"AUTH backend {text}\r\n".encode() for kind, text in presented.items()}
+    with service.connect() as line:
+        assert line.ask(f"AUTH backend {presented['nothing right']}").startswith("-NOAUTH ")
+        kinds = list(requests)
+        for number in range(rounds + 500):
+            random.shuffle(kinds)
+            for kind in kinds:
+                began = time.perf_counter_ns()
+                line.socket.sendall(requests[kind])
+                reply = line.socket.recv(4096)
+                ended = time.perf_counter_ns()
+                assert reply.startswith(b"-NOAUTH ") and reply.endswith(b"\r\n"), reply
+                # The first rounds find caches and clocks cold.
+                if number >= 500:
+                    times[kind].append((ended - began) / 1_000)
+    return times
+
+
+def interval(some, others, runs=200):
+    """What the difference of the medians is in 95 of 100 resampled runs."""
+    size = min(len(some), 5_000)
+    scale = (size / len(some)) ** 0.5
+    observed = statistics.median(some) - statistics.median(others)
+    differences = sorted(
+        statistics.median(random.choices(some, k=size)) - statistics.median(random.choices(others, k=size)) for _ in range(runs)
+    )
+    low, high = differences[int(runs * 0.025)], differences[int(runs * 0.975)]
+    # Fewer are drawn than were measured, so that it ends: an interval shrinks with the root of their number.
+    return observed + (low - observed) * scale, observed + (high - observed) * scale
+
+
+def main():
+    if len(sys.argv) not in (2, 3) or not os.access(sys.argv[1], os.X_OK):
+        sys.exit("usage: times.py BINARY [ROUNDS]")
+    settings.binary = os.path.abspath(sys.argv[1])
+    rounds = int(sys.argv[2]) if len(sys.argv) == 3 else 20_000
+    try:
+        cluster = Cluster.shared()
+        database = cluster.new_database()
+        url = cluster.url(database)
+        migrated = command("migrate", database_url=url)
+        assert migrated.returncode == 0, migrated.stderr
+        session = cluster.session(database)
+        presented = prepare(session, [token() for _ in range(100)])
+        session.close()
+        # Who presents wrong tokens only would be closed before it is over.
+        service = Service("--authentication-timeout-ms", "600000", database_url=url)
+        times = measure(service, presented, rounds)
+        service.stop()
+    finally:
+        processes.stop_all()
+    base = times["nothing right"]
+    print(f"{rounds:,} rounds, 102 live tokens; microseconds\n")
+    print("| presented | median | quartiles | differs from the first by |")
+    print("|---|---|---|---|")
+    for kind, values in times.items():
+        low, middle, high = statistics.quantiles(values, n=4)
+        differs = "–"
+        if values is not base:
+            ends = interval(values, base)
+            differs = f"{statistics.median(values) - statistics.median(base):+.2f} ({ends[0]:+.2f} to {ends[1]:+.2f})"
+        print(f"| {kind} | {middle:.2f} | {low:.2f} to {high:.2f} | {differs} |")
+
+
+main()
