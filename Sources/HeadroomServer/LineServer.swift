@@ -16,6 +16,7 @@ public final class LineServer: Service, CustomStringConvertible {
     private let store: BatchingStore
     private let tls: TLSContexts?
     private let group: MultiThreadedEventLoopGroup
+    private let access: AccessControl
     private let census = Census()
     private let loops: [LoopShared]
     private let listener = Mutex<(any Channel)?>(nil)
@@ -33,6 +34,7 @@ public final class LineServer: Service, CustomStringConvertible {
         self.configuration = configuration
         self.store = store
         self.tls = tls
+        self.access = access
         self.logger = logger
         group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
         let metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
@@ -128,6 +130,7 @@ public final class LineServer: Service, CustomStringConvertible {
             logger.warning("connections were cut after the drain time", metadata: ["connections": "\(left)"])
         }
         for loop in loops { loop.end() }
+        access.endObservation()
         try await group.shutdownGracefully()
     }
 }

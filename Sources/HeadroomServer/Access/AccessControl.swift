@@ -58,6 +58,11 @@ final class AccessControl: TokenKeeper, Sendable {
         }
     }
 
+    /// The event loops end; whoever is told now would be told in vain.
+    func endObservation() {
+        state.withLock { $0.observers = [] }
+    }
+
     // MARK: From the database monitor
 
     func take(_ reading: TokenReading) {

@@ -24,7 +24,7 @@ extension ReplyError {
 
     static let tokenEnded = ReplyError(
         code: .noAuth,
-        text: "the token of this connection was revoked or has expired; connect again with another; closing"
+        text: "the token of this connection was revoked, has expired or was changed; connect again; closing"
     )
 
     static let tokenRequiredNow = ReplyError(

@@ -217,7 +217,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func apply(_ policy: AccessPolicy) {
         guard let context else { return }
         if let identity = machine.identity {
-            if policy.tokens.identity(identity.tokenID) == nil { drain(because: .tokenEnded) }
+            // Also one whose scopes were changed by hand: what the connection may do was settled when it came.
+            if policy.tokens.identity(identity.tokenID) != identity { drain(because: .tokenEnded) }
         } else if policy.isRequired, machine.isSubscribed {
             // It would go on listening, and while it does it cannot say who it is.
             drain(because: .tokenRequiredNow)

@@ -137,7 +137,7 @@ struct AuthenticationTests {
         }
     }
 
-    @Test("hears nothing more of whom it is subscribed to from the moment its token ends, but does while the service drains")
+    @Test("hears nothing more of users from the moment its token ends, but does while the service drains")
     func silence() throws {
         let channel = try #require(UsageChannel("usage:00000000-0000-0001-0000-000000000002"))
         let instant = Instant(secondsSince1970: 0)

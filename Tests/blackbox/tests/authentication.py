@@ -374,6 +374,14 @@ class Changing(TokenCase):
         listed = command("token", "list", "--json", database_url=self.database_url).stdout.splitlines()
         self.assertEqual([json.loads(row)["state"] for row in listed if json.loads(row)["id"] == number], ["expired"])
 
+    def test_a_token_whose_scopes_are_narrowed_by_hand_ends_its_connections(self):
+        number, token = self.token("wide", "chat", "operator")
+        self.eventually(lambda: self.connect().ask(f"AUTH {token}") == "+OK", "it is known")
+        line = self.connect(token)
+        self.psql.run(f"update headroom.tokens set scopes = '{{chat}}' where id = {number}")
+        self.closed_with(line, "NOAUTH")
+        self.assertTrue(self.connect(token).ask(f"FORGET {self.user()}").startswith("-FORBIDDEN "))
+
     def test_changes_that_nobody_tells_are_found_within_two_seconds(self):
         self.psql.run("alter table headroom.tokens disable trigger tell_tokens_changed")
         try:
