@@ -36,30 +36,63 @@ public struct LineClient: Sendable {
     private let channel: any Channel
     private let replies: NIOLoopBound<ReplyHandler>
 
-    /// - Throws: `Unreachable` when nothing listens there, or not within `timeout`.
-    public static func connect(to address: ListenAddress, timeout: Duration) async throws -> LineClient {
+    /// - Throws: `Unreachable` when nothing listens there, or not within `timeout`, or when TLS fails; `Refusal` when the
+    ///   token is not taken.
+    public static func connect(
+        to address: ListenAddress,
+        access: ClientAccess = .open,
+        timeout: Duration
+    ) async throws -> LineClient {
+        let client = try await open(address, access.tls, timeout: timeout)
+        guard let token = access.token else { return client }
+        do {
+            _ = try await client.ask("AUTH \(token.secret)", timeout: timeout)
+        } catch let refusal as Refusal where refusal.code == "BADARG" {
+            // Nobody needs one there. If that is not what it means, the answer to the first question says what does.
+        } catch {
+            await client.close()
+            throw error
+        }
+        return client
+    }
+
+    private static func open(
+        _ address: ListenAddress,
+        _ tls: ClientTLS?,
+        timeout: Duration
+    ) async throws -> LineClient {
+        let loop = MultiThreadedEventLoopGroup.singletonMultiThreadedEventLoopGroup.next()
+        let handshake = loop.makePromise(of: Void.self)
+        let replies = try await loop.submit { NIOLoopBound(ReplyHandler(), eventLoop: loop) }.get()
+        if tls == nil { handshake.succeed() }
+        let timer = loop.scheduleTask(in: .nanoseconds(timeout.nanoseconds)) { handshake.fail(NoAnswer()) }
+        defer { timer.cancel() }
         let channel: any Channel
         do {
-            channel = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            channel = try await ClientBootstrap(group: loop)
                 .connectTimeout(.nanoseconds(timeout.nanoseconds))
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(ReplyHandler())
+                        try tls?.add(to: channel.pipeline.syncOperations, host: address.host, handshake: handshake)
+                        try channel.pipeline.syncOperations.addHandler(replies.value)
                     }
                 }
                 .connect(host: address.host, port: address.port)
                 .get()
-        } catch let error as NIOConnectionError {
+        } catch {
+            // Nobody else would, where there is no connection.
+            handshake.fail(NoAnswer())
+            guard let error = error as? NIOConnectionError else { throw error }
             throw Unreachable(
                 description: error.connectionErrors.first.map { "\($0.error)" } ?? "no machine of that name is known"
             )
         }
-        let replies = try await channel.eventLoop.submit {
-            NIOLoopBound(
-                try channel.pipeline.syncOperations.handler(type: ReplyHandler.self),
-                eventLoop: channel.eventLoop
-            )
-        }.get()
+        do {
+            try await handshake.futureResult.get()
+        } catch {
+            channel.close(promise: nil)
+            throw Unreachable(description: "\(error)")
+        }
         return LineClient(channel: channel, replies: replies)
     }
 
@@ -96,9 +129,10 @@ public struct LineClient: Sendable {
     public static func ask(
         _ request: String,
         at address: ListenAddress,
+        access: ClientAccess = .open,
         timeout: Duration
     ) async throws -> [String] {
-        let client = try await connect(to: address, timeout: timeout)
+        let client = try await connect(to: address, access: access, timeout: timeout)
         do {
             let lines = try await client.ask(request, timeout: timeout)
             await client.close()
@@ -119,10 +153,11 @@ private final class ReplyHandler: ChannelInboundHandler {
     private var lines: [String] = []
     /// Of the list that is being read; nil between replies.
     private var missing: Int?
-    private var isOver = false
+    /// Why nothing can be expected any more.
+    private var failure: (any Error)?
 
     func expect(_ promise: EventLoopPromise<[String]>) {
-        if isOver { promise.fail(LineClient.Ended()) } else { expected.append(promise) }
+        if let failure { promise.fail(failure) } else { expected.append(promise) }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -154,14 +189,18 @@ private final class ReplyHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        isOver = true
-        while let promise = expected.popFirst() { promise.fail(LineClient.Ended()) }
+        fail(LineClient.Ended())
         context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        while let promise = expected.popFirst() { promise.fail(error) }
+        fail(error)
         context.close(promise: nil)
+    }
+
+    private func fail(_ error: any Error) {
+        failure = failure ?? error
+        while let promise = expected.popFirst() { promise.fail(error) }
     }
 }
 

@@ -3,7 +3,7 @@ import NIOCore
 
 /// One connection: requests out, replies in, and when which request was sent.
 ///
-/// Begins with a PING, so that the run starts with connections that the server really took: one that is over its limit is
+/// Begins with its token, where there is one, and a PING, so that the run starts with connections that the server really took: one that is over its limit is
 /// accepted by the system first and closed then.
 final class LoadConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
@@ -14,6 +14,8 @@ final class LoadConnection: ChannelInboundHandler {
     private let worker: LoadWorker
     private var greeting: EventLoopPromise<Void>?
     private var greetingLine: [UInt8] = []
+    /// Sent, or to be sent, and not answered yet.
+    private var token: String?
     private var context: ChannelHandlerContext?
     private var scanner = ReplyScanner()
     private var output = ByteBuffer()
@@ -27,9 +29,10 @@ final class LoadConnection: ChannelInboundHandler {
 
     var inFlight: Int { sentAt.count }
 
-    init(worker: LoadWorker, isIdle: Bool, greeting: EventLoopPromise<Void>) {
+    init(worker: LoadWorker, isIdle: Bool, token: String? = nil, greeting: EventLoopPromise<Void>) {
         self.worker = worker
         self.isIdle = isIdle
+        self.token = token
         self.greeting = greeting
     }
 
@@ -67,7 +70,8 @@ final class LoadConnection: ChannelInboundHandler {
     }
 
     private func greet(_ context: ChannelHandlerContext) {
-        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: "*1\r\n$4\r\nPING\r\n")), promise: nil)
+        let request = token.map { "*2\r\n$4\r\nAUTH\r\n$\($0.utf8.count)\r\n\($0)\r\n" } ?? "*1\r\n$4\r\nPING\r\n"
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: request)), promise: nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -122,14 +126,22 @@ final class LoadConnection: ChannelInboundHandler {
     private func takeGreeting(_ bytes: ByteBuffer) {
         greetingLine += bytes.readableBytesView.prefix(ReplyScanner.lineMaximum)
         guard let end = greetingLine.firstIndex(of: UInt8(ascii: "\n")), let greeting else { return }
-        self.greeting = nil
         let line = String(decoding: greetingLine[..<end], as: UTF8.self)
         greetingLine = []
-        guard line.hasPrefix("+") else {
-            greeting.fail(LoadError.refused("it answered PING with \(line.debugDescription)"))
+        let verb = token == nil ? "PING" : "AUTH"
+        // BADARG: nobody needs a token there. If that is not what it means, PING is refused.
+        guard line.hasPrefix("+") || token != nil && line.hasPrefix("-BADARG ") else {
+            self.greeting = nil
+            greeting.fail(LoadError.refused("it answered \(verb) with \(line.debugDescription)"))
             close()
             return
         }
+        if token != nil, let context {
+            token = nil
+            greet(context)
+            return
+        }
+        self.greeting = nil
         worker.add(self)
         greeting.succeed()
     }

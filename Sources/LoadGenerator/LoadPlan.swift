@@ -1,3 +1,5 @@
+import NIOCore
+
 /// What a run does.
 public struct LoadPlan: Sendable {
     public enum Pace: Sendable, Equatable {
@@ -14,6 +16,10 @@ public struct LoadPlan: Sendable {
 
     public var host = "127.0.0.1"
     public var port = 6_747
+    /// Puts what encrypts in front of a connection; nil: plain text.
+    public var encryption: (@Sendable (ChannelPipeline.SynchronousOperations) throws -> Void)?
+    /// What each connection authenticates itself with, by `AUTH`.
+    public var token: String?
     public var connections = 64
     public var idleConnections = 0
     public var threads = 1

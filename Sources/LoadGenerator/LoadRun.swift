@@ -121,7 +121,7 @@ public final class LoadRun: Sendable {
                 if control.withLock({ $0.isStopped }) { throw LoadError.interrupted }
                 let worker = workers[index % workers.count]
                 let isIdle = index >= plan.connections
-                tasks.addTask { try await LoadRun.connect(worker, to: address, isIdle: isIdle) }
+                tasks.addTask { [plan] in try await LoadRun.connect(worker, to: address, plan, isIdle: isIdle) }
             }
             try await tasks.waitForAll()
         }
@@ -130,6 +130,7 @@ public final class LoadRun: Sendable {
     private static func connect(
         _ worker: NIOLoopBound<LoadWorker>,
         to address: SocketAddress,
+        _ plan: LoadPlan,
         isIdle: Bool
     ) async throws {
         let patience = TimeAmount.nanoseconds(Int64(LoadPlan.patience * 1e9))
@@ -144,8 +145,14 @@ public final class LoadRun: Sendable {
                 .channelOption(.maxMessagesPerRead, value: 1)
                 .channelInitializer { channel in
                     channel.eventLoop.makeCompletedFuture {
+                        try plan.encryption?(channel.pipeline.syncOperations)
                         try channel.pipeline.syncOperations.addHandler(
-                            LoadConnection(worker: worker.value, isIdle: isIdle, greeting: greeting)
+                            LoadConnection(
+                                worker: worker.value,
+                                isIdle: isIdle,
+                                token: plan.token,
+                                greeting: greeting
+                            )
                         )
                     }
                 }

@@ -24,7 +24,17 @@ struct Bench: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let plan = try options.plan()
+        var plan = try options.plan()
+        do {
+            let access = try options.accessOptions.access()
+            plan.token = access.token?.secret
+            if let tls = access.tls {
+                plan.encryption = { [host = plan.host] in try tls.add(to: $0, host: host) }
+            }
+        } catch {
+            BenchTerminal.error("\(error)")
+            throw ExitCode(64)
+        }
         let terminal = BenchTerminal(isQuiet: options.quiet)
         let descriptors = ProcessSetup.raiseDescriptorLimit(connections: plan.connections + plan.idleConnections)
         guard descriptors.allowed >= descriptors.needed else {

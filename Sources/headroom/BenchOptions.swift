@@ -29,6 +29,7 @@ struct BenchOptions: ParsableArguments {
     @Option(help: "Further connections that say nothing (0 to 20000).") var idleConnections = 0
     @Option(help: "Event loops (1 to 64).") var threads = 1
     @Option(help: "What users and gaps are drawn from; at random without it, and shown.") var seed: UInt64?
+    @OptionGroup(title: "Access") var accessOptions: AccessOptions
     @Flag(help: "One JSON object on standard output instead of a table.") var json = false
     @Flag(help: "Nothing on standard error but problems.") var quiet = false
 

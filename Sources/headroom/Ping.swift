@@ -4,15 +4,28 @@ import HeadroomServer
 struct Ping: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Ask a running service whether it answers; for health checks.",
-        discussion: "Exit status 0 when it does within two seconds."
+        discussion: """
+            Exit status 0 when it does within two seconds, also when the answer is that it wants TLS or a token: it lives.
+            """
     )
 
     @Argument(help: "host:port of the service.") var address = Setting.listen.defaultValue ?? "127.0.0.1:6747"
+    @OptionGroup(title: "Access") var accessOptions: AccessOptions
 
     func run() async throws {
         guard let address = ListenAddress(address) else { throw ValidationError("the address must be host:port") }
-        let reply = try await LineClient.ask("PING", at: address, timeout: .seconds(2))
-        guard reply == ["+PONG"] else { throw ValidationError("the service did not answer PING with PONG") }
-        print("PONG")
+        do {
+            let access = try accessOptions.access()
+            let reply = try await LineClient.ask("PING", at: address, access: access, timeout: .seconds(2))
+            guard reply == ["+PONG"] else { throw ValidationError("the service did not answer PING with PONG") }
+            print("PONG")
+        } catch let refusal as LineClient.Refusal where Ping.isAlive(refusal) {
+            print("alive, but \(refusal)")
+        }
+    }
+
+    /// It answered as itself; what it wants first is for those to know who ask it more.
+    private static func isAlive(_ refusal: LineClient.Refusal) -> Bool {
+        refusal.code == "NOAUTH" || refusal.code == "PROTOCOL" && refusal.text.hasPrefix("this port speaks TLS")
     }
 }

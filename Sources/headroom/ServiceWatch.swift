@@ -5,6 +5,7 @@ import OperatorConsole
 /// take long.
 actor ServiceWatch {
     private let address: ListenAddress
+    private let access: ClientAccess
     private let users: Int
     private let target: String
     private var client: LineClient?
@@ -13,8 +14,9 @@ actor ServiceWatch {
     private var search: Task<Void, Never>?
     private var searchAgainAt = ContinuousClock.now
 
-    init(address: ListenAddress, users: Int, target: String) {
+    init(address: ListenAddress, access: ClientAccess, users: Int, target: String) {
         self.address = address
+        self.access = access
         self.users = users
         self.target = target
     }
@@ -26,7 +28,7 @@ actor ServiceWatch {
             if let client {
                 open = client
             } else {
-                open = try await LineClient.connect(to: address, timeout: .seconds(2))
+                open = try await LineClient.connect(to: address, access: access, timeout: .seconds(2))
                 client = open
             }
             return try await picture(open, awaitingUsers: false)
@@ -75,7 +77,12 @@ actor ServiceWatch {
 
     private func ask() async throws -> [Record]? {
         guard users > 0 else { return nil }
-        let lines = try await LineClient.ask("TOP \(users)", at: address, timeout: .seconds(70))
+        let lines = try await LineClient.ask(
+            "TOP \(users)",
+            at: address,
+            access: access,
+            timeout: .seconds(70)
+        )
         return try [Record](lines, status: "PERIOD")
     }
 }

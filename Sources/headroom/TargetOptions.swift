@@ -7,6 +7,7 @@ import Usage
 /// Which service a command asks.
 struct TargetOptions: ParsableArguments {
     @Option(help: "host:port of the service.") var target = Setting.listen.defaultValue ?? "127.0.0.1:6747"
+    @OptionGroup(title: "Access") var accessOptions: AccessOptions
     @Flag(help: "JSON on standard output instead of text; docs/reference.md has its names.") var json = false
 
     func validate() throws {
@@ -20,10 +21,20 @@ struct TargetOptions: ParsableArguments {
         return address
     }
 
+    /// - Throws: what ends the command, after it was told.
+    func access() throws -> ClientAccess {
+        do {
+            return try accessOptions.access()
+        } catch {
+            throw CommandEnd(error, asking: "the service at \(target)").exit()
+        }
+    }
+
     /// Runs what asks the service; tells what went wrong, and ends with the exit status that says which kind it was.
     func withClient(_ work: (LineClient) async throws -> Void) async throws {
         do {
-            let client = try await LineClient.connect(to: try address(), timeout: .seconds(5))
+            let access = try accessOptions.access()
+            let client = try await LineClient.connect(to: try address(), access: access, timeout: .seconds(5))
             do {
                 try await work(client)
             } catch {
@@ -54,12 +65,15 @@ struct CommandEnd {
 
     init(_ error: any Error, asking whom: String) {
         switch error {
+        case let problem as AccessOptions.Unusable: self.init(status: CommandEnd.usage, text: problem.description)
         case let exit as ExitCode: self.init(status: exit.rawValue)
         case let refusal as LineClient.Refusal:
             switch refusal.code {
             case "BADARG": self.init(status: CommandEnd.usage, text: refusal.text)
             case "UNAVAILABLE", "OVERLOADED", "DRAINING", "UNKNOWN":
                 self.init(status: CommandEnd.unreachable, text: "\(whom) cannot answer now: \(refusal)")
+            case "NOAUTH":
+                self.init(status: 1, text: "\(whom) refused: \(refusal) (HEADROOM_TOKEN or --token-file has the token)")
             default: self.init(status: 1, text: "\(whom) refused: \(refusal)")
             }
         case is UnexpectedReply: self.init(status: 1, text: "\(whom): \(error)")

@@ -24,7 +24,7 @@ struct Top: AsyncParsableCommand {
 
     func run() async throws {
         let address = try options.address()
-        let watch = ServiceWatch(address: address, users: users, target: options.target)
+        let watch = ServiceWatch(address: address, access: try options.access(), users: users, target: options.target)
         if once {
             try await options.withClient { client in
                 show(try await watch.picture(client, awaitingUsers: true))

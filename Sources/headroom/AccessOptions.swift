@@ -1,0 +1,74 @@
+import ArgumentParser
+import Foundation
+import HeadroomServer
+
+/// How a command that asks a running service is let in.
+struct AccessOptions: ParsableArguments {
+    @Flag(help: "Connect with TLS; the other --tls options say so, too.") var tls = false
+    @Option(help: ArgumentHelp("PEM file with the CAs to know, instead of the system's.", valueName: "file"))
+    var tlsCa: String?
+    @Option(help: ArgumentHelp("PEM file with the certificate to present, with --tls-key.", valueName: "file"))
+    var tlsCertificate: String?
+    @Option(help: ArgumentHelp("PEM file with that certificate's key.", valueName: "file")) var tlsKey: String?
+    @Option(help: ArgumentHelp("The name in the service's certificate, unless it is the host's.", valueName: "name"))
+    var tlsServerName: String?
+    @Option(
+        help: ArgumentHelp(
+            "File with the token to authenticate with; without it, the environment's HEADROOM_TOKEN, where there is one.",
+            valueName: "file"
+        )
+    )
+    var tokenFile: String?
+
+    /// A file that cannot be used; nothing was asked yet.
+    struct Unusable: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    func validate() throws {
+        guard (tlsCertificate == nil) == (tlsKey == nil) else {
+            throw ValidationError("--tls-certificate and --tls-key go together")
+        }
+        let looksLikeAddress = tlsServerName?.wholeMatch(of: /[0-9.]+|.*:.*/) != nil
+        guard tlsServerName?.isEmpty != true, !looksLikeAddress else {
+            throw ValidationError("--tls-server-name must be a host's name")
+        }
+    }
+
+    /// - Throws: `Unusable`.
+    func access() throws -> ClientAccess {
+        do {
+            return ClientAccess(tls: try clientTLS(), token: try token())
+        } catch {
+            throw Unusable(description: "\(error)")
+        }
+    }
+
+    private func clientTLS() throws(TLSFileError) -> ClientTLS? {
+        guard tls || [tlsCa, tlsCertificate, tlsServerName].contains(where: { $0 != nil }) else { return nil }
+        return try ClientTLS(
+            ClientTLS.Files(ca: tlsCa, certificate: tlsCertificate, key: tlsKey),
+            serverName: tlsServerName
+        )
+    }
+
+    /// Never a flag's value: command lines are seen by everybody on the machine.
+    private func token() throws -> ClientToken? {
+        if let tokenFile {
+            guard let text = try? String(contentsOf: URL(filePath: tokenFile), encoding: .utf8) else {
+                throw Unusable(description: "the token file \(tokenFile) cannot be read")
+            }
+            do {
+                return try ClientToken(text)
+            } catch {
+                throw Unusable(description: "the token file \(tokenFile) holds no token: \(error)")
+            }
+        }
+        guard let text = ProcessInfo.processInfo.environment["HEADROOM_TOKEN"], !text.isEmpty else { return nil }
+        do {
+            return try ClientToken(text)
+        } catch {
+            throw Unusable(description: "HEADROOM_TOKEN holds no token: \(error)")
+        }
+    }
+}

@@ -1,0 +1,52 @@
+"""Somebody who answers PING and INFO, and wants a token or none: for what clients say before they ask."""
+
+import socketserver
+import threading
+
+
+class Peer:
+    def __init__(self, token=None):
+        """With a token it answers nothing without; without one it has no use for any."""
+        self.token = token
+        self.said = []
+        """Each connection's requests, in order."""
+        peer = self
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self):
+                said, is_known = [], peer.token is None
+                peer.said.append(said)
+                while words := self.request_words():
+                    said.append(" ".join(words))
+                    if words[0] == "AUTH":
+                        is_known = is_known or words[1:] == [peer.token]
+                        answer = "-BADARG no token is needed" if peer.token is None else "+OK" if is_known else "-NOAUTH no such token"
+                    elif not is_known:
+                        answer = "-NOAUTH send AUTH first"
+                    else:
+                        answer = {"PING": "+PONG", "INFO": "*2\r\n+version=1\r\n+database=up"}.get(words[0], "-ERR unknown command")
+                    self.wfile.write(answer.encode() + b"\r\n")
+
+            def request_words(self):
+                line = self.rfile.readline().decode().strip()
+                if not line.startswith("*"):
+                    return line.split()
+                words = []
+                for _ in range(int(line[1:])):
+                    self.rfile.readline()
+                    words.append(self.rfile.readline().decode().strip())
+                return words
+
+        class Server(socketserver.ThreadingTCPServer):
+            allow_reuse_address, daemon_threads = True, True
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()

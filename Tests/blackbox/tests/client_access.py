@@ -1,0 +1,196 @@
+"""The commands that ask a running service speak TLS, and say their token first."""
+
+import json
+import os
+import subprocess
+
+from support import processes, settings
+from support.case import Case
+from support.certificates import Authority
+from support.peer import Peer
+from support.service import environment
+
+SECRET = "headroom_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE"
+
+
+def run(*arguments, token=None, timeout=60):
+    variables = {"HEADROOM_TOKEN": token} if token is not None else {}
+    return subprocess.run(
+        [settings.binary, *arguments], capture_output=True, text=True, env=environment(**variables), cwd="/", timeout=timeout
+    )
+
+
+class OverTLS(Case):
+    FLAGS = None
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.authority, cls.clients = Authority(), Authority("Clients")
+        certificate, key = cls.authority.server()
+        cls.service = cls.serve(
+            "--tls-certificate", certificate, "--tls-key", key, "--tls-client-ca", cls.clients.certificate
+        )
+        cls.service.tls = cls.authority.client_context(cls.clients.issue("tests"))
+        own_certificate, own_key = cls.clients.issue("operator")
+        cls.presented = ["--tls-certificate", own_certificate, "--tls-key", own_key]
+        cls.access = ["--tls-ca", cls.authority.certificate, *cls.presented]
+        cls.target = ["--target", f"127.0.0.1:{cls.service.port}"]
+
+    def test_every_command_asks_over_tls(self):
+        user = self.user()
+        self.assertIn("+OK ", self.ask(f"SETPLAN {user} paid"))
+        self.assertIn("+ALLOWED ", self.ask(f"CONSUME {user}"))
+        for command, said in (
+            (["ping", f"127.0.0.1:{self.service.port}"], "PONG"),
+            (["status", *self.target], "up"),
+            (["user", user, *self.target], "Premium"),
+            (["report", *self.target], "messages   1"),
+            (["top", "--once", *self.target], "127.0.0.1"),
+            (["top", "--once", "--json", *self.target], user),
+        ):
+            with self.subTest(command=command[0]):
+                outcome = run(*command, *self.access)
+                self.assertEqual(outcome.returncode, 0, outcome)
+                self.assertIn(said, outcome.stdout)
+
+    def test_bench_puts_its_load_on_over_tls(self):
+        outcome = run(
+            "bench", *self.target, *self.access, "--command", "ECHO {user}", "--requests", "500", "--warmup", "0",
+            "--connections", "4", "--pipeline", "8", "--idle-connections", "2", "--json", "--quiet",
+        )  # fmt: skip
+        self.assertEqual(outcome.returncode, 0, outcome)
+        self.assertEqual(json.loads(outcome.stdout)["replies"], 500)
+        outcome = run("bench", *self.target, "--tls", "--requests", "5", "--quiet")
+        self.assertEqual(outcome.returncode, 1)
+        self.assertIn("not signed by a known CA", outcome.stderr)
+
+    def test_a_certificate_of_an_unknown_ca_is_refused(self):
+        outcome = run("status", *self.target, "--tls", *self.presented)
+        self.assertEqual(outcome.returncode, 69)
+        self.assertIn("not signed by a known CA", outcome.stderr)
+        self.assertIn("--tls-ca", outcome.stderr)
+        self.assertNotIn("/Sources/", outcome.stderr)
+
+    def test_a_certificate_for_another_name_is_refused_unless_the_name_is_said(self):
+        certificate, key = self.authority.issue("elsewhere", "DNS:headroom.example")
+        service = self.serve("--tls-certificate", certificate, "--tls-key", key)
+        for host in ("127.0.0.1", "localhost"):
+            command = ["status", "--target", f"{host}:{service.port}", "--tls-ca", self.authority.certificate]
+            outcome = run(*command)
+            self.assertEqual(outcome.returncode, 69, outcome)
+            self.assertIn("the certificate is for another name", outcome.stderr)
+            self.assertEqual(run(*command, "--tls-server-name", "headroom.example").returncode, 0)
+            self.assertEqual(run(*command, "--tls-server-name", "example.headroom").returncode, 69)
+
+    def test_a_client_without_the_certificate_that_is_wanted_is_told_so(self):
+        outcome = run("status", *self.target, "--tls-ca", self.authority.certificate)
+        self.assertEqual(outcome.returncode, 69)
+        self.assertIn("wants a client certificate", outcome.stderr)
+
+    def test_plain_text_to_a_port_with_tls_and_the_other_way_round(self):
+        outcome = run("status", *self.target)
+        self.assertEqual(outcome.returncode, 1)
+        self.assertIn("this port speaks TLS", outcome.stderr)
+        plain = self.serve()
+        outcome = run("status", "--target", f"127.0.0.1:{plain.port}", "--tls")
+        self.assertEqual(outcome.returncode, 69)
+        self.assertIn("does not speak TLS", outcome.stderr)
+
+    def test_ping_calls_a_service_alive_that_answers_that_it_speaks_tls(self):
+        outcome = run("ping", f"127.0.0.1:{self.service.port}")
+        self.assertEqual(outcome.returncode, 0, outcome)
+        self.assertIn("alive", outcome.stdout)
+
+    def test_options_and_files_that_cannot_be_used_are_named(self):
+        certificate, _ = self.clients.issue("half")
+        for flags, said in (
+            (["--tls-certificate", certificate], "--tls-certificate and --tls-key go together"),
+            (["--tls-ca", "/nowhere"], "/nowhere cannot be read: No such file"),
+            (["--tls-ca", __file__], "holds no certificate"),
+            (["--tls-server-name", "127.0.0.1"], "--tls-server-name must be a host's name"),
+        ):
+            with self.subTest(flags=flags):
+                outcome = run("status", *self.target, *flags)
+                self.assertEqual(outcome.returncode, 64, outcome)
+                self.assertIn(said, outcome.stderr)
+
+
+class WithAToken(Case):
+    FLAGS = None
+
+    def token_file(self, text):
+        path = processes.directory() + "/token"
+        with open(path, "w") as file:
+            file.write(text)
+        os.chmod(path, 0o600)
+        return path
+
+    def status(self, peer, *flags, **options):
+        return run("status", "--json", "--target", f"127.0.0.1:{peer.port}", *flags, **options)
+
+    def test_the_token_is_said_first_from_a_file_or_from_the_environment(self):
+        with Peer(token=SECRET) as peer:
+            self.assertEqual(self.status(peer, token=SECRET).returncode, 0)
+            self.assertEqual(self.status(peer, "--token-file", self.token_file(SECRET + "\n")).returncode, 0)
+            self.assertEqual(self.status(peer, "--token-file", self.token_file(SECRET), token="another").returncode, 0)
+            self.assertEqual(peer.said, [[f"AUTH {SECRET}", "INFO"]] * 3)
+
+    def test_without_one_nothing_is_said_about_it(self):
+        with Peer() as peer:
+            self.assertEqual(self.status(peer).returncode, 0)
+            self.assertEqual(self.status(peer, token="").returncode, 0)
+            self.assertEqual(peer.said, [["INFO"]] * 2)
+
+    def test_a_service_that_needs_no_token_is_asked_all_the_same(self):
+        with Peer() as peer:
+            self.assertEqual(self.status(peer, token=SECRET).returncode, 0)
+            self.assertEqual(peer.said, [[f"AUTH {SECRET}", "INFO"]])
+
+    def test_a_token_that_is_not_taken_ends_the_command_and_is_not_shown(self):
+        with Peer(token="another") as peer:
+            outcome = self.status(peer, token=SECRET)
+            self.assertEqual(outcome.returncode, 1)
+            self.assertIn("NOAUTH no such token", outcome.stderr)
+            self.assertNotIn(SECRET, outcome.stdout + outcome.stderr)
+            outcome = self.status(peer)
+            self.assertEqual(outcome.returncode, 1)
+            self.assertIn("NOAUTH send AUTH first", outcome.stderr)
+            self.assertIn("HEADROOM_TOKEN", outcome.stderr)
+
+    def test_ping_calls_a_service_alive_that_wants_a_token(self):
+        with Peer(token=SECRET) as peer:
+            for token in (None, "wrong"):
+                outcome = run("ping", f"127.0.0.1:{peer.port}", token=token)
+                self.assertEqual(outcome.returncode, 0, outcome)
+                self.assertRegex(outcome.stdout, "^alive, but NOAUTH ")
+            self.assertEqual(run("ping", f"127.0.0.1:{peer.port}", token=SECRET).stdout, "PONG\n")
+
+    def test_bench_says_it_on_each_connection(self):
+        with Peer(token=SECRET) as peer:
+            command = ["bench", "--target", f"127.0.0.1:{peer.port}", "--command", "PING", "--requests", "20",
+                       "--warmup", "0", "--connections", "3", "--idle-connections", "1", "--json", "--quiet"]  # fmt: skip
+            outcome = run(*command, token=SECRET)
+            self.assertEqual(outcome.returncode, 0, outcome)
+            self.assertEqual(json.loads(outcome.stdout)["replies"], 20)
+            self.assertNotIn(SECRET, outcome.stdout + outcome.stderr)
+            self.assertEqual(len(peer.said), 4)
+            self.assertEqual([said[:2] for said in peer.said], [[f"AUTH {SECRET}", "PING"]] * 4)
+            outcome = run(*command, token="wrong")
+            self.assertEqual(outcome.returncode, 1)
+            self.assertIn("it answered AUTH with", outcome.stderr)
+        with Peer() as peer:
+            command[2] = f"127.0.0.1:{peer.port}"
+            self.assertEqual(run(*command, token=SECRET).returncode, 0)
+
+    def test_what_is_no_token_is_not_sent_and_not_shown(self):
+        with Peer(token=SECRET) as peer:
+            for text in ("", "\n", "two words", SECRET + "\n\n", SECRET + "\r\nFORGET x", "x" * 257, "ü"):
+                outcome = self.status(peer, "--token-file", self.token_file(text))
+                self.assertEqual(outcome.returncode, 64, (text, outcome))
+                self.assertIn("holds no token", outcome.stderr)
+                self.assertNotIn(SECRET, outcome.stderr)
+            outcome = self.status(peer, "--token-file", "/nowhere")
+            self.assertEqual((outcome.returncode, "/nowhere cannot be read" in outcome.stderr), (64, True))
+            self.assertEqual(self.status(peer, token="two words").returncode, 64)
+            self.assertEqual(peer.said, [])
