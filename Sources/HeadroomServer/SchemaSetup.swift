@@ -63,7 +63,9 @@ public struct SchemaSetup: Sendable {
                     defer { connection.close() }
                     return try work(connection)
                 }
-            } catch let error as PostgresError where error.kind == .connectFailed && .now + pause < deadline {
+            } catch let error as PostgresError
+                where error.kind == .connectFailed && !error.isAboutServerIdentity && .now + pause < deadline
+            {
                 logger.warning(
                     "the database cannot be reached yet; trying again",
                     metadata: ["database": "\(redacted(conninfo: databaseURL))", "error": "\(error)"]

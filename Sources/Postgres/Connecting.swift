@@ -123,6 +123,18 @@ struct Connecting {
         if message.contains("password authentication failed") || message.contains("no password supplied") {
             return "check user and password of the connection string, or PGPASSFILE"
         }
+        if message.contains("certificate verify failed") {
+            return "the server's certificate is not signed by a CA of sslrootcert, or is not valid now"
+        }
+        if message.contains("does not match host name") {
+            return "connect by a name that stands in the server's certificate; sslmode=verify-full compares it"
+        }
+        if message.contains("root certificate file") {
+            return "sslrootcert names the file with the CA of the server's certificate"
+        }
+        if message.contains("server does not support SSL") {
+            return "turn ssl on in PostgreSQL, or correct sslmode"
+        }
         if message.contains("does not exist") {
             return "create it (createdb, createuser), or correct the connection string"
         }

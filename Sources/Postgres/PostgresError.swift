@@ -67,6 +67,19 @@ public struct PostgresError: Error, Sendable, Hashable {
     }
 }
 
+extension PostgresError {
+    /// The server is there, but is not the one that the connection string's TLS settings want: waiting changes nothing,
+    /// and going on without would be what an attacker hopes for. libpq tells it by its words only, which are English
+    /// where the process has set no locale, as ours has not.
+    public var isAboutServerIdentity: Bool {
+        kind == .connectFailed && PostgresError.identityProblems.contains { message.contains($0) }
+    }
+
+    private static let identityProblems = [
+        "certificate verify failed", "does not match host name", "root certificate file", "server does not support SSL",
+    ]
+}
+
 extension PostgresError: CustomStringConvertible {
     /// One line for a log: without `detail`.
     public var description: String {

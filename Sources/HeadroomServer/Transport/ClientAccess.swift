@@ -19,7 +19,8 @@ public struct ClientToken: Sendable, CustomStringConvertible, CustomDebugStringC
 
     /// What no token has: a text that is empty, longer than the first request may be, or that is several words.
     public struct Malformed: Error, CustomStringConvertible {
-        public let description = "a token is one word of letters, digits and signs, as `headroom token create` showed it"
+        public let description =
+            "a token is one word of letters, digits and signs, as `headroom token create` showed it"
     }
 
     private static let lengthMaximum = 256

@@ -1,0 +1,103 @@
+"""TLS to PostgreSQL: sslmode=verify-full lets in the server that it should be, and no other."""
+
+import os
+import shutil
+import socket
+import socketserver
+import threading
+import time
+
+from support.case import Case
+from support.certificates import Authority
+from support.postgres import unprivileged
+from support.service import Service, command
+
+
+class DatabaseTLS(Case):
+    FLAGS = None
+    OWN_CLUSTER = True
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.authority, cls.stranger = Authority("Database CA"), Authority("Database CA")
+        certificate, key = cls.authority.issue("localhost", "DNS:localhost")
+        for file, name in ((certificate, "server.crt"), (key, "server.key")):
+            target = shutil.copy(file, f"{cls.cluster.data}/{name}")
+            os.chmod(target, 0o600)
+            account = unprivileged()
+            if account:
+                os.chown(target, account["user"], account["group"])
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            cls.port = free.getsockname()[1]
+        cls.psql.close()
+        cls.cluster.stop_immediately()
+        with open(cls.cluster.data + "/postgresql.conf", "a") as file:
+            file.write(f"ssl = on\nlisten_addresses = '127.0.0.1'\nport = {cls.port}\n")
+        with open(cls.cluster.data + "/pg_hba.conf", "w") as file:
+            # Over TCP nobody gets in without TLS.
+            file.write("local all all trust\nhostssl all all 127.0.0.1/32 trust\n")
+        # psql and pg_isready go by the socket, which has the port in its name.
+        os.environ["PGPORT"] = str(cls.port)
+        try:
+            cls.cluster.start()
+            cls.psql = cls.cluster.session(cls.database)
+        finally:
+            del os.environ["PGPORT"]
+
+    def url(self, host="localhost", ca=None, mode="verify-full"):
+        # The address is said so that no other of that name is tried.
+        return (
+            f"host={host} hostaddr=127.0.0.1 port={self.port} dbname={self.database} user=postgres sslmode={mode}"
+            f" sslrootcert={ca or self.authority.certificate}"
+        )
+
+    def test_the_right_server_is_used_and_every_connection_is_encrypted(self):
+        migrated = command("migrate", database_url=self.url())
+        self.assertEqual(migrated.returncode, 0, migrated)
+        service = self.serve_url(self.url())
+        user = self.user()
+        self.assertTrue(service.ask(f"CONSUME {user}").startswith("+ALLOWED "))
+        ours = "from pg_stat_ssl join pg_stat_activity using (pid) where application_name like 'headroom%'"
+        self.assertGreaterEqual(self.psql.number(f"select count(*) {ours} and ssl"), 2)
+        self.assertEqual(self.psql.number(f"select count(*) {ours} and not ssl"), 0)
+
+    def serve_url(self, url, wait=True):
+        service = Service(database_url=url, as_owner=True, wait=wait)
+        self.services.append(service)
+        return service
+
+    def test_another_server_is_refused_at_once_by_migrate_and_at_the_start(self):
+        for what, url, said, advice in (
+            ("a CA that did not sign it", self.url(ca=self.stranger.certificate), "certificate verify failed", "sslrootcert"),
+            ("another name", self.url(host="database.example"), 'does not match host name "database.example"', "verify-full"),
+            ("no CA", self.url(ca="/nowhere/ca.pem"), 'root certificate file "/nowhere/ca.pem" does not exist', "sslrootcert"),
+        ):
+            with self.subTest(what):
+                began = time.monotonic()
+                migrated = command("migrate", database_url=url)
+                self.assertNotEqual(migrated.returncode, 0)
+                service = self.serve_url(url, wait=False)
+                self.assertNotEqual(service.wait(20), 0)
+                for told in (migrated.stderr, service.log()):
+                    self.assertIn(said, told)
+                    self.assertIn(advice, told)
+                self.assertEqual(service.output(), "")
+                self.assertLess(time.monotonic() - began, 10, "nothing is waited for")
+
+    def test_a_server_that_speaks_no_tls_is_refused(self):
+        class Plain(socketserver.BaseRequestHandler):
+            def handle(self):
+                # PostgreSQL's answer to the request for TLS, where it has none.
+                self.request.recv(8)
+                self.request.sendall(b"N")
+
+        with socketserver.TCPServer(("127.0.0.1", 0), Plain) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            url = self.url().replace(f"port={self.port}", f"port={server.server_address[1]}")
+            migrated = command("migrate", database_url=url)
+            server.shutdown()
+        self.assertNotEqual(migrated.returncode, 0)
+        self.assertIn("server does not support SSL", migrated.stderr)
+        self.assertIn("turn ssl on in PostgreSQL", migrated.stderr)
