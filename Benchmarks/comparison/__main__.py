@@ -25,7 +25,15 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/performance.md"
 PUBLISHED = ROOT / "docs/performance/result.json"
 #: Seconds that a stage takes beside its measurements, and beside them in each round.
-SET_UP = {"main": (20, 5), "slow_disk": (5, 15), "idle": (3, 10), "rows": (150, 25), "curves": (0, 2), "soak": (0, 0)}
+SET_UP = {
+    "main": (20, 5),
+    "slow_disk": (5, 15),
+    "idle": (3, 10),
+    "protected": (10, 10),
+    "rows": (150, 25),
+    "curves": (0, 2),
+    "soak": (0, 0),
+}
 
 
 def number(highest: int) -> Any:

@@ -101,13 +101,15 @@ class Bench:
         if name not in self._rates:
             # Enough to fill every connection twenty times.
             requests = self.redis_benchmark.requests_for(0) * 20
-            first = self.redis_benchmark.measure(peer.port, pipeline, users, requests, request)
+            first = self.redis_benchmark.measure(peer.port, pipeline, users, requests, request, peer.access)
             self._rates[name] = first["per_second"]
             if isinstance(peer, Headroom):
                 peer.counted("a first try", requests)
         requests = self.redis_benchmark.requests_for(self._rates[name])
         sample = self.observe(
-            name, lambda: self.redis_benchmark.measure(peer.port, pipeline, users, requests, request), peer
+            name,
+            lambda: self.redis_benchmark.measure(peer.port, pipeline, users, requests, request, peer.access),
+            peer,
         )
         self._rates[name] = sample["per_second"]
 

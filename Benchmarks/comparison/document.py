@@ -321,6 +321,7 @@ BLOCKS: dict[str, Callable[[Result], str]] = {
     "keys": beside("keys"),
     "slow-disk": beside("slow_disk"),
     "idle": idle,
+    "protected": beside("protected"),
     "curves": curves,
     "soak": soak,
 }

@@ -90,7 +90,15 @@ class RedisBenchmark:
     work: Path
     seconds: float
 
-    def measure(self, port: int, pipeline: int, users: int, requests: int, request: Sequence[str]) -> Sample:
+    def measure(
+        self,
+        port: int,
+        pipeline: int,
+        users: int,
+        requests: int,
+        request: Sequence[str],
+        access: Sequence[str] = (),
+    ) -> Sample:
         # It asks for CONFIG first, which headroom does not have; that warning goes to the log.
         out = run(
             [
@@ -109,6 +117,7 @@ class RedisBenchmark:
                 str(requests),
                 "-e",
                 "--csv",
+                *access,
                 *request,
             ],
             self.seconds * 10 + 60,

@@ -7,6 +7,7 @@ import pwd
 import shutil
 import signal
 import socket
+import ssl
 from pathlib import Path
 
 from .generators import user_id
@@ -91,6 +92,8 @@ class Peer:
     """What runs as a process of its own, once `start` has set `server`."""
 
     server: Server | None = None
+    #: What redis-benchmark needs to be let in.
+    access: tuple[str, ...] = ()
 
     def end(self, server: Server) -> None:
         server.end()
@@ -304,6 +307,36 @@ def redis_version() -> str:
 # Headroom -------------------------------------------------------------------------------------------------------------
 
 
+class Certificate:
+    """One that signed itself, for this machine's loopback."""
+
+    def __init__(self, directory: Path) -> None:
+        self.file, self.key = directory / "server.pem", directory / "server.key"
+        run(
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=localhost",
+                "-addext",
+                "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                "-keyout",
+                str(self.key),
+                "-out",
+                str(self.file),
+            ],
+            30,
+        )
+
+
 class Headroom(Peer):
     """A service over one database, whose every message is accounted for."""
 
@@ -313,8 +346,17 @@ class Headroom(Peer):
         self.users = 0
         #: What message_count must add up to.
         self.sent = 0
+        self.token = ""
+        self.tls: ssl.SSLContext | None = None
 
-    def start(self, *settings: str) -> None:
+    def start(self, *settings: str, token: str = "", tls: Certificate | None = None) -> None:
+        self.token, self.tls, self.access = token, None, ()
+        if token:
+            self.access += ("-a", token)
+        if tls:
+            settings += ("--tls-certificate", str(tls.file), "--tls-key", str(tls.key))
+            self.tls = ssl.create_default_context(cafile=tls.file)
+            self.access += ("--tls", "--cacert", str(tls.file))
         ready = self.work / f"{self.database}.ready"
         ready.unlink(missing_ok=True)
         self.server = Server(
@@ -343,11 +385,44 @@ class Headroom(Peer):
         return run([str(self.program), "--version"], 30).strip()
 
     def info(self) -> dict[str, str]:
-        with socket.create_connection(("127.0.0.1", self.port), 30) as connection:
+        with self.connect() as connection:
             connection.sendall(b"INFO\nQUIT\n")
             with connection.makefile("r", encoding="utf-8") as lines:
                 fields = (line.strip().lstrip("+").partition("=") for line in lines)
                 return {name: value for name, equals, value in fields if equals}
+
+    def connect(self) -> socket.socket:
+        connection = socket.create_connection(("127.0.0.1", self.port), 60)
+        if self.tls:
+            connection = self.tls.wrap_socket(connection, server_hostname="localhost")
+        if self.token:
+            connection.sendall(f"AUTH {self.token}\n".encode())
+            if connection.recv(64) != b"+OK\r\n":
+                raise Failure("headroom did not take the token")
+        return connection
+
+    @property
+    def knows_tokens(self) -> bool:
+        return "token" in run([str(self.program), "--help"], 30)
+
+    def create_token(self) -> str:
+        """One that may do what is measured. It is written by itself on standard output, in a line of its own or not."""
+        words = run(
+            [
+                str(self.program),
+                "token",
+                "create",
+                "bench",
+                "--scope",
+                "chat",
+                "--scope",
+                "operator",
+                "--database-url",
+                self.postgres.conninfo(self.database),
+            ],
+            60,
+        ).split()
+        return next(word for word in words if word.startswith("headroom_"))
 
     def wait_for_database(self) -> None:
         if not wait_until(lambda: self.info().get("database") == "up", 60):
@@ -412,7 +487,7 @@ class Headroom(Peer):
     def _first_messages(self, users: int) -> int:
         """How many of the users' first messages were allowed; a thousand are on their way at a time."""
         allowed = 0
-        with socket.create_connection(("127.0.0.1", self.port), 60) as connection, connection.makefile("rb") as replies:
+        with self.connect() as connection, connection.makefile("rb") as replies:
             for first in range(0, users, 1000):
                 numbers = range(first, min(first + 1000, users))
                 connection.sendall("".join(f"CONSUME {user_id(number)}\n" for number in numbers).encode())

@@ -17,6 +17,8 @@ CURVE_USERS = (1, 100, 10_000, 100_000)
 CURVE_ROWS = (100_000, 1_000_000, 10_000_000)
 IDLE_CONNECTIONS = 10_000
 FLUSH_MILLISECONDS = 5
+#: How a port is protected, in the order in which it is measured.
+PROTECTIONS = {"open": "open", "token": "with a token", "tls": "over TLS", "token_tls": "with a token, over TLS"}
 
 #: What a measurement is called where people read it.
 TITLES = {
@@ -49,6 +51,11 @@ TITLES = {
     "headroom_slow_disk": f"Headroom, 64 × 16, {FLUSH_MILLISECONDS} ms a flush",
     "headroom_alone": "Headroom, 64 × 16, no other connection",
     "headroom_among_idle": f"Headroom, 64 × 16, and {IDLE_CONNECTIONS:,} idle connections",
+    **{
+        f"headroom_{kind}_{pipeline}": f"Headroom, 64 × {pipeline}, {words}"
+        for kind, words in PROTECTIONS.items()
+        for pipeline in (1, 16)
+    },
     **{f"headroom_rows_{count}": f"Headroom, 64 × 16, {count:,} users and rows" for count in CURVE_ROWS},
     **{
         f"headroom_rows_{count}_fresh": f"Headroom, 64 × 16, {count:,} users and rows, just after a checkpoint"
@@ -259,6 +266,23 @@ ROWS = (
                 at_most=150,
                 unit="MB",
             ),
+        ),
+    ),
+    Row(
+        "protected",
+        "protected",
+        "tokens and TLS, 64 connections, 1 and 16 requests in flight",
+        tuple(f"headroom_{kind}_{pipeline}" for pipeline in (1, 16) for kind in PROTECTIONS),
+        tuple(
+            Ratio(
+                f"{kind}_{pipeline}",
+                f"{PROTECTIONS[kind]} / open, 64 × {pipeline}",
+                f"headroom_{kind}_{pipeline}",
+                f"headroom_open_{pipeline}",
+            )
+            for pipeline in (1, 16)
+            for kind in PROTECTIONS
+            if kind != "open"
         ),
     ),
     Row(

@@ -10,7 +10,7 @@ from .bench import Bench
 from .figures import Sample, median, rounded
 from .generators import user_id
 from .machine import free_gigabytes, raise_descriptor_limit, say
-from .peers import Headroom, Redis
+from .peers import Certificate, Headroom, Redis
 from .processes import Failure, memory_of, run
 from .rows import (
     CLIENTS,
@@ -20,6 +20,7 @@ from .rows import (
     FLUSH_MILLISECONDS,
     IDLE_CONNECTIONS,
     ONE_USER_CLIENTS,
+    PROTECTIONS,
     USERS,
 )
 
@@ -131,6 +132,47 @@ def idle_stage(bench: Bench) -> None:
     rounds(bench, measure)
     headroom.stop()
     headroom.start()
+
+
+# Tokens and TLS -------------------------------------------------------------------------------------------------------
+
+
+def protected_stage(bench: Bench) -> None:
+    """In a database of its own, since one that has had a token is never open again by itself."""
+    database = "protected"
+    bench.postgres.sql(f"create database {database}", database="postgres")
+    service = Headroom(bench.options.program, bench.postgres, database, bench.work)
+    bench.services.append(service)
+    service.start()
+    service.prepare(USERS)
+    bench.settle(database)
+    certificate = Certificate(bench.work)
+    token = ""
+    if service.knows_tokens:
+        token = service.create_token()
+    else:
+        say("left out: this headroom knows no tokens")
+    everybody = ("--authentication=off",) if token else ()
+
+    def measure() -> None:
+        for kind in PROTECTIONS:
+            needs_token = kind.startswith("token")
+            if needs_token and not token:
+                continue
+            service.stop()
+            service.start(
+                *(() if needs_token else everybody),
+                token=token if needs_token else "",
+                tls=certificate if kind.endswith("tls") else None,
+            )
+            for pipeline in (1, 16):
+                name = f"headroom_{kind}_{pipeline}"
+                bench.by_redis_benchmark(name, pipeline, USERS, ["CONSUME", ANY_USER], service)
+
+    rounds(bench, measure)
+    service.stop()
+    bench.services.remove(service)
+    bench.postgres.sql(f"drop database {database}", database="postgres", seconds=900)
 
 
 # Many rows ------------------------------------------------------------------------------------------------------------
@@ -260,6 +302,7 @@ STAGES: dict[str, Callable[[Bench], None]] = {
     "main": main_stage,
     "slow_disk": slow_disk_stage,
     "idle": idle_stage,
+    "protected": protected_stage,
     "rows": rows_stage,
     "curves": curves_stage,
     "soak": soak_stage,
