@@ -28,10 +28,12 @@ RUN apt-get update \
     && useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin headroom
 COPY --from=build /out/ /
 USER headroom
-# Loopback inside a container is nobody's. Who may reach the port is decided where it is published.
+# Loopback inside a container is nobody's. Whether those who reach the port are trusted is known where it is published and
+# not here, so it is said there: HEADROOM_TRUSTED_NETWORK=yes, or TLS and tokens. Without either it does not start.
 ENV HEADROOM_LISTEN=0.0.0.0:6747
 EXPOSE 6747
 # There is no PostgreSQL in here: give it DATABASE_URL, or HEADROOM_DATABASE_URL.
 ENTRYPOINT ["headroom"]
 CMD ["serve"]
+# Also with TLS, of which the answer in plain text is that the port speaks it.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 CMD ["headroom", "ping", "127.0.0.1:6747"]
