@@ -18,6 +18,7 @@ public struct HeadroomService: Sendable {
     /// What to tell whoever started the service.
     public struct Ready: Sendable {
         public var listen: ListenAddress
+        public var speaksTLS: Bool
         /// A command that opens the database, without a password.
         public var psqlCommand: String
     }
@@ -80,7 +81,7 @@ public struct HeadroomService: Sendable {
         )
         let hangups = tls == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
         let listen = try await server.bind()
-        whenReady(Ready(listen: listen, psqlCommand: psqlCommand))
+        whenReady(Ready(listen: listen, speaksTLS: tls != nil, psqlCommand: psqlCommand))
         let housekeeper = Housekeeper(
             databaseURL: databaseURL,
             keepDays: configuration.keysKeepDays,

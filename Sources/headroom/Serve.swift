@@ -40,9 +40,14 @@ struct Serve: AsyncParsableCommand {
         try await HeadroomService(configuration, logger: logger).run { ready in
             print("ready listen=\(ready.listen) http=off")
             fflush(nil)
+            let (host, port) = (ready.listen.host, ready.listen.port)
             let example = "CONSUME 7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
+            let command =
+                ready.speaksTLS
+                ? "redis-cli -h \(host) -p \(port) --tls --cacert CA \(example)"
+                : "printf '\(example)\\n' | nc -N \(host) \(port)"
             let text = """
-                try it:         printf '\(example)\\n' | nc -N \(ready.listen.host) \(ready.listen.port)
+                try it:         \(command)
                 open the data:  \(ready.psqlCommand)
 
                 """

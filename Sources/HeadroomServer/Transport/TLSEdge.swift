@@ -78,7 +78,10 @@ final class TLSEdge: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if case .ending(_, let timer) = state { timer.cancel() }
+        if case .ending(let promise, let timer) = state {
+            timer.cancel()
+            promise?.succeed()
+        }
         context.fireChannelInactive()
     }
 

@@ -327,6 +327,7 @@ class TLS(Case):
             capture_output=True, text=True, timeout=20,
         )  # fmt: skip
         self.assertTrue(outcome.stdout.startswith("ALLOWED "), outcome)
+        self.assertRegex(self.service.log(), r"try it: +redis-cli -h 127.0.0.1 -p \d+ --tls --cacert CA CONSUME ")
         for protocol in (2, 3):
             client = redis.Redis(
                 host="localhost", port=self.service.port, protocol=protocol, ssl=True,
