@@ -3,127 +3,21 @@
 import random
 import threading
 
+from support.bad_requests import OPENINGS, closes, stays_open
 from support.case import Case
 from support.deadline import wait_until
 from support.wire import Answer, array
 
-TLS_CLIENT_HELLO = bytes.fromhex("16030100c8010000c40303") + bytes(range(32)) * 6
-PROXY_2 = bytes.fromhex("0d0a0d0a000d0a515549540a") + b"\x21\x11\x00\x0c\x7f\x00\x00\x01\x7f\x00\x00\x01\x00\x50\x1a\x5b"
 
+class CutRow:
+    """A row of the table on a connection of its own, and the neighbour that stands before and after it."""
 
-def stays_open(user):
-    """(what, bytes, beginning of the reply); the connection goes on. No reply where it is None."""
-    consume = b"CONSUME " + user.encode()
-    rows = [
-        ("an empty line", b"\n", None),
-        ("an empty line of a terminal", b"\r\n", None),
-        ("spaces only", b"   \n", None),
-        ("a tab only", b"\t\r\n", None),
-        ("an empty array", b"*0\r\n", None),
-        ("a CR in the middle", b"PING\rPING\n", b"-BADARG "),
-        ("CR CR LF", b"PING\r\r\n", b"-BADARG "),
-        ("exactly the limit", b"ECHO " + b"x" * 1_019 + b"\n", b"+xxxx"),
-        ("exactly the limit and CRLF", b"ECHO " + b"x" * 1_019 + b"\r\n", b"+xxxx"),
-        ("exactly the limit in an array", array("ECHO", "x" * 1_019), b"+xxxx"),
-        ("16 tokens", b"CLIENT" + b" x" * 15 + b"\n", b"+OK"),
-        ("tabs and many spaces between tokens", b"\t ECHO \t  a \t\n", b"+a\r\n"),
-        ("an unknown verb", b"FROBNICATE x\n", b"-ERR unknown command"),
-        ("an empty verb in an array", array("", "x"), b"-ERR unknown command"),
-        ("a verb with a letter more", b"PINGX\n", b"-ERR unknown command"),
-        ("HTTP after the first request", b"GET / HTTP/1.1\r\n", b"-ERR unknown command"),
-        ("a byte order mark", b"\xef\xbb\xbfPING\n", b"-ERR unknown command"),
-        ("a line separator in a text", b"ECHO a\xe2\x80\xa8b\n", b"+a\xe2\x80\xa8b\r\n"),
-        ("missing arguments", b"CONSUME\n", b"-BADARG "),
-        ("an argument too many", consume + b" 1 1\n", b"-BADARG "),
-        ("a missing plan", b"SETPLAN " + user.encode() + b"\n", b"-BADARG "),
-        ("a line end within a token", array("ECHO", "a\nCONSUME " + user), b"-BADARG "),
-        ("a space within a token", array("CONSUME", user + " 1"), b"-BADARG "),
-        ("an empty token", array("CONSUME", ""), b"-BADARG "),
-        ("NUL within an array", array("CONSUME", user + "\0"), b"-BADARG "),
-        ("an option that does not exist", consume + b" limit=5\n", b"-BADARG "),
-        ("an option given twice", b"SETPLAN " + user.encode() + b" paid anchor=1 anchor=2\n", b"-BADARG "),
-        ("an argument after an option", b"SETPLAN " + user.encode() + b" anchor=1 paid\n", b"-BADARG "),
-        ("an option without a name", consume + b" =5\n", b"-BADARG "),
-        ("SQL as a user", b"CONSUME ';DROP\tTABLE\n", b"-BADARG "),
-        ("SQL as a user in an array", array("CONSUME", "'; DROP TABLE message_usage; --"), b"-BADARG "),
-        ("a parameter's name", b"CONSUME $1\n", b"-BADARG "),
-        ("a format", b"CONSUME %s\n", b"-BADARG "),
-        ("a format as a plan", b"SETPLAN " + user.encode() + b" %s\n", b"-BADARG "),
-        ("a month 13", b"USAGE " + user.encode() + b" 2026-13\n", b"-BADARG "),
-        ("a month in another script", f"USAGE {user} ٢٠٢٦-01\n".encode(), b"-BADARG "),
-        ("a period that looks like an option", b"USAGE " + user.encode() + b" a=b\n", b"-BADARG "),
-        ("an anchor day 32", b"SETPLAN " + user.encode() + b" paid anchor=32\n", b"-BADARG "),
-        ("a state that does not exist", b"SETPLAN " + user.encode() + b" paid state=vip\n", b"-BADARG "),
-        ("months 0", b"HISTORY " + user.encode() + b" 0\n", b"-BADARG "),
-        ("months 1201", b"HISTORY " + user.encode() + b" 1201\n", b"-BADARG "),
-        ("a proto of HELLO that does not exist", b"HELLO 99999999999999999999\n", b"-BADARG "),
-    ]
-    for instant in ("infinity", "now", "2026-02-30", "2026-03-15T25:00:00Z", "1", "", "0000-00-00", "2026-03-15 00:00"):
-        request = array("SETPLAN", user, "paid", "expires=" + instant)
-        rows.append((f"the instant {instant!r}", request, b"-BADARG "))
-    for control in [*range(0x00, 0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F]:
-        rows.append((f"the byte {control:#04x}", b"ECHO a" + bytes([control]) + b"b\n", b"-BADARG "))
-    for name, data in [
-        ("an escape sequence", b"\x1b[31mred"), ("an overlong form", b"\xc0\xaf"), ("a lone continuation", b"\x80"),
-        ("a surrogate", b"\xed\xa0\x80"), ("beyond the last code point", b"\xf4\x90\x80\x80"), ("a cut sequence", b"\xe2\x82"),
-        ("a C1 control", b"\xc2\x9b31m"), ("0xFF", b"\xff"),
-    ]:  # fmt: skip
-        rows.append((name, b"ECHO a" + data + b"\n", b"-BADARG "))
-        rows.append((name + " in an array", array("ECHO", b"a" + data), b"-BADARG "))
-    for number in [
-        "0", "-1", "+1", "01", "00", "1e3", "0x1", "1.0", "1,000", "1_000", "1000001", str(2**31), str(2**32 + 1),
-        str(2**63 - 1), str(2**63), str(2**64 + 1), "9" * 40, "١", "１", "²", "NaN", "one", "--1", "1;",
-    ]:  # fmt: skip
-        rows.append((f"n {number}", consume + b" " + number.encode() + b"\n", b"-BADARG "))
-    rows.append(("an empty n", array("CONSUME", user, ""), b"-BADARG "))
-    for wrong in [
-        user[:-1], user + "0", user.replace("-", ""), "{" + user + "}", "urn:uuid:" + user, user[:-1] + "g", user.replace("-", "_"),
-        "-" * 36, "null", "1", "me", "７" + user[1:], user[:-3] + "７", user[:8] + "-" + user[8:-1],
-    ]:  # fmt: skip
-        rows.append((f"the user {wrong}", f"CONSUME {wrong}\n".encode(), b"-BADARG "))
-    return rows
+    def __init__(self, line, user, what, data, expected):
+        self.line, self.what, self.data, self.expected = line, what, data, expected
+        self.neighbour = f"CONSUME {user}\n".encode()
 
-
-def closes(user):
-    """(what, bytes, beginning of the reply), also after other requests; then the connection is closed."""
-    return [
-        ("one byte over the limit", b"ECHO " + b"x" * 1_020 + b"\n", b"-TOOLONG "),
-        ("one byte over the limit without its end", b"ECHO " + b"x" * 1_020 + b"x", b"-TOOLONG "),
-        ("64 KiB without an end", b"x" * 65_536, b"-TOOLONG "),
-        ("64 KiB of spaces without an end", b" " * 65_536, b"-TOOLONG "),
-        ("17 tokens", b"CLIENT" + b" x" * 16 + b"\n", b"-TOOLONG "),
-        ("an array over the limit", array("ECHO", "x" * 1_020), b"-TOOLONG "),
-        ("an array of 17 tokens", array("CLIENT", *["x"] * 16), b"-TOOLONG "),
-        ("an array announced to be large", b"*1048576\r\n", b"-TOOLONG "),
-        ("an element announced to be large", b"*1\r\n$1048576\r\n", b"-TOOLONG "),
-        ("a negative count", b"*-1\r\n", b"-PROTOCOL "),
-        ("a huge count", b"*99999999999999999999\r\n", b"-PROTOCOL "),
-        ("no count", b"*\r\n", b"-PROTOCOL "),
-        ("a count that is no number", b"*x\r\n", b"-PROTOCOL "),
-        ("a count with a sign", b"*+1\r\n", b"-PROTOCOL "),
-        ("a count with a leading zero", b"*01\r\n", b"-PROTOCOL "),
-        ("a count with a space", b"* 1\r\n", b"-PROTOCOL "),
-        ("a count ended by LF alone", b"*1\n$4\nPING\n", b"-PROTOCOL "),
-        ("a negative length", b"*1\r\n$-1\r\n", b"-PROTOCOL "),
-        ("a huge length", b"*1\r\n$99999999999999999999\r\n", b"-PROTOCOL "),
-        ("no length", b"*1\r\n$\r\n", b"-PROTOCOL "),
-        ("a length that is no number", b"*1\r\n$x\r\n", b"-PROTOCOL "),
-        ("an integer element", b"*1\r\n:1\r\n", b"-PROTOCOL "),
-        ("a nested array", b"*1\r\n*1\r\n$4\r\nPING\r\n", b"-PROTOCOL "),
-        ("an element without its kind", b"*1\r\nPING\r\n", b"-PROTOCOL "),
-        ("a length too short", b"*1\r\n$3\r\nPING\r\n", b"-PROTOCOL "),
-        ("a length too long", b"*2\r\n$8\r\nCONSUME\r\n$36\r\n" + user.encode() + b"\r\n", b"-PROTOCOL "),
-        ("a bulk ended by LF alone", b"*1\r\n$4\r\nPING\n\n", b"-PROTOCOL "),
-    ]
-
-
-OPENINGS = [
-    ("HTTP", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-    ("HTTP's POST", b"POST /rpc HTTP/1.1\r\nContent-Length: 4\r\n\r\nPING"),
-    ("TLS", TLS_CLIENT_HELLO),
-    ("a PROXY header", b"PROXY TCP4 127.0.0.1 127.0.0.1 80 6747\r\nPING\r\n"),
-    ("a binary PROXY header", PROXY_2 + b"PING\r\n"),
-]
+    def used_by_the_next_answer(self):
+        return Answer(self.line.line()).used
 
 
 class BadInput(Case):
@@ -138,6 +32,10 @@ class BadInput(Case):
         self.assertEqual(self.count(self.target), 0, "nothing of it was counted")
         self.assertEqual(self.ask(f"USAGE {self.target}"), self.standing, "nothing of it changed anything")
         self.assertIsNone(self.service.process.poll(), self.service.log()[-2000:])
+
+    def messages(self):
+        """Of everybody."""
+        return self.psql.number("select coalesce(sum(message_count), 0) from message_usage")
 
     def check_open(self, what, data, expected, send):
         user = self.user()
@@ -194,25 +92,65 @@ class BadInput(Case):
                 with self.subTest(what=what):
                     self.check_closed(what, data, expected, send)
 
-    def test_the_answers_are_the_same_wherever_the_request_is_cut_in_two(self):
-        user = self.target.encode()
-        for what, data, expected in [
-            ("a request", b"CHECK " + user + b" 5\r\n", b"+ALLOWED "),
-            ("an array", array("CHECK", self.target, "5"), b"+ALLOWED "),
-            ("a bad number", b"CONSUME " + user + b" 01\n", b"-BADARG "),
-            ("UTF-8", "ECHO größer→\n".encode(), "+größer→\r\n".encode()),
-            ("invalid UTF-8", b"ECHO \xe2\x28\xa1\n", b"-BADARG "),
+    def test_the_answers_are_the_same_wherever_a_request_is_cut_in_two(self):
+        """All rows side by side, a connection each: in every round each is cut one byte later."""
+        rows = [row for row in stays_open(self.target) if len(row[1]) < 200]
+        rows += [
+            ("a good request", f"CHECK {self.target} 5\r\n".encode(), b"+ALLOWED "),
+            ("a good array", array("CHECK", self.target, "5"), b"+ALLOWED "),
+            ("good UTF-8", "ECHO größer→\n".encode(), "+größer→\r\n".encode()),
             ("blank lines and tabs", b"\r\n \t\nPING\r\n\r\n", b"+PONG\r\n"),
-        ]:
-            for cut in range(1, len(data)):
-                with self.subTest(what=what, cut=cut), self.service.connect() as line:
-                    # A reply to what stands before makes sure that the first part has been read.
-                    line.send(b"PING 1\n" + data[:cut])
-                    self.assertEqual(line.line(), "+1")
-                    line.send(data[cut:] + b"PING 2\n")
-                    reply = line.line().encode() + b"\r\n"
-                    self.assertTrue(reply.startswith(expected), reply)
-                    self.assertEqual(line.line(), "+2")
+        ]
+        before = self.messages()
+        cut_rows = [CutRow(self.service.connect(), self.subscriber("pro"), *row) for row in rows]
+        for cut in range(1, max(len(row.data) for row in cut_rows)):
+            cut_rows_left = [row for row in cut_rows if cut < len(row.data)]
+            for row in cut_rows_left:
+                row.line.send(row.neighbour + row.data[:cut])
+            for row in cut_rows_left:
+                # Its answer shows that what came with it was read.
+                self.assertEqual(row.used_by_the_next_answer(), cut, f"{row.what}, the neighbour before cut {cut}")
+            for row in cut_rows_left:
+                row.line.send(row.data[cut:])
+            for row in cut_rows_left:
+                if row.expected is not None:
+                    reply = row.line.line().encode() + b"\r\n"
+                    self.assertTrue(reply.startswith(row.expected), f"{row.what}, cut at {cut}: {reply!r}")
+        for row in cut_rows:
+            with row.line as line:
+                line.send(row.neighbour)
+                self.assertEqual(row.used_by_the_next_answer(), len(row.data), f"{row.what}, the last neighbour")
+                line.end_input()
+                self.assertEqual(line.rest(), b"", f"{row.what}: no reply too many")
+        self.assertEqual(self.messages() - before, sum(len(row.data) for row in cut_rows), "the neighbours', and no more")
+
+    def test_what_closes_does_so_wherever_it_is_cut_in_two(self):
+        before, good = self.messages(), 0
+        cuts = []
+        for what, data, expected in closes(self.target):
+            # Of long ones, around the limit: the rest of them is the same letter.
+            where = range(1, len(data)) if len(data) < 200 else (1, 500, 1_023, 1_024, 1_025, 1_026)
+            cuts += [(what, data, expected, cut) for cut in where if cut < len(data)]
+        request = f"CONSUME {self.subscriber('pro')}\n".encode()
+        while cuts:
+            batch, cuts = cuts[:200], cuts[200:]
+            lines = [self.service.connect() for _ in batch]
+            for line, (_, data, _, cut) in zip(lines, batch):
+                line.send(request + data[:cut])
+            for line, (what, _, _, cut) in zip(lines, batch):
+                self.assertIn("+ALLOWED ", line.line(), f"{what}, the neighbour before cut {cut}")
+            for line, (_, data, _, cut) in zip(lines, batch):
+                try:
+                    line.send(data[cut:] + b"\n" + request)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass  # Its first part was enough.
+            for line, (what, _, expected, cut) in zip(lines, batch):
+                with self.subTest(what=what, cut=cut), line:
+                    received = line.rest()
+                    self.assertTrue(received.startswith(expected), f"{received!r}")
+                    self.assertEqual(received.count(b"\n"), 1, "nothing after the error")
+            good += len(batch)
+        self.assertEqual(self.messages() - before, good, "the neighbours before, and no more")
 
     def test_clients_that_speak_something_else_are_told_so_and_closed(self):
         for what, data in OPENINGS:
