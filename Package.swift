@@ -144,7 +144,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: fuzzedModules,
             path: "Fuzz",
-            exclude: ["Corpus", "Driver", "README.md", "dictionary.txt"],
+            exclude: ["Corpus", "Driver", "Found", "README.md", "dictionary.txt"],
             sources: ["Bodies", "Tests"]
         ),
         .testTarget(name: "OperatorConsoleTests", dependencies: ["LineProtocol", "OperatorConsole"]),

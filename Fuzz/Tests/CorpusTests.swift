@@ -3,14 +3,17 @@ import Testing
 
 @Suite("What the fuzzers have found")
 struct CorpusTests {
-    private static let corpus = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "Corpus")
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+
+    private static func inputs(of target: FuzzTarget, in place: String) throws -> [(name: String, bytes: [UInt8])] {
+        let place = folder.appending(path: "\(place)/\(target.name)")
+        guard FileManager.default.fileExists(atPath: place.path) else { return [] }
+        return try FileManager.default.contentsOfDirectory(at: place, includingPropertiesForKeys: nil)
+            .map { ($0.lastPathComponent, try [UInt8](Data(contentsOf: $0))) }
+    }
 
     private static func inputs(of target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
-        try FileManager.default.contentsOfDirectory(
-            at: corpus.appending(path: target.name),
-            includingPropertiesForKeys: nil
-        ).map { ($0.lastPathComponent, try [UInt8](Data(contentsOf: $0))) }
+        try inputs(of: target, in: "Corpus") + inputs(of: target, in: "Found")
     }
 
     @Test("Every input of the corpus does what it should", arguments: FuzzTarget.all)
