@@ -47,15 +47,28 @@ public struct LogfmtHandler: LogHandler {
             case "\"": quoted += "\\\""
             case "\\": quoted += "\\\\"
             case "\n": quoted += "\\n"
-            case _
-            where scalar.properties.generalCategory == .control
-                || scalar.properties.generalCategory == .lineSeparator
-                || scalar.properties.generalCategory == .paragraphSeparator
-                || scalar.properties.generalCategory == .format:
-                quoted += "\\u{\(String(scalar.value, radix: 16))}"
-            default: quoted.unicodeScalars.append(scalar)
+            default: write(scalar, to: &quoted)
             }
         }
         return quoted + "\""
+    }
+
+    /// A text of several lines for a terminal, with everything escaped that could begin a terminal sequence or turn the
+    /// text around.
+    public static func harmless(_ text: String) -> String {
+        var harmless = ""
+        for scalar in text.unicodeScalars {
+            if scalar == "\n" { harmless += "\n" } else { write(scalar, to: &harmless) }
+        }
+        return harmless
+    }
+
+    private static func write(_ scalar: Unicode.Scalar, to text: inout String) {
+        switch scalar.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator, .format:
+            text += "\\u{\(String(scalar.value, radix: 16))}"
+        default:
+            text.unicodeScalars.append(scalar)
+        }
     }
 }

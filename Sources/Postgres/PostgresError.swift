@@ -91,7 +91,21 @@ extension PostgresError: CustomStringConvertible {
             case .server(let state): "SQLSTATE \(state)"
             case .misuse: "misuse"
             }
-        return "\(label): \(message)" + (hint.map { " (hint: \($0))" } ?? "")
+        return PostgresError.oneLine("\(label): \(message)" + (hint.map { " (hint: \($0))" } ?? ""))
+    }
+
+    /// What a server says goes to terminals, too: nothing in it ends the line, moves the cursor or turns the text around.
+    private static func oneLine(_ text: String) -> String {
+        var line = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control where scalar.properties.isWhitespace: line += " "
+            case .control, .format, .lineSeparator, .paragraphSeparator:
+                line += "\\u{\(String(scalar.value, radix: 16))}"
+            default: line.unicodeScalars.append(scalar)
+            }
+        }
+        return line
     }
 }
 

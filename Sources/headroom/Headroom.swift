@@ -13,4 +13,22 @@ struct Headroom: AsyncParsableCommand {
         ],
         defaultSubcommand: Serve.self
     )
+
+    /// As the library's own, but for errors that quote what a database or an address says.
+    static func main() async {
+        do {
+            var command = try parseAsRoot()
+            if var asynchronous = command as? any AsyncParsableCommand {
+                try await asynchronous.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            let code = exitCode(for: error)
+            guard !code.isSuccess else { exit(withError: error) }
+            let text = fullMessage(for: error)
+            if !text.isEmpty { LogfmtHandler.standardError(LogfmtHandler.harmless(text) + "\n") }
+            exit(withError: code)
+        }
+    }
 }

@@ -25,6 +25,7 @@ struct Serve: AsyncParsableCommand {
         var configuration = try ServerConfiguration(SettingsReader(database.values + options.values))
         let logger = LogSetup.start(level: configuration.logLevel)
         ProcessSetup.preventCoreFiles()
+        ProcessSetup.keepMemoryOutOfCrashReports()
         let connections = ProcessSetup.raiseDescriptorLimit(
             connections: configuration.connectionsMaximum,
             logger: logger
@@ -73,6 +74,17 @@ enum ProcessSetup {
             )
         }
         return min(connections, Int(allowed) - furtherDescriptors)
+    }
+
+    /// The runtime's report of a crash shows the memory that registers point to, which may be a password or a token. It
+    /// reads what it is to show when a process begins: so this begins anew, as the same process.
+    static func keepMemoryOutOfCrashReports() {
+        let name = "SWIFT_BACKTRACE"
+        let settings = getenv(name).map { String(cString: $0) } ?? ""
+        guard !settings.contains("registers=") else { return }
+        setenv(name, settings.isEmpty ? "registers=none" : settings + ",registers=none", 1)
+        execv("/proc/self/exe", CommandLine.unsafeArgv)
+        // Where that cannot be, it goes on as it is.
     }
 
     /// A core file would hold the database's password and whatever else is in memory, on a disk, for who finds it.

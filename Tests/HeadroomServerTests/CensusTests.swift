@@ -1,3 +1,4 @@
+import NIOCore
 import Testing
 
 @testable import HeadroomServer
@@ -7,14 +8,45 @@ struct CensusTests {
     @Test("counts who is there, who came and who was refused")
     func counting() {
         let census = Census()
-        #expect(census.enter(atMost: 2))
-        #expect(census.enter(atMost: 2))
-        #expect(!census.enter(atMost: 2))
+        #expect(census.enter(atMost: 2) == .admitted)
+        #expect(census.enter(atMost: 2) == .admitted)
+        #expect(census.enter(atMost: 2) == .tooMany)
         census.leave()
-        #expect(census.enter(atMost: 2))
+        #expect(census.enter(atMost: 2) == .admitted)
         #expect(census.snapshot.current == 2)
         #expect(census.snapshot.total == 3)
         #expect(census.snapshot.refused == 1)
+    }
+
+    private func network(_ address: String) throws -> PeerNetwork {
+        try #require(PeerNetwork(SocketAddress(ipAddress: address, port: 1_000)))
+    }
+
+    @Test("refuses one address too many connections, and no other address")
+    func perAddress() throws {
+        let census = Census()
+        let (one, other) = (try network("192.0.2.1"), try network("192.0.2.2"))
+        for _ in 0..<2 { #expect(census.enter(from: one, atMost: 9, ofNetworkAtMost: 2) == .admitted) }
+        #expect(census.enter(from: one, atMost: 9, ofNetworkAtMost: 2) == .tooManyFromNetwork)
+        #expect(census.enter(from: other, atMost: 9, ofNetworkAtMost: 2) == .admitted)
+        #expect(census.enter(from: nil, atMost: 9, ofNetworkAtMost: 2) == .admitted)
+        #expect(census.snapshot.refused == 1)
+        census.leave(from: other)
+        #expect(census.enter(from: one, atMost: 9, ofNetworkAtMost: 2) == .tooManyFromNetwork)
+        census.leave(from: one)
+        #expect(census.enter(from: one, atMost: 9, ofNetworkAtMost: 2) == .admitted)
+        #expect(census.enter(from: other, atMost: 4, ofNetworkAtMost: 2) == .admitted)
+        #expect(census.enter(from: other, atMost: 4, ofNetworkAtMost: 2) == .tooMany)
+    }
+
+    @Test("counts an IPv6 address with all of its /64 network, and one that stands for IPv4 as that")
+    func networks() throws {
+        #expect(try network("2001:db8:1:2::1") == network("2001:db8:1:2:ffff:ffff:ffff:ffff"))
+        #expect(try network("2001:db8:1:2::1") != network("2001:db8:1:3::1"))
+        #expect(try network("::ffff:192.0.2.1") == network("192.0.2.1"))
+        #expect(try network("::ffff:192.0.2.1") != network("::ffff:192.0.2.2"))
+        #expect(try network("::1") != network("192.0.2.1"))
+        #expect(PeerNetwork(try SocketAddress(unixDomainSocketPath: "/run/headroom")) == nil)
     }
 
     @Test("waits for nobody when nobody is there")
@@ -25,7 +57,7 @@ struct CensusTests {
     @Test("waits for the last to leave")
     func emptying() async {
         let census = Census()
-        for _ in 0..<2 { #expect(census.enter(atMost: 9)) }
+        for _ in 0..<2 { #expect(census.enter(atMost: 9) == .admitted) }
         let start = ContinuousClock.now
         async let emptied: Void = census.emptied(within: .seconds(600))
         census.leave()
@@ -39,7 +71,7 @@ struct CensusTests {
     @Test("waits no longer than it was told")
     func outOfTime() async {
         let census = Census()
-        #expect(census.enter(atMost: 9))
+        #expect(census.enter(atMost: 9) == .admitted)
         let start = ContinuousClock.now
         await census.emptied(within: .milliseconds(50))
         #expect(ContinuousClock.now - start >= .milliseconds(50))

@@ -100,6 +100,8 @@ struct ConfigurationTests {
         (.authentication, ["on", "yes", "headroom_s3cret"]), (.authenticationTimeout, ["99", "600001"]),
         (.connectionsPerTokenMaximum, ["0", "1000001", "all"]),
         (.tlsHandshakeTimeout, ["99", "3600001", "soon"]), (.trustedNetwork, ["maybe", "Yes", "s3cret"]),
+        (.queueWait, ["9", "30001", "1s"]),
+        (.connectionsPerAddress, ["0", "1000001", "all"]), (.incompleteRequestTimeout, ["99", "3600001"]),
         (.drainTimeout, ["99", "600001", "99999999999999999999999"]),
     ]
 

@@ -13,6 +13,7 @@ struct ConnectionTimersTests {
         outputTimeout: .seconds(20),
         idleTimeout: .seconds(300),
         firstRequestTimeout: .seconds(10),
+        incompleteRequestTimeout: .seconds(15),
         connectionsMaximum: 10,
         allowsWhenUnavailable: false,
         lingerTimeout: .milliseconds(250)
@@ -45,6 +46,30 @@ struct ConnectionTimersTests {
         #expect(timers.expired(at: at(305), isIdle: true) == .idle)
         timers.requestsCame(at: at(305))
         #expect(timers.expired(at: at(305), isIdle: true) == nil)
+    }
+
+    @Test("close a connection that does not complete a request it began, however its parts trickle")
+    func incompleteRequest() {
+        var timers = started()
+        timers.requestsCame(at: at(5))
+        #expect(timers.requestIsIncomplete(at: at(6)) == true)
+        #expect(timers.requestIsIncomplete(at: at(20)) == false, "another part gives it no more time")
+        #expect(timers.next(isIdle: true) == at(21))
+        #expect(timers.expired(at: at(20.9), isIdle: true, listens: true) == nil)
+        #expect(timers.expired(at: at(21), isIdle: true, listens: true) == .incompleteRequest)
+    }
+
+    @Test("give each request its own time to be completed")
+    func completedRequest() {
+        var timers = started()
+        #expect(timers.requestIsIncomplete(at: at(1)) == true)
+        timers.requestsCame(at: at(9))
+        #expect(timers.next(isIdle: true) == at(309))
+        #expect(timers.requestIsIncomplete(at: at(9)) == true)
+        #expect(timers.expired(at: at(23.9), isIdle: true) == nil)
+        #expect(timers.expired(at: at(24), isIdle: false) == nil, "it waits for an answer of ours")
+        #expect(timers.expired(at: at(38.9), isIdle: true) == nil)
+        #expect(timers.expired(at: at(39), isIdle: true) == .incompleteRequest)
     }
 
     @Test("do not call a connection idle that waits for our answer")

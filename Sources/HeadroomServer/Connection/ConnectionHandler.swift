@@ -249,7 +249,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         // A read may hold more than the requests that may be under way, and nothing comes after them to go on with.
         if takesMore(context), decode() {
             writeReplies(context)
-            if takesMore(context) { awaitTurn(context) }
+            if takesMore(context) { awaitTurn() }
         }
         if machine.isFinished {
             end(context)
@@ -289,14 +289,15 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     /// A few kilobytes of requests whose replies are long keep the event loop busy for many milliseconds: after some of
-    /// them the other connections are served. A task that is to run at once would run before these are even looked at.
-    private func awaitTurn(_ context: ChannelHandlerContext) {
+    /// them the other connections are served.
+    private func awaitTurn() {
         awaitsTurn = true
-        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-        context.eventLoop.scheduleTask(in: .microseconds(200)) {
-            handler.value.awaitsTurn = false
-            handler.value.flush()
-        }
+        shared.awaitTurn(self)
+    }
+
+    func takeTurn() {
+        awaitsTurn = false
+        flush()
     }
 
     /// - Returns: whether there was anything to write.

@@ -1,3 +1,4 @@
+import DequeModule
 import LineProtocol
 import Logging
 import NIOCore
@@ -40,6 +41,8 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private var mailbox = 0
     private var connections = ConnectionTable<ConnectionHandler>()
     private var spareRooms: [ByteBuffer] = []
+    private var awaitingTurn: Deque<ConnectionHandler> = []
+    private var turnsAreScheduled = false
     private var staged: [[Request]]
     private var stageIsScheduled = false
     private var stageDeadline: ContinuousClock.Instant?
@@ -111,6 +114,34 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     /// all the same.
     func end() {
         arrived.withLock { $0.isOver = true }
+    }
+
+    // MARK: Turns
+
+    /// What those who wait for their turn may take of the event loop's time, before it looks what the others have sent.
+    private static let turnsTime = TimeAmount.milliseconds(1)
+    /// A task that is to run at once would run before the event loop looks.
+    private static let turnsPause = TimeAmount.microseconds(200)
+
+    /// The connection has more requests to take in and had its share of this turn of the event loop.
+    func awaitTurn(_ connection: ConnectionHandler) {
+        awaitingTurn.append(connection)
+        scheduleTurns()
+    }
+
+    private func scheduleTurns() {
+        guard !turnsAreScheduled, !awaitingTurn.isEmpty else { return }
+        turnsAreScheduled = true
+        eventLoop.scheduleTask(in: LoopShared.turnsPause) { self.takeTurns() }
+    }
+
+    private func takeTurns() {
+        turnsAreScheduled = false
+        let end = NIODeadline.now() + LoopShared.turnsTime
+        repeat {
+            awaitingTurn.popFirst()?.takeTurn()
+        } while !awaitingTurn.isEmpty && NIODeadline.now() < end
+        scheduleTurns()
     }
 
     // MARK: Room for replies

@@ -30,12 +30,13 @@ extension Request {
         _ user: UserID,
         _ operation: StoreOperation,
         slot: UInt64 = 0,
+        connection: Int = 0,
         deadline: ContinuousClock.Instant
     ) -> Request {
         Request(
             user: user,
             operation: operation,
-            returnAddress: ReturnAddress(mailbox: 0, connection: 0, slot: slot),
+            returnAddress: ReturnAddress(mailbox: 0, connection: connection, slot: slot),
             deadline: deadline
         )
     }

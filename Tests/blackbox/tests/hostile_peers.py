@@ -1,0 +1,374 @@
+"""Peers that want more than their share, or hold what they do not use: what the others notice of it, and what it costs."""
+
+import os
+import re
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from support import processes, settings
+from support.case import Case
+from support.deadline import wait_until
+from support.wire import Answer, Closed, Line
+
+
+def descriptors(service):
+    return len(os.listdir(f"/proc/{service.process.pid}/fd"))
+
+
+def resident_megabytes(service, which="VmRSS"):
+    with open(f"/proc/{service.process.pid}/status") as file:
+        return int(re.search(rf"^{which}:\s+(\d+) kB", file.read(), re.MULTILINE)[1]) / 1024
+
+
+def limited(command):
+    """A program in place of the binary's, which starts it after a shell command."""
+    path = processes.directory() + "/headroom"
+    with open(path, "w") as file:
+        file.write(f'#!/bin/sh\n{command}\nexec "{settings.binary}" "$@"\n')
+    os.chmod(path, 0o755)
+    return path
+
+
+class Greedy(Case):
+    """One lane and small loads, so that a few hundred requests are a long queue."""
+
+    FLAGS = None
+
+    def held(self, service, *requests_of_lines):
+        """Sends to each connection in turn while nothing can be counted, then lets all of it go."""
+        locks = self.cluster.session(self.database)
+        locks.run("begin")
+        locks.run("lock table message_usage in access exclusive mode")
+        try:
+            waiting = 0
+            for line, request, count in requests_of_lines:
+                line.send(request * count)
+                waiting += count
+                # What is under way in the lane does not wait any more.
+                wait_until(
+                    lambda: int(service.info()["queue_depth"]) >= waiting - 16, 5, f"{waiting} requests were taken in"
+                )
+        finally:
+            locks.run("rollback")
+            locks.close()
+
+    def test_a_request_does_not_wait_for_a_thousand_of_another_connection(self):
+        service = self.serve("--lanes", "1", "--batch-maximum", "16", "--request-timeout-ms", "20000")
+        user = self.subscriber_of(service)
+        with service.connect(30) as greedy, service.connect(30) as good:
+            self.held(service, (greedy, f"CONSUME {user}\n", 700), (good, f"CONSUME {user}\n", 1))
+            # Of one user, so that the counts tell the order.
+            self.assertLess(Answer(good.line()).used, 100)
+            uses = [Answer(greedy.line()).used for _ in range(700)]
+        self.assertEqual(uses, sorted(uses), "the greedy one's own order is kept")
+        self.assertEqual(self.count(user), 702)
+
+    def subscriber_of(self, service):
+        user = self.user()
+        self.assertIn("+OK ", service.ask(f"SETPLAN {user} paid"))
+        self.assertIn("+ALLOWED ", service.ask(f"CONSUME {user}"))
+        return user
+
+    def test_a_request_does_not_wait_for_a_pipeline_of_those_that_go_alone(self):
+        service = self.serve("--lanes", "1", "--request-timeout-ms", "20000")
+        user, other = self.subscriber_of(service), self.user()
+        with service.connect(30) as greedy, service.connect(30) as good:
+            self.held(service, (good, f"CONSUME {user}\n", 1), (greedy, f"HISTORY {other}\n", 1_000), (good, f"CONSUME {user}\n", 1))
+            good.lines(2)
+            done = self.replies_so_far(greedy)
+        self.assertLess(done, 500, "half of the pipeline at most went before")
+
+    def replies_so_far(self, line):
+        try:
+            return line.socket.recv(1 << 20, socket.MSG_DONTWAIT).count(b"\n")
+        except BlockingIOError:
+            return 0
+
+    def test_long_replies_to_one_connection_do_not_keep_the_others_waiting(self):
+        service = self.serve()
+        with service.connect(30) as greedy, service.connect(30) as good:
+            good.ask("PING")
+            received = bytearray()
+            began, over = threading.Event(), threading.Event()
+
+            def read():
+                while not over.is_set():
+                    received.extend(greedy.socket.recv(1 << 16))
+                    began.set()
+
+            reader = threading.Thread(target=read, daemon=True)
+            reader.start()
+            greedy.send(b"INFO\n" * 700)
+            self.assertTrue(began.wait(10))
+            self.assertEqual(good.ask("PING"), "+PONG")
+            before = received.count(b"+version=")
+            over.set()
+            self.assertLess(before, 350, "replies to the greedy one before the other's")
+            wait_until(lambda: not reader.is_alive() or received.count(b"+version=") == 700, 10, "all of it was answered")
+
+    def test_a_pipeline_of_long_replies_is_answered_to_its_end(self):
+        service = self.serve()
+        with service.connect(30) as line:
+            threading.Thread(target=lambda: (line.send(b"HELP\n" * 2_000), line.end_input()), daemon=True).start()
+            replies = line.rest()
+        self.assertEqual(replies.count(b"\r\n*") + 1, 2_000)
+
+    def test_overload_is_told_early_and_who_is_accepted_is_answered_in_time(self):
+        service = self.serve("--lanes", "1", "--batch-maximum", "16")
+        users = [self.subscriber_of(service) for _ in range(100)]
+        # A database that takes 50 ms for a statement, and so 320 messages a second.
+        self.psql.run(
+            "create function public.take_time() returns trigger language plpgsql as"
+            " $$ begin perform pg_sleep(0.05); return null; end $$;"
+            " create trigger take_time before update on message_usage for each statement execute function public.take_time();"
+            " grant execute on function public.take_time() to headroom_service"
+        )
+        lines = [service.connect(20) for _ in range(100)]
+        try:
+            waits, replies = [], []
+            for turn in range(10):
+                # 1,000 within half a second, from everybody alike.
+                for line, user in zip(lines, users):
+                    line.send(f"CONSUME {user}\n")
+                time.sleep(0.05)
+            began = time.monotonic()
+            for line in lines:
+                replies += line.lines(10)
+            waits.append(time.monotonic() - began)
+        finally:
+            self.psql.run("drop trigger take_time on message_usage")
+            for line in lines:
+                line.close()
+        allowed = sum(reply.startswith("+ALLOWED ") for reply in replies)
+        overloaded = [reply for reply in replies if reply.startswith("-OVERLOADED ")]
+        self.assertEqual(allowed + len(overloaded), 1_000, sorted({reply.split(" ")[0] for reply in replies}))
+        self.assertGreater(len(overloaded), 200)
+        self.assertGreater(allowed, 200)
+        self.assertLess(max(waits), 2.5, "nobody waits for as long as the deadline")
+        for reply in overloaded:
+            self.assertTrue(50 <= int(re.match(r"-OVERLOADED retry_ms=(\d+) ", reply)[1]) <= 10_000, reply)
+        self.assertEqual(sum(self.count(user) for user in users), allowed + len(users))
+
+
+class Places(Case):
+    """Connections: how many, from where, and how long one is kept for what is not used."""
+
+    FLAGS = None
+
+    def connect_from(self, service, address):
+        line = Line.__new__(Line)
+        line.socket = socket.create_connection(("127.0.0.1", service.port), 10, source_address=(address, 0))
+        line.timeout, line.received = 10, b""
+        return line
+
+    def test_one_address_may_have_so_many_connections_and_the_next_address_too(self):
+        service = self.serve("--connections-per-address-maximum", "2")
+        with self.connect_from(service, "127.0.0.2") as one, self.connect_from(service, "127.0.0.2") as two:
+            self.assertEqual((one.ask("PING"), two.ask("PING")), ("+PONG", "+PONG"))
+            with self.connect_from(service, "127.0.0.2") as refused:
+                self.assertRegex(
+                    refused.rest(), rb"\A-OVERLOADED retry_ms=\d+ [^\r\n]*connections-per-address-maximum[^\r\n]*\r\n\Z"
+                )
+            with self.connect_from(service, "127.0.0.3") as other:
+                self.assertEqual(other.ask("PING"), "+PONG")
+            one.close()
+
+            def gets_in():
+                with self.connect_from(service, "127.0.0.2") as line:
+                    try:
+                        return line.ask("PING") == "+PONG"
+                    except (Closed, OSError):
+                        return False
+
+            wait_until(gets_in, 5, "room for another connection of that address")
+            self.assertEqual(two.ask("PING"), "+PONG")
+
+    def test_a_request_that_is_begun_and_not_completed_holds_no_connection(self):
+        service = self.serve("--incomplete-request-timeout-ms", "400")
+        user = self.user()
+        for first in ("PING", f"SUBSCRIBE usage:{user}"):
+            with self.subTest(first=first), service.connect() as trickle, service.connect() as other:
+                trickle.send(first + "\n")
+                self.assertTrue(trickle.readable(10))
+                trickle.socket.recv(1 << 16)
+                began = time.monotonic()
+                # By single bytes, none of which gives it more time.
+                while not trickle.readable(0.02):
+                    trickle.send("x")
+                    self.assertLess(time.monotonic() - began, 3, "the trickle went on")
+                self.assertGreater(time.monotonic() - began, 0.35)
+                self.assertEqual(trickle.rest(), b"")
+                self.assertEqual(other.ask("PING"), "+PONG")
+
+    def test_who_completes_its_requests_is_kept_however_they_are_cut(self):
+        service = self.serve("--incomplete-request-timeout-ms", "300")
+        with service.connect() as line:
+            until = time.monotonic() + 1.2
+            while time.monotonic() < until:
+                line.send("PI")
+                self.assertFalse(line.readable(0.1))
+                line.send("NG\n")
+                self.assertEqual(line.line(), "+PONG")
+
+    def test_two_thousand_reconnects_at_once_are_served_and_leave_nothing_behind(self):
+        service = self.serve()
+        user = self.user()
+        service.ask(f"CONSUME {user}")
+        before = descriptors(service)
+        failures = []
+
+        def reconnect(turns):
+            try:
+                for turn in range(turns):
+                    line = service.connect(30)
+                    reply = line.ask(f"USAGE {user}")
+                    if not reply.startswith("+OK "):
+                        failures.append(reply)
+                    if turn % 2:
+                        line.reset()
+                    else:
+                        line.close()
+            except (Closed, OSError, AssertionError) as error:
+                failures.append(repr(error))
+
+        threads = [threading.Thread(target=reconnect, args=(20,)) for _ in range(100)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        self.assertEqual(failures, [])
+        self.assertGreaterEqual(int(service.info()["connections_total"]), 2_000)
+        wait_until(lambda: service.info()["connections"] == "1", 10, "all of them are gone")
+        wait_until(lambda: descriptors(service) <= before + 2, 10, "their descriptors are free again")
+
+    def test_where_the_system_allows_few_descriptors_the_rest_is_told_so(self):
+        service = self.serve(binary=limited("ulimit -n 200"))
+        self.assertIn("the system allows fewer descriptors than connections-maximum needs", service.log())
+        lines = []
+        try:
+            for _ in range(150):
+                lines.append(service.connect())
+                lines[-1].send("PING\n")
+            replies = []
+            for line in lines:
+                try:
+                    replies.append(line.line().split(" ")[0])
+                except Closed:
+                    replies.append("closed")
+            self.assertGreaterEqual(replies.count("+PONG"), 50)
+            self.assertEqual(set(replies), {"+PONG", "-OVERLOADED"})
+            self.assertIn("+ALLOWED ", lines[0].ask(f"CONSUME {self.user()}"), "the database has a descriptor too")
+        finally:
+            for line in lines:
+                line.close()
+
+    def test_hostile_connections_have_their_memory_descriptors_and_sessions_bounded(self):
+        """The full 4,096 are in Benchmarks/hostile; here a few, so that it is seen at once when a bound is gone."""
+        resource_limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.assertGreater(resource_limit, 1_000)
+        service = self.serve("--output-timeout-ms", "60000", "--first-request-timeout-ms", "60000")
+        user = self.user()
+        service.ask(f"CONSUME {user}")
+        before, sessions_before = resident_megabytes(service), self.sessions()
+        sockets = []
+        try:
+            for number in range(400):
+                peer = socket.socket()
+                peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                peer.connect(("127.0.0.1", service.port))
+                peer.setblocking(False)
+                sockets.append(peer)
+                # None of them ever reads; a quarter says nothing, a quarter half of what it has to say.
+                data = (b"", b"ECHO " + b"x" * 1_000, b"HELP\n" * 1_000, f"USAGE {user}\n".encode() * 1_024)[number % 4]
+                try:
+                    peer.send(data)
+                except BlockingIOError:
+                    pass
+            began = time.monotonic()
+            with service.connect(20) as good:
+                for _ in range(20):
+                    self.assertIn("+OK ", good.ask(f"USAGE {user}"))
+                info = service.info()
+            self.assertGreaterEqual(int(info["connections"]), 350)
+            self.assertLess(resident_megabytes(service, "VmHWM") - before, 256)
+            self.assertLess(descriptors(service), 400 + 128)
+            self.assertLessEqual(self.sessions(), sessions_before + 1)
+        finally:
+            for peer in sockets:
+                peer.close()
+        wait_until(lambda: service.info()["connections"] == "1", 15, "they are forgotten once they are gone")
+
+    def sessions(self):
+        return self.psql.number("select count(*) from pg_stat_activity where application_name like 'headroom%'")
+
+
+NETWORK = """
+import socket, sys
+def connect():
+    connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)
+    connection.sendall(b"PING\\n")
+    assert connection.recv(100) == b"+PONG\\r\\n"
+    return connection
+listening, asking = connect(), connect()
+asking.sendall(sys.argv[2].encode())
+assert asking.recv(1)
+print("connected", flush=True)
+sys.stdin.readline()
+"""
+
+
+class NetworkGone(Case):
+    """A peer whose network is cut while a reply is on its way: nobody says so, neither FIN nor RST."""
+
+    FLAGS = None
+
+    def test_a_peer_whose_network_is_gone_is_given_up_after_the_output_timeout(self):
+        if os.getuid() != 0 or not all(map(shutil.which, ("unshare", "nsenter", "ip"))):
+            self.skipTest("network namespaces need root, unshare, nsenter and ip")
+        probe = subprocess.run(["unshare", "--net", "ip", "link", "set", "lo", "up"], capture_output=True, text=True)
+        if probe.returncode != 0:
+            self.skipTest(f"no network namespace can be made here: {probe.stderr.strip()}")
+        # The database is on a Unix socket and does not notice.
+        binary = processes.directory() + "/headroom"
+        with open(binary, "w") as file:
+            file.write(
+                "#!/bin/sh\nexec unshare --net sh -c 'ip link set lo up && exec \"$0\" \"$@\"' "
+                f'"{settings.binary}" "$@"\n'
+            )
+        os.chmod(binary, 0o755)
+        service = self.serve("--output-timeout-ms", "1000", binary=binary)
+        inside = ["nsenter", "--target", str(service.process.pid), "--net"]
+
+        def established():
+            """Connections of the port, as the service's side has them."""
+            listed = subprocess.run(
+                [*inside, "ss", "-Htno", "state", "established", "sport", "=", f":{service.port}"],
+                capture_output=True, text=True, check=True,
+            )  # fmt: skip
+            return listed.stdout.splitlines()
+
+        user = self.user()
+        request = f"SUBSCRIBE usage:{user}\n"
+        client = processes.start(
+            [*inside, sys.executable, "-c", NETWORK, str(service.port), request],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        try:
+            self.assertEqual(client.stdout.readline(), "connected\n")
+            self.assertEqual(len(established()), 2)
+            wait_until(
+                lambda: all(re.search(r"timer:\(keepalive,[1-5]?\dsec", line) for line in established()),
+                5,
+                f"idle peers are asked within a minute: {established()}",
+            )
+            subprocess.run([*inside, "ip", "link", "set", "lo", "down"], check=True)
+            # Something to tell it, which it does not acknowledge.
+            self.psql.run(f"select increment_and_check_usage('{user}')")
+            wait_until(lambda: len(established()) == 1, 15, "the subscriber whose network is gone is given up")
+        finally:
+            processes.stop(client)

@@ -1,0 +1,228 @@
+"""Passwords and what users send: nowhere but where they belong. And nobody writes lines of their own into the log."""
+
+import os
+import re
+import signal
+import socket
+import struct
+import subprocess
+import threading
+
+from support import processes, settings
+from support.case import Case
+from support.deadline import wait_until
+from support.service import Service, environment
+
+PASSWORD = "hunter2-and-more"
+LINE = re.compile(r'^time=\S+ level=[a-z]+ msg=("(?:[^"\\\x00-\x1f\x7f]|\\.)*"|[^\s"]+)(?: [A-Za-z0-9_.-]+=("(?:[^"\\\x00-\x1f\x7f]|\\.)*"|[^\s"]+))*$')
+HOSTILE = "x\nlevel=info msg=forged\r\x1b[2J\x1b]0;title\x07\x9b31m\u202e\u2028 \"quoted\" back\\slash"
+
+
+class Secrets(Case):
+    FLAGS = None
+
+    def serve_with_password(self, *flags, **options):
+        service = Service(
+            *flags, database_url=self.database_url + f" password={PASSWORD}", as_owner=True, cwd=processes.directory(), **options
+        )
+        self.services.append(service)
+        return service
+
+    def test_a_crash_leaves_no_password_behind(self):
+        for number in (signal.SIGSEGV, signal.SIGABRT):
+            with self.subTest(signal=number.name):
+                # Names of functions would take a minute.
+                service = self.serve_with_password(env={"SWIFT_BACKTRACE": "symbolicate=off,unwind=fast,threads=crashed,images=none,limit=8"})
+                home = os.readlink(f"/proc/{service.process.pid}/cwd")
+                self.assertIn("+ALLOWED ", service.ask(f"CONSUME {self.user()}"))
+                with open(f"/proc/{service.process.pid}/limits") as file:
+                    limits = file.read()
+                self.assertRegex(limits, r"(?m)^Max core file size +0 ")
+                service.signal(number)
+                # A signal that somebody sent is no crash that comes again at once: it reports, and goes on.
+                wait_until(lambda: "Backtrace took" in service.log() or service.process.poll() is not None, 60, "its report")
+                service.kill()
+                self.assertNotIn(PASSWORD, service.log() + service.output())
+                self.assertEqual(os.listdir(home), [], "a core file was left")
+                # Bytes of memory, as a report of a crash shows those that a register points to.
+                self.assertNotRegex(service.log(), r"(?:[0-9a-f]{2} ){8}")
+
+    def test_no_password_in_the_log_the_ready_line_or_info(self):
+        service = self.serve_with_password("--log-level", "trace")
+        with service.connect() as line:
+            info = "\n".join(line.ask_list("INFO"))
+        service.stop()
+        self.assertNotIn(PASSWORD, service.log() + service.output() + info)
+
+    def test_no_password_in_the_error_of_a_database_that_cannot_be_used(self):
+        for url in (
+            f"host=/nowhere user=u dbname=d password={PASSWORD}",
+            f"postgresql://u:{PASSWORD}@127.0.0.1:1/d",
+            f"postgresql://u:{PASSWORD}@[::broken/d",
+            f"password={PASSWORD} nonsense",
+            f"host=/nowhere password='{PASSWORD}",
+        ):
+            for command in (["migrate"], ["prune"], ["audit", self.user()]):
+                with self.subTest(url=url.replace(PASSWORD, "…"), command=command[0]):
+                    done = subprocess.run(
+                        [settings.binary, *command], capture_output=True, text=True, timeout=60, cwd="/",
+                        env=environment(DATABASE_URL=url, HEADROOM_CONNECT_TIMEOUT_MS="1000"),
+                    )  # fmt: skip
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertNotEqual(done.stderr, "")
+                    self.assertNotIn(PASSWORD, done.stdout + done.stderr)
+
+    def test_no_password_in_the_log_while_the_database_is_waited_for(self):
+        service = Service("--log-level", "trace", database_url=f"postgresql://u:{PASSWORD}@127.0.0.1:1/d", as_owner=True, wait=False)
+        self.services.append(service)
+        wait_until(lambda: "cannot be reached yet" in service.log(), 10, "it says what it waits for")
+        self.assertNotIn(PASSWORD, service.log() + service.output())
+
+    def test_a_password_on_the_command_line_is_warned_of_and_not_shown(self):
+        service = Service("--database-url", self.database_url + f" password={PASSWORD}")
+        self.services.append(service)
+        self.assertIn("everybody on this machine can read a password on the command line", service.log())
+        self.assertNotIn(PASSWORD, service.log() + service.output())
+        quiet = Service("--database-url", self.database_url)
+        self.services.append(quiet)
+        self.assertNotIn("password", quiet.log())
+
+    def test_nothing_of_what_is_asked_is_logged_at_any_level(self):
+        service = self.serve("--log-level", "trace", "--in-flight-maximum", "8")
+        user, words = self.user(), "words-of-a-message"
+        with service.connect() as line:
+            for request in (
+                f"CONSUME {user} key={words}", f"RESERVE {user} key={words}2", f"RELEASE {user} key={words}2", f"USAGE {user}",
+                f"HISTORY {user}", f"SETPLAN {user} paid", f"SETPLAN {user} {words}", f"GRANT {user} 5 key={words}",
+                f"GRANT {user} 6 key={words}", f"RESETUSAGE {user}", f"COMMIT {user} key={words}", f"CONSUME {words}",
+                f"ECHO {words}", f"{words} {user}", f"CONSUME {user} {words}=1", f"SUBSCRIBE usage:{user}", "PING",
+            ):  # fmt: skip
+                line.send(request + "\n")
+                self.assertTrue(line.readable(10), request)
+                wait_until(lambda: self.drained(line), 5, "the reply was read")
+            line.reset()
+        with service.connect() as line:
+            line.send(f"CONSUME {user} key={words}".encode() + b"\x00" * 2_000)
+            line.rest()
+        service.stop()
+        self.assertNotEqual(service.log(), "")
+        for secret in (user, words):
+            self.assertNotIn(secret, service.log())
+
+    def drained(self, line):
+        try:
+            return bool(line.socket.recv(1 << 16)) and not line.readable(0.02)
+        except BlockingIOError:
+            return True
+
+
+class ForgingDatabase:
+    """Speaks enough of PostgreSQL's protocol to refuse every login with a message of its own."""
+
+    def __init__(self, message):
+        self.message = message.encode()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            with connection:
+                while True:
+                    head = connection.recv(8)
+                    if len(head) < 8:
+                        break
+                    length, code = struct.unpack("!II", head)
+                    connection.recv(length - 8)
+                    if code in (80877103, 80877104):  # TLS or GSS, please
+                        connection.sendall(b"N")
+                        continue
+                    fields = b"SFATAL\0VFATAL\0C28000\0M" + self.message + b"\0D" + self.message + b"\0H" + self.message + b"\0\0"
+                    connection.sendall(b"E" + struct.pack("!I", len(fields) + 4) + fields)
+                    break
+
+    def close(self):
+        self.listener.close()
+
+
+class LogLines(Case):
+    FLAGS = None
+
+    def assert_harmless(self, text):
+        """Nothing in it moves a cursor, turns text around or forges a line."""
+        self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\u2029]")
+        for line in text.splitlines():
+            self.assertFalse(line.startswith("level=info"), line)
+
+    def test_a_database_cannot_forge_a_line_nor_move_the_cursor(self):
+        database = ForgingDatabase(HOSTILE)
+        try:
+            for command in (["migrate"], ["migrate", "--status"], ["audit", self.user()]):
+                with self.subTest(command=command):
+                    done = subprocess.run(
+                        [settings.binary, *command], capture_output=True, text=True, timeout=60, cwd="/",
+                        env=environment(DATABASE_URL=f"postgresql://u@127.0.0.1:{database.port}/d"),
+                    )  # fmt: skip
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn("quoted", done.stderr, "what it said is told")
+                    self.assert_harmless(done.stdout + done.stderr)
+            service = Service(database_url=f"postgresql://u@127.0.0.1:{database.port}/d", as_owner=True, wait=False)
+            self.services.append(service)
+            wait_until(lambda: "cannot be reached yet" in service.log(), 10, "it says what it waits for")
+            self.assert_harmless(service.log())
+            for line in service.log().splitlines():
+                self.assertRegex(line, LINE)
+        finally:
+            database.close()
+
+    def test_a_database_that_turns_hostile_under_a_running_service_writes_whole_lines_only(self):
+        service = self.serve("--log-level", "trace")
+        user = self.user()
+        self.assertIn("+ALLOWED ", service.ask(f"CONSUME {user}"))
+        psql = self.cluster.session(self.database)
+        if psql:
+            psql.run(
+                "create function public.forge() returns trigger language plpgsql as $$ begin"
+                f" raise exception using message = {self.quoted(HOSTILE)}, detail = {self.quoted(HOSTILE)},"
+                f" hint = {self.quoted(HOSTILE)}, errcode = '22023'; end $$;"
+                " create trigger forge before insert or update on message_usage for each row execute function public.forge()"
+            )
+            try:
+                reply = service.ask(f"CONSUME {user}")
+            finally:
+                psql.run("drop trigger forge on message_usage")
+        self.assertTrue(reply.startswith("-"), reply)
+        self.assert_harmless(reply)
+        wait_until(lambda: "forged" in service.log(), 5, "the error is logged")
+        lines = [line for line in service.log().splitlines() if line.startswith("time=")]
+        self.assertTrue(any("forged" in line for line in lines))
+        for line in lines:
+            self.assertRegex(line, LINE)
+        self.assert_harmless(service.log())
+
+    def quoted(self, text):
+        parts = ["chr(%d)" % ord(character) if ord(character) < 32 or character in "\"\\'" else f"'{character}'" for character in text]
+        return " || ".join(parts)
+
+    def test_settings_with_line_ends_are_refused_without_being_written_out(self):
+        for name in ("HEADROOM_LISTEN", "HEADROOM_LOG_LEVEL", "HEADROOM_LANES", "HEADROOM_UNKNOWN_USERS"):
+            with self.subTest(name=name):
+                done = subprocess.run(
+                    [settings.binary, "serve"], capture_output=True, text=True, timeout=60, cwd="/",
+                    env=environment(DATABASE_URL=self.database_url, **{name: HOSTILE}),
+                )  # fmt: skip
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(name, done.stderr)
+                self.assert_harmless(done.stdout + done.stderr)
+
+    def test_an_address_with_a_terminal_escape_is_not_written_as_it_is(self):
+        done = subprocess.run(
+            [settings.binary, "serve", "--listen", "\x1b[31mhost:1"], capture_output=True, text=True, timeout=60, cwd="/",
+            env=environment(DATABASE_URL=self.database_url),
+        )  # fmt: skip
+        self.assertNotEqual(done.returncode, 0)
+        self.assert_harmless(done.stdout + done.stderr)
