@@ -77,6 +77,9 @@ private struct ConnectionRun {
         let number = expected.receive(request)
         switch machine.receive(request, surroundings) {
         case .replied, .unwatch: try require(!expected.waits(number), "\(request) was answered without the store")
+        case .authenticate(let credentials, let version):
+            try require(!expected.waits(number), "\(request) was answered without the store")
+            machine.conclude(credentials.verdict, hello: version, surroundings)
         case .submit(_, _, let slot), .read(_, let slot), .watch(_, let slot):
             try require(expected.waits(number), "\(request) was given to the store")
             try require(slotsGiven.insert(slot).inserted, "the slot \(slot) is given twice")

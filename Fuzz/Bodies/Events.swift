@@ -2,6 +2,8 @@ import LineProtocol
 import Usage
 import UsageStore
 
+@testable import HeadroomServer
+
 /// What may happen on a connection.
 extension Decisions {
     mutating func request() -> DecodedRequest {
@@ -18,7 +20,8 @@ extension Decisions {
         case 12...14: .command(.subscribe((0...below(3)).map { _ in channel() }))
         case 15: .command(.unsubscribe((0...below(2)).map { _ in channel() }))
         case 16: .command(.unsubscribe(nil))
-        case 17, 18: .command(.hello(version: 2 + below(2)))
+        case 17: .command(.hello(version: 2 + below(2), credentials: flag() ? credentials() : nil))
+        case 18: .command(flag() ? .authenticate(credentials()) : .hello(version: 2 + below(2)))
         case 19: .command(one(of: [.info, .client, .command, .select, .help(verb: .ping)]))
         case 20: .failure(ReplyError(code: .badArg, text: "no"))
         // Rare, because nothing comes after them.
@@ -26,6 +29,10 @@ extension Decisions {
         case 22 where below(8) == 0: .command(.quit)
         default: .command(.setPlan(PlanChange(user: user(), plan: "paid")))
         }
+    }
+
+    private mutating func credentials() -> Credentials {
+        Credentials(name: optional { _ in "ann" }, token: Secret(flag() ? Credentials.right : "wrong"))
     }
 
     private mutating func channel() -> UsageChannel {
@@ -51,6 +58,16 @@ extension Decisions {
 
     private mutating func answer(counting count: Int) -> Answer {
         Answer(user: user(), status: .allowed, standing: .counting(count))
+    }
+}
+
+extension Credentials {
+    fileprivate static let right = "right"
+
+    /// What whoever knows the tokens says to these.
+    var verdict: Result<Identity, ReplyError> {
+        token.text == Credentials.right
+            ? .success(Identity(tokenID: 1, name: "ann", permissions: .everything)) : .failure(.wrongToken)
     }
 }
 

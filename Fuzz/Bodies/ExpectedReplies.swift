@@ -95,10 +95,15 @@ struct ExpectedReplies {
             takesNothing = true
             return .ready(.ok)
         case _ where versionAccepted == 2 && !intended.isEmpty: return .ready(.error(.onlySubscriptions))
-        case .hello where !intended.isEmpty: return .ready(.error(.helloWhileSubscribed))
-        case .hello(let version):
+        case .hello where !intended.isEmpty, .authenticate where !intended.isEmpty:
+            return .ready(.error(.helloWhileSubscribed))
+        case .hello(let version, let credentials):
+            if case .failure(let error) = credentials?.verdict { return .ready(.error(error)) }
             versionAccepted = version
             return .hello(version)
+        case .authenticate(let credentials):
+            if case .failure(let error) = credentials.verdict { return .ready(.error(error)) }
+            return .ready(.ok)
         case .echo(let text): return .ready(.text(text))
         case .help(let verb): return .ready(.help(about: verb))
         case .info: return .ready(.lines(["a=b"]))
