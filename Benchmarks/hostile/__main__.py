@@ -21,7 +21,7 @@ from . import scenarios
 from .scenarios import Contender, Sample
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SCENARIOS = ("fairness", "singles", "long_replies", "hostile", "overload")
+SCENARIOS = ("throughput", "fairness", "singles", "long_replies", "hostile", "overload")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -79,6 +79,11 @@ def measure(chosen: argparse.Namespace, work: Path, figures: Figures) -> None:
 
 
 def one_round(contender: Contender, chosen: argparse.Namespace, figures: Figures) -> None:
+    if "throughput" in chosen.only:
+        for pipeline in (1, 16):
+            with contender.serving():
+                sample = scenarios.throughput(contender, pipeline, chosen.seconds)
+                figures.add(f"throughput, 64 x {pipeline}", contender.name, sample)
     if "fairness" in chosen.only:
         for connections in scenarios.GREEDY_CONNECTIONS:
             with contender.serving():
@@ -108,8 +113,10 @@ def under_overload(contenders: list[Contender], chosen: argparse.Namespace, work
     }
     contenders[0].postgres.restart(preload)
     with contenders[-1].serving():
-        most = scenarios.capacity(contenders[-1], chosen.seconds)
-    figures.add("capacity of the slowed database", contenders[-1].name, {"per_second": rounded(most)})
+        # Every load is full.
+        sample = scenarios.throughput(contenders[-1], 64, chosen.seconds)
+    most = sample["per_second"]
+    figures.add("capacity of the slowed database", contenders[-1].name, sample)
     for number in range(chosen.rounds):
         for contender in contenders if number % 2 == 0 else contenders[::-1]:
             for times in (0.5, 2):

@@ -155,13 +155,14 @@ def overload(service: Headroom, rate: float, seconds: float) -> Sample:
     return json.loads(run(command, seconds + 60, environment=environment()))
 
 
-def capacity(service: Headroom, seconds: float) -> float:
-    """Messages a second that the slowed database can take: closed loop, every load full."""
+def throughput(service: Headroom, pipeline: int, seconds: float) -> Sample:
+    """A closed loop of 64 connections: what the defences cost those who need none."""
     command = [
-        str(service.generator), "bench", "--target", f"127.0.0.1:{service.port}", "--connections", "64", "--pipeline", "64",
-        "--duration", f"{seconds:g}", "--warmup", "1", "--users", str(USERS), "--seed", "3", "--json", "--quiet",
+        str(service.generator), "bench", "--target", f"127.0.0.1:{service.port}", "--connections", "64", "--pipeline",
+        str(pipeline), "--duration", f"{seconds:g}", "--warmup", "1", "--users", str(USERS), "--seed", "3", "--json", "--quiet",
     ]  # fmt: skip
-    return json.loads(run(command, seconds + 60))["allowed"] / seconds
+    report = json.loads(run(command, seconds + 60))
+    return {"per_second": rounded(report["allowed"] / report["seconds"]), "p99_ms": rounded(report["latency_ms"]["p99"])}
 
 
 class Contender(Headroom):

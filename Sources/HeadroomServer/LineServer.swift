@@ -78,6 +78,8 @@ public final class LineServer: Service, CustomStringConvertible {
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            // Of a turn of the event loop: who comes after a thousand others waits for few turns, not for hundreds.
+            .serverChannelOption(.maxMessagesPerRead, value: 128)
             .whoseConnectionsNoticeTheirPeersEnd(outputTimeout: limits.outputTimeout)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)

@@ -105,7 +105,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         } else {
             received?.writeBuffer(&buffer)
         }
-        if !awaitsTurn { decode() }
+        if awaitsTurn { return }
+        if shared.turnIsOver() { awaitTurn() } else { decode() }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -135,20 +136,28 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// - Returns: whether there was one.
     @discardableResult
     private func decode() -> Bool {
+        decode(atMost: .max) > 0
+    }
+
+    /// - Returns: how many there were.
+    private func decode(atMost limit: Int) -> Int {
         guard var buffer = received, let number else {
             endInput()
-            return false
+            return 0
         }
         received = nil
-        let isAny = decode(&buffer, from: number, &decoder, &machine)
-        if isAny { timers.requestsCame(at: .now()) }
+        let count = decode(&buffer, atMost: limit, from: number, &decoder, &machine)
+        if count > 0 { timers.requestsCame(at: .now()) }
         if buffer.readableBytes > 0 {
             buffer.discardReadBytes()
             received = buffer
-            if machine.takesRequests { requestIsIncomplete() }
         }
-        if machine.takesRequests { endInput() }
-        return isAny
+        // Nothing complete is left.
+        if machine.takesRequests, count < limit {
+            if received != nil { requestIsIncomplete() }
+            endInput()
+        }
+        return count
     }
 
     private func requestIsIncomplete() {
@@ -160,14 +169,15 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Decoder and machine are taken once for all of them, and not anew for each.
     private func decode(
         _ buffer: inout ByteBuffer,
+        atMost limit: Int,
         from number: Int,
         _ decoder: inout RequestDecoder,
         _ machine: inout ConnectionStateMachine
-    ) -> Bool {
-        var isAny = false
-        while machine.takesRequests, let request = decoder.next(&buffer) {
+    ) -> Int {
+        var count = 0
+        while count < limit, machine.takesRequests, let request = decoder.next(&buffer) {
             shared.metrics.count(request)
-            isAny = true
+            count += 1
             switch machine.receive(request, shared.surroundings) {
             case .replied: break
             case .submit(let user, let operation, let slot):
@@ -189,7 +199,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
                 permit(&decoder, machine.identity)
             }
         }
-        return isAny
+        return count
     }
 
     /// After the peer's last byte, once everything complete is decoded: an incomplete request is never executed.
@@ -288,15 +298,20 @@ final class ConnectionHandler: ChannelDuplexHandler {
         !awaitsTurn && machine.takesRequests && (received != nil || inputIsClosed) && context.channel.isWritable
     }
 
-    /// A few kilobytes of requests whose replies are long keep the event loop busy for many milliseconds: after some of
-    /// them the other connections are served.
+    /// A few kilobytes of requests whose replies are long, or those of very many connections, keep the event loop busy for
+    /// many milliseconds: after some of them the other connections are served. Nothing is read meanwhile.
     private func awaitTurn() {
         awaitsTurn = true
         shared.awaitTurn(self)
     }
 
+    /// So short that a round of a thousand connections is, too.
+    private static let requestsPerTurn = 16
+
     func takeTurn() {
         awaitsTurn = false
+        guard context != nil else { return }
+        if decode(atMost: ConnectionHandler.requestsPerTurn) == ConnectionHandler.requestsPerTurn { awaitTurn() }
         flush()
     }
 

@@ -43,6 +43,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private var spareRooms: [ByteBuffer] = []
     private var awaitingTurn: Deque<ConnectionHandler> = []
     private var turnsAreScheduled = false
+    private var turnEndsAt: NIODeadline?
     private var staged: [[Request]]
     private var stageIsScheduled = false
     private var stageDeadline: ContinuousClock.Instant?
@@ -118,10 +119,21 @@ final class LoopShared: Mailbox, @unchecked Sendable {
 
     // MARK: Turns
 
-    /// What those who wait for their turn may take of the event loop's time, before it looks what the others have sent.
-    private static let turnsTime = TimeAmount.milliseconds(1)
+    /// For requests that were just read, before the rest waits for its turn; and then for those who wait, before the event
+    /// loop looks again what has been sent.
+    private static let turnsTime = TimeAmount.milliseconds(5)
     /// A task that is to run at once would run before the event loop looks.
     private static let turnsPause = TimeAmount.microseconds(200)
+
+    /// Whether so much that was read in this turn of the event loop has been taken in that the rest has to wait.
+    func turnIsOver() -> Bool {
+        let now = NIODeadline.now()
+        if let turnEndsAt { return now >= turnEndsAt }
+        turnEndsAt = now + LoopShared.turnsTime
+        // Runs after all that was read in this turn.
+        eventLoop.execute { self.turnEndsAt = nil }
+        return false
+    }
 
     /// The connection has more requests to take in and had its share of this turn of the event loop.
     func awaitTurn(_ connection: ConnectionHandler) {
