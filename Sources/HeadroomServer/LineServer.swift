@@ -88,7 +88,7 @@ public final class LineServer: Service, CustomStringConvertible {
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(
                 .recvAllocator,
-                value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 1_024, maximum: 4_096)
+                value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 2_048, maximum: 4_096)
             )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

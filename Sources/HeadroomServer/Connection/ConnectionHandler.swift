@@ -106,7 +106,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             received?.writeBuffer(&buffer)
         }
         if awaitsTurn { return }
-        if shared.turnIsOver() { awaitTurn() } else { decode() }
+        if shared.turnIsOver { awaitTurn() } else { shared.takeInTurn(decode(atMost: .max)) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {

@@ -43,7 +43,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private var spareRooms: [ByteBuffer] = []
     private var awaitingTurn: Deque<ConnectionHandler> = []
     private var turnsAreScheduled = false
-    private var turnEndsAt: NIODeadline?
+    private var takenInTurn = 0
     private var staged: [[Request]]
     private var stageIsScheduled = false
     private var stageDeadline: ContinuousClock.Instant?
@@ -119,20 +119,21 @@ final class LoopShared: Mailbox, @unchecked Sendable {
 
     // MARK: Turns
 
-    /// For requests that were just read, before the rest waits for its turn; and then for those who wait, before the event
-    /// loop looks again what has been sent.
+    /// Requests that were just read are taken in, up to about five milliseconds' worth; the rest waits for its turn. A count
+    /// and no clock, which would go on while another process has the processor.
+    private static let requestsPerTurn = 2_048
+    /// What those who wait then take, before the event loop looks again what has been sent.
     private static let turnsTime = TimeAmount.milliseconds(5)
     /// A task that is to run at once would run before the event loop looks.
     private static let turnsPause = TimeAmount.microseconds(200)
 
     /// Whether so much that was read in this turn of the event loop has been taken in that the rest has to wait.
-    func turnIsOver() -> Bool {
-        let now = NIODeadline.now()
-        if let turnEndsAt { return now >= turnEndsAt }
-        turnEndsAt = now + LoopShared.turnsTime
+    var turnIsOver: Bool { takenInTurn >= LoopShared.requestsPerTurn }
+
+    func takeInTurn(_ requests: Int) {
         // Runs after all that was read in this turn.
-        eventLoop.execute { self.turnEndsAt = nil }
-        return false
+        if takenInTurn == 0, requests > 0 { eventLoop.execute { self.takenInTurn = 0 } }
+        takenInTurn += requests
     }
 
     /// The connection has more requests to take in and had its share of this turn of the event loop.

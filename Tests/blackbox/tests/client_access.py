@@ -8,7 +8,7 @@ from support import processes, settings
 from support.case import Case
 from support.certificates import Authority
 from support.peer import Peer
-from support.service import environment
+from support.service import command, environment
 
 SECRET = "headroom_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE"
 
@@ -194,3 +194,46 @@ class WithAToken(Case):
             self.assertEqual((outcome.returncode, "/nowhere cannot be read" in outcome.stderr), (64, True))
             self.assertEqual(self.status(peer, token="two words").returncode, 64)
             self.assertEqual(peer.said, [])
+
+
+class WithARealToken(Case):
+    """The same against the service itself."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.target = ["--target", f"127.0.0.1:{cls.service.port}"]
+        cls.tokens = {scope: cls.create_token(scope) for scope in ("chat", "dashboard", "operator")}
+
+    @classmethod
+    def create_token(cls, scope):
+        outcome = command("token", "create", scope, "--scope", scope, database_url=cls.database_url)
+        assert outcome.returncode == 0, outcome
+        return next(word for word in outcome.stdout.split() if word.startswith("headroom_"))
+
+    def test_commands_of_dashboards_ask_with_a_dashboard_s_token(self):
+        for arguments in (["status"], ["user", self.user()], ["top", "--once"]):
+            outcome = run(*arguments, *self.target, token=self.tokens["dashboard"])
+            self.assertEqual(outcome.returncode, 0, outcome)
+        for token, said in (
+            (None, "NOAUTH"), ("wrong", "NOAUTH"), (self.tokens["chat"] + "x", "NOAUTH"), (self.tokens["chat"], "FORBIDDEN")
+        ):  # fmt: skip
+            outcome = run("report", *self.target, token=token)
+            self.assertEqual(outcome.returncode, 1, outcome)
+            self.assertIn(said, outcome.stderr)
+
+    def test_ping_calls_it_alive_with_and_without_a_token(self):
+        address = f"127.0.0.1:{self.service.port}"
+        for token, said in ((None, "alive, but NOAUTH"), ("wrong", "alive, but NOAUTH"), (self.tokens["chat"], "PONG")):
+            outcome = run("ping", address, token=token)
+            self.assertEqual(outcome.returncode, 0, outcome)
+            self.assertTrue(outcome.stdout.startswith(said), outcome)
+
+    def test_bench_counts_with_a_token_of_its_scope(self):
+        flags = ["--requests", "200", "--warmup", "0", "--connections", "4", "--users", "50", "--json", "--quiet"]
+        outcome = run("bench", *self.target, *flags, token=self.tokens["chat"])
+        self.assertEqual(outcome.returncode, 0, outcome)
+        self.assertEqual(json.loads(outcome.stdout)["allowed"], 200)
+        outcome = run("bench", *self.target, *flags)
+        self.assertEqual(outcome.returncode, 1)
+        self.assertIn("NOAUTH", outcome.stderr)
