@@ -6,7 +6,8 @@ import Usage
 /// What one connection is subscribed to, and what it has not been told yet. Sans-IO; part of `ConnectionStateMachine`.
 ///
 /// A change of subscriptions is accepted when its request comes, and takes effect when its reply's turn has come: the
-/// counts in confirmations, and what is pushed after them, then follow the order of the requests.
+/// counts in confirmations, and what is pushed after them, then follow the order of the requests. Messages end at once when
+/// somebody is not to be told of any more: from then on nobody watches for it.
 ///
 /// A peer that is slow to read is told the newest standing of each user once, however often that changed meanwhile: what
 /// waits is bounded by the number of subscriptions.
