@@ -39,7 +39,7 @@ struct CorpusTests {
     @Test("The corpus is small")
     func size() throws {
         let inputs = try FuzzTarget.all.flatMap { try CorpusTests.inputs(of: $0) }
-        #expect(inputs.count <= 800)
+        #expect(inputs.count <= 600)
         #expect(inputs.allSatisfy { $0.bytes.count <= 4_096 })
     }
 }
