@@ -16,6 +16,7 @@ enum CommandBody {
         }
         let otherCase = [tokens[0].map(withOtherCase)] + tokens.dropFirst()
         try requireEqual(try decodeOne(array(otherCase)).kind, request.kind, "a verb in another case")
+        for permissions in permissions { try checkThatPermissionsHold(permissions, tokens, request) }
         guard case .command(let command) = request else { return }
         try requireEqual(command.verb.rawValue.utf8.map(\.self), tokens[0].map(inUpperCase), "the verb")
         let again = try decodeOne(array(command.tokens.map { Array($0.utf8) }))
@@ -26,16 +27,50 @@ enum CommandBody {
         }
     }
 
+    private static let permissions: [Permissions] = [
+        .nothing, Permissions([.chat]), Permissions([.dashboard]), Permissions([.operator]), Permissions([]),
+    ]
+
+    /// What a peer may not ask is never a command; what it may ask is what it would be for anybody.
+    private static func checkThatPermissionsHold(
+        _ permissions: Permissions,
+        _ tokens: [[UInt8]],
+        _ request: DecodedRequest
+    ) throws(Violation) {
+        let permitted = try decodeOne(array(tokens), permissions)
+        if case .command(let command) = permitted {
+            try require(!command.verb.permissions.isDisjoint(with: permissions), "\(command.verb) is not permitted")
+        }
+        guard case .command(let command) = request else {
+            let isCommand = if case .command = permitted { true } else { false }
+            return try require(!isCommand, "permitted is more than understood")
+        }
+        if command.verb.permissions.isDisjoint(with: permissions) {
+            let codes = [ReplyError.Code.noAuth, .forbidden]
+            guard case .failure(let error) = permitted, codes.contains(error.code) else {
+                throw Violation(description: "\(command.verb) was refused with \(permitted)")
+            }
+        } else if command.verb != .hello || permissions.contains(.token) {
+            try requireEqual(permitted, request, "what is permitted")
+        }
+    }
+
     /// The opening is over before it, and what comes after it is unharmed.
-    private static func decodeOne(_ request: [UInt8]) throws(Violation) -> DecodedRequest {
+    private static func decodeOne(
+        _ request: [UInt8],
+        _ permissions: Permissions = .everything
+    ) throws(Violation) -> DecodedRequest {
         var decoder = RequestDecoder()
-        var buffer = ByteBuffer(bytes: Array("PING before\n".utf8) + request + Array("PING after\n".utf8))
+        decoder.permit(permissions, within: RequestLimits())
+        // Of the verbs that anybody may use, one without arguments.
+        let neighbour = Array("QUIT\n".utf8)
+        var buffer = ByteBuffer(bytes: neighbour + request + neighbour)
         var requests: [DecodedRequest] = []
         while let request = decoder.next(&buffer) { requests.append(request) }
-        try requireEqual(requests.first, .command(.ping(text: "before")), "before")
+        try requireEqual(requests.first, .command(.quit), "before")
         if requests.count == 2, case .fatal = requests[1] { return requests[1] }
         try requireEqual(requests.count, 3, "requests in \(requests)")
-        try requireEqual(requests.last, .command(.ping(text: "after")), "after")
+        try requireEqual(requests.last, .command(.quit), "after")
         return requests[1]
     }
 

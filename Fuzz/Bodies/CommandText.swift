@@ -29,9 +29,9 @@ extension Command {
         case .ping(let text): text.map { [$0] } ?? []
         case .echo(let text): [text]
         case .help(let verb): verb.map { [$0.rawValue] } ?? []
+        case .authenticate(let credentials): (credentials.name.map { [$0] } ?? []) + [credentials.token.text]
         case .hello(let version, let credentials):
             [String(version)] + (credentials.map { ["AUTH", $0.name ?? "default", $0.token.text] } ?? [])
-        case .authenticate(let credentials): (credentials.name.map { [$0] } ?? []) + [credentials.token.text]
         case .select: ["0"]
         case .info, .quit, .client, .command: []
         }

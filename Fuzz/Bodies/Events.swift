@@ -2,8 +2,6 @@ import LineProtocol
 import Usage
 import UsageStore
 
-@testable import HeadroomServer
-
 /// What may happen on a connection.
 extension Decisions {
     mutating func request() -> DecodedRequest {
@@ -20,8 +18,8 @@ extension Decisions {
         case 12...14: .command(.subscribe((0...below(3)).map { _ in channel() }))
         case 15: .command(.unsubscribe((0...below(2)).map { _ in channel() }))
         case 16: .command(.unsubscribe(nil))
-        case 17: .command(.hello(version: 2 + below(2), credentials: flag() ? credentials() : nil))
-        case 18: .command(flag() ? .authenticate(credentials()) : .hello(version: 2 + below(2)))
+        case 17: .command(.hello(version: 2 + below(2), credentials: optional { $0.credentials() }))
+        case 18: .command(.authenticate(credentials()))
         case 19: .command(one(of: [.info, .client, .command, .select, .help(verb: .ping)]))
         case 20: .failure(ReplyError(code: .badArg, text: "no"))
         // Rare, because nothing comes after them.
@@ -31,9 +29,12 @@ extension Decisions {
         }
     }
 
+    /// Good or wrong, by what they say.
     private mutating func credentials() -> Credentials {
-        Credentials(name: optional { _ in "ann" }, token: Secret(flag() ? Credentials.right : "wrong"))
+        Credentials(name: nil, token: Secret(one(of: [Decisions.goodToken, "wrong"])))
     }
+
+    static let goodToken = "good"
 
     private mutating func channel() -> UsageChannel {
         let name = "usage:\(user())"
@@ -58,16 +59,6 @@ extension Decisions {
 
     private mutating func answer(counting count: Int) -> Answer {
         Answer(user: user(), status: .allowed, standing: .counting(count))
-    }
-}
-
-extension Credentials {
-    fileprivate static let right = "right"
-
-    /// What whoever knows the tokens says to these.
-    var verdict: Result<Identity, ReplyError> {
-        token.text == Credentials.right
-            ? .success(Identity(tokenID: 1, name: "ann", permissions: .everything)) : .failure(.wrongToken)
     }
 }
 

@@ -29,7 +29,7 @@ struct ExpectedReplies {
     private(set) var version = 2
     private var versionAccepted = 2
     private(set) var takesNothing = false
-    private var isDraining = false
+    private var drainReason: ReplyError?
     private var isClosed = false
     private let connectionID: Int
     private let allowsWhenUnavailable: Bool
@@ -52,7 +52,11 @@ struct ExpectedReplies {
         if case .waiting(.command(.subscribe)) = entries[number] { true } else { false }
     }
 
-    mutating func drain() { isDraining = true }
+    /// Whose token has ended hears of nobody any more.
+    var hearsMessages: Bool { !takesNothing && (drainReason ?? .draining) == .draining }
+
+    /// The first reason stays.
+    mutating func drain(because reason: ReplyError) { drainReason = drainReason ?? reason }
     mutating func inputEnds() { takesNothing = true }
 
     mutating func close() {
@@ -69,9 +73,9 @@ struct ExpectedReplies {
     }
 
     private mutating func entry(_ request: DecodedRequest) -> Entry {
-        if isDraining {
+        if let drainReason {
             takesNothing = true
-            return .ready(.error(.draining))
+            return .ready(.error(drainReason))
         }
         switch request {
         case .fatal(let error):
@@ -95,15 +99,16 @@ struct ExpectedReplies {
             takesNothing = true
             return .ready(.ok)
         case _ where versionAccepted == 2 && !intended.isEmpty: return .ready(.error(.onlySubscriptions))
-        case .hello where !intended.isEmpty, .authenticate where !intended.isEmpty:
-            return .ready(.error(.helloWhileSubscribed))
-        case .hello(let version, let credentials):
-            if case .failure(let error) = credentials?.verdict { return .ready(.error(error)) }
+        case .hello where !intended.isEmpty: return .ready(.error(.helloWhileSubscribed))
+        case .authenticate where !intended.isEmpty: return .ready(.error(.helloWhileSubscribed))
+        case .authenticate(let credentials), .hello(_, let credentials?):
+            guard credentials.token.text == Decisions.goodToken else { return .ready(.error(.wrongToken)) }
+            guard case .hello(let version, _) = command else { return .ready(.ok) }
             versionAccepted = version
             return .hello(version)
-        case .authenticate(let credentials):
-            if case .failure(let error) = credentials.verdict { return .ready(.error(error)) }
-            return .ready(.ok)
+        case .hello(let version, nil):
+            versionAccepted = version
+            return .hello(version)
         case .echo(let text): return .ready(.text(text))
         case .help(let verb): return .ready(.help(about: verb))
         case .info: return .ready(.lines(["a=b"]))
