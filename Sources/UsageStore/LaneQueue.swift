@@ -52,7 +52,7 @@ struct LaneQueue {
     }
 
     /// The rest is for connections that have few waiting, when others have filled this.
-    private static func roomForAll(_ capacity: Int) -> Int { capacity - capacity / 64 }
+    private static func roomForAll(_ capacity: Int) -> Int { capacity - capacity / 128 }
 
     var count: Int { waiting.count + lines.count }
 

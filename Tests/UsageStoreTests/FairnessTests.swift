@@ -141,17 +141,17 @@ struct FairnessTests {
 
     @Test("find room when others have filled the queue, and the others do not")
     func roomForTheFew() throws {
-        var queue = queue(capacity: 640)
-        let refusal = queue.enqueue(requests(1, 0..<700)).refused
+        var queue = queue(capacity: 1_280)
+        let refusal = queue.enqueue(requests(1, 0..<1_400)).refused
         let (refused, error) = try #require(refusal)
         #expect(error.code == .overloaded)
-        #expect(refused.count == 60, "alone it may have all of it")
+        #expect(refused.count == 120, "alone it may have all of it")
         let whenFull = queue.enqueue(requests(2, 0..<1)).refused?.0.count
         #expect(whenFull == 1, "full is full")
         _ = queue.take(atMost: 10, at: start)
         let ofTheFew = queue.enqueue(requests(2, 0..<1)).refused
         #expect(ofTheFew == nil)
-        let ofTheMany = queue.enqueue(requests(1, 700..<710)).refused?.0.count
+        let ofTheMany = queue.enqueue(requests(1, 1_400..<1_410)).refused?.0.count
         #expect(ofTheMany == 10, "it has more than its share")
         let more = queue.enqueue(requests(2, 1..<8)).refused
         #expect(more == nil)
