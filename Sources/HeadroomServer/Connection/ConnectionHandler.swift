@@ -106,7 +106,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             received?.writeBuffer(&buffer)
         }
         if awaitsTurn { return }
-        if shared.turnIsOver { awaitTurn() } else { shared.takeInTurn(decode(atMost: .max)) }
+        if shared.turnIsOver { awaitTurn(again: false) } else { shared.takeInTurn(decode(atMost: .max)) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -259,7 +259,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         // A read may hold more than the requests that may be under way, and nothing comes after them to go on with.
         if takesMore(context), decode() {
             writeReplies(context)
-            if takesMore(context) { awaitTurn() }
+            if takesMore(context) { awaitTurn(again: true) }
         }
         if machine.isFinished {
             end(context)
@@ -300,9 +300,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     /// A few kilobytes of requests whose replies are long, or those of very many connections, keep the event loop busy for
     /// many milliseconds: after some of them the other connections are served. Nothing is read meanwhile.
-    private func awaitTurn() {
+    private func awaitTurn(again: Bool) {
         awaitsTurn = true
-        shared.awaitTurn(self)
+        shared.awaitTurn(self, again: again)
     }
 
     /// So short that a round of a thousand connections is, too.
@@ -311,7 +311,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func takeTurn() {
         awaitsTurn = false
         guard context != nil else { return }
-        if decode(atMost: ConnectionHandler.requestsPerTurn) == ConnectionHandler.requestsPerTurn { awaitTurn() }
+        if decode(atMost: ConnectionHandler.requestsPerTurn) == ConnectionHandler.requestsPerTurn {
+            awaitTurn(again: true)
+        }
         flush()
     }
 

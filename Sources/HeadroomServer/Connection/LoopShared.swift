@@ -41,6 +41,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private var mailbox = 0
     private var connections = ConnectionTable<ConnectionHandler>()
     private var spareRooms: [ByteBuffer] = []
+    private var awaitingFirstTurn: Deque<ConnectionHandler> = []
     private var awaitingTurn: Deque<ConnectionHandler> = []
     private var turnsAreScheduled = false
     private var takenInTurn = 0
@@ -119,11 +120,11 @@ final class LoopShared: Mailbox, @unchecked Sendable {
 
     // MARK: Turns
 
-    /// Requests that were just read are taken in, up to about five milliseconds' worth; the rest waits for its turn. A count
+    /// Requests that were just read are taken in, up to some milliseconds' worth; the rest waits for its turn. A count
     /// and no clock, which would go on while another process has the processor.
-    private static let requestsPerTurn = 2_048
+    private static let requestsPerTurn = 1_024
     /// What those who wait then take, before the event loop looks again what has been sent.
-    private static let turnsTime = TimeAmount.milliseconds(5)
+    private static let turnsTime = TimeAmount.milliseconds(2)
     /// A task that is to run at once would run before the event loop looks.
     private static let turnsPause = TimeAmount.microseconds(200)
 
@@ -137,13 +138,15 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     }
 
     /// The connection has more requests to take in and had its share of this turn of the event loop.
-    func awaitTurn(_ connection: ConnectionHandler) {
-        awaitingTurn.append(connection)
+    ///
+    /// - Parameter again: it used a turn up. Who did not, because few requests are all that it sent, goes first.
+    func awaitTurn(_ connection: ConnectionHandler, again: Bool) {
+        if again { awaitingTurn.append(connection) } else { awaitingFirstTurn.append(connection) }
         scheduleTurns()
     }
 
     private func scheduleTurns() {
-        guard !turnsAreScheduled, !awaitingTurn.isEmpty else { return }
+        guard !turnsAreScheduled, !awaitingTurn.isEmpty || !awaitingFirstTurn.isEmpty else { return }
         turnsAreScheduled = true
         eventLoop.scheduleTask(in: LoopShared.turnsPause) { self.takeTurns() }
     }
@@ -151,9 +154,10 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private func takeTurns() {
         turnsAreScheduled = false
         let end = NIODeadline.now() + LoopShared.turnsTime
-        repeat {
-            awaitingTurn.popFirst()?.takeTurn()
-        } while !awaitingTurn.isEmpty && NIODeadline.now() < end
+        while let connection = awaitingFirstTurn.popFirst() ?? awaitingTurn.popFirst() {
+            connection.takeTurn()
+            guard NIODeadline.now() < end else { break }
+        }
         scheduleTurns()
     }
 
