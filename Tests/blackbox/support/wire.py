@@ -16,8 +16,8 @@ class Closed(Exception):
 class Line:
     """One connection."""
 
-    def __init__(self, port, timeout=10, tls=None):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
+    def __init__(self, port, timeout=10, tls=None, source="127.0.0.1"):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout, source_address=(source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.tls = tls
         if tls:

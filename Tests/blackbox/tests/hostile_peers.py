@@ -160,26 +160,20 @@ class Places(Case):
 
     FLAGS = None
 
-    def connect_from(self, service, address):
-        line = Line.__new__(Line)
-        line.socket = socket.create_connection(("127.0.0.1", service.port), 10, source_address=(address, 0))
-        line.timeout, line.received = 10, b""
-        return line
-
     def test_one_address_may_have_so_many_connections_and_the_next_address_too(self):
         service = self.serve("--connections-per-address-maximum", "2")
-        with self.connect_from(service, "127.0.0.2") as one, self.connect_from(service, "127.0.0.2") as two:
+        with Line(service.port, source="127.0.0.2") as one, Line(service.port, source="127.0.0.2") as two:
             self.assertEqual((one.ask("PING"), two.ask("PING")), ("+PONG", "+PONG"))
-            with self.connect_from(service, "127.0.0.2") as refused:
+            with Line(service.port, source="127.0.0.2") as refused:
                 self.assertRegex(
                     refused.rest(), rb"\A-OVERLOADED retry_ms=\d+ [^\r\n]*connections-per-address-maximum[^\r\n]*\r\n\Z"
                 )
-            with self.connect_from(service, "127.0.0.3") as other:
+            with Line(service.port, source="127.0.0.3") as other:
                 self.assertEqual(other.ask("PING"), "+PONG")
             one.close()
 
             def gets_in():
-                with self.connect_from(service, "127.0.0.2") as line:
+                with Line(service.port, source="127.0.0.2") as line:
                     try:
                         return line.ask("PING") == "+PONG"
                     except (Closed, OSError):
