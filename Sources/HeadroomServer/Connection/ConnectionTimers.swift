@@ -96,7 +96,8 @@ struct ConnectionTimers {
     /// When to look again.
     func next(isIdle: Bool) -> NIODeadline {
         let always =
-            [firstRequestBy, incompleteRequestBy, authenticatedBy, outputStuckAt, idleAt].compactMap(\.self).min() ?? idleAt
+            [firstRequestBy, incompleteRequestBy, authenticatedBy, outputStuckAt, idleAt].compactMap(\.self).min()
+            ?? idleAt
         return min(always, lingersUntil ?? always)
     }
 

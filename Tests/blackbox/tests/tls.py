@@ -145,7 +145,7 @@ class TLS(Case):
 
     # Time
 
-    def assert_closed_in_time(self, line, began, low=0.35, high=1.5):
+    def assert_closed_in_time(self, line, began, low=0.35, high=5):
         self.assertEqual(line.rest(), b"")
         self.assertTrue(low <= time.monotonic() - began <= high, time.monotonic() - began)
 
@@ -160,7 +160,7 @@ class TLS(Case):
                     # The service's part of the handshake, to which nothing is answered.
                     self.assertTrue(line.readable(5))
                     line.rest()
-                    self.assertTrue(0.35 <= time.monotonic() - began <= 1.5)
+                    self.assertTrue(0.35 <= time.monotonic() - began <= 5)
                 else:
                     self.assert_closed_in_time(line, began)
         self.assertEqual(service.ask("PING"), "+PONG")
@@ -177,9 +177,9 @@ class TLS(Case):
             self.assert_closed_in_time(line, began)
 
     def test_the_time_for_the_handshake_does_not_end_who_has_done_it(self):
-        service = self.serve_tls("--tls-handshake-timeout-ms", "100")
+        service = self.serve_tls("--tls-handshake-timeout-ms", "1000")
         with service.connect() as line:
-            self.assertFalse(line.readable(0.4), "it was closed")
+            self.assertFalse(line.readable(1.2), "it was closed")
             self.assertEqual(line.ask("PING"), "+PONG")
 
     def test_a_connection_without_a_first_request_is_closed_and_with_tls_s_own_end(self):
@@ -187,7 +187,7 @@ class TLS(Case):
         with RecordClient(service.port, service.tls) as client:
             began = time.monotonic()
             self.assertEqual(client.rest(), (b"", True))
-            self.assertTrue(0.3 <= time.monotonic() - began <= 1.5)
+            self.assertTrue(0.3 <= time.monotonic() - began <= 5)
 
     # As without TLS
 
