@@ -83,7 +83,10 @@ enum ProcessSetup {
         let settings = getenv(name).map { String(cString: $0) } ?? ""
         guard !settings.contains("registers=") else { return }
         setenv(name, settings.isEmpty ? "registers=none" : settings + ",registers=none", 1)
-        execv("/proc/self/exe", CommandLine.unsafeArgv)
+        // By its own path: as /proc/self/exe, ps and killall would know it as "exe".
+        guard let path = realpath("/proc/self/exe", nil) else { return }
+        defer { free(path) }
+        execv(path, CommandLine.unsafeArgv)
         // Where that cannot be, it goes on as it is.
     }
 

@@ -47,6 +47,10 @@ class Secrets(Case):
                 # Bytes of memory, as a report of a crash shows those that a register points to.
                 self.assertNotRegex(service.log(), r"(?:[0-9a-f]{2} ){8}")
 
+    def test_the_process_keeps_the_name_of_its_file(self):
+        with open(f"/proc/{self.serve_with_password().process.pid}/comm") as file:
+            self.assertEqual(file.read().strip(), os.path.basename(settings.binary)[:15], "it begins anew when it starts")
+
     def test_no_password_in_the_log_the_ready_line_or_info(self):
         service = self.serve_with_password("--log-level", "trace")
         with service.connect() as line:
