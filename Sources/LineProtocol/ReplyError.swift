@@ -44,14 +44,16 @@ extension ReplyError {
             case .protocol:
                 "broken array framing; a first line that begins as HTTP, TLS or PROXY does; "
                     + "plain text where TLS is spoken; then closes"
-            case .noAuth: "not authenticated"
+            case .noAuth: "not authenticated; closes where the text says so, when a token has ended"
             case .forbidden: "token lacks the scope"
             case .notFound: "no such key, period or plan"
             case .conflict: "key reused with another n or verb; commit of a released key"
             case .expired: "commit of a hold whose time has passed: nothing counted"
             case .unavailable: "the database cannot be reached; nothing counted"
             case .unknown: "the outcome could not be learned in time; only a retry with the same key is safe"
-            case .overloaded: "the queue is full; nothing counted"
+            case .overloaded:
+                "more waits than can be served in time; or too many connections in all or of an address, which closes, or of a "
+                    + "token; nothing counted"
             case .draining: "shutting down; nothing counted; closes after the last reply"
             case .internal: "a bug; logged with a reference"
             }

@@ -30,10 +30,22 @@ public enum FieldValue: Sendable, Equatable, Encodable {
 }
 
 extension Encodable {
-    /// One object on one line, names in the order of the alphabet.
+    /// One object on one line, names in the order of the alphabet. What a terminal could take for a command is escaped,
+    /// which JSON means to be the same.
     public func jsonLine() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(self), as: UTF8.self)
+        var line = ""
+        for scalar in String(decoding: try encoder.encode(self), as: UTF8.self).unicodeScalars {
+            if movesTerminal(scalar) {
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    line += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
+            } else {
+                line.unicodeScalars.append(scalar)
+            }
+        }
+        return line
     }
 }

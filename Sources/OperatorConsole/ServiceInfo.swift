@@ -25,7 +25,7 @@ public struct ServiceInfo: Sendable, Equatable, Encodable {
 
     func text(_ name: String) -> String? {
         switch values[name] {
-        case .text(let text): text
+        case .text(let text): printable(text)
         case .integer(let number): "\(number)"
         case .decimal(let number): "\(number)"
         case .null, nil: nil

@@ -34,14 +34,16 @@ struct TextTable {
 func printable(_ text: String) -> String {
     String(
         String.UnicodeScalarView(
-            text.unicodeScalars.map { scalar -> Unicode.Scalar in
-                switch scalar.properties.generalCategory {
-                case .control, .format, .lineSeparator, .paragraphSeparator: " "
-                default: scalar
-                }
-            }
+            text.unicodeScalars.map { movesTerminal($0) ? " " : $0 }
         )
     )
+}
+
+func movesTerminal(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .format, .lineSeparator, .paragraphSeparator: true
+    default: false
+    }
 }
 
 /// Thousands apart, as people read them.

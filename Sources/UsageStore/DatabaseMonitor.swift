@@ -60,17 +60,29 @@ public final class DatabaseMonitor: Sendable {
 
     private func watch() {
         var connection: Connection?
+        var tokensAreUnread = false
         while !state.withLock({ $0.isClosed }) {
+            var tokensWereRead = false
             do throws(PostgresError) {
                 let open = if let connection { connection } else { try connect() }
                 connection = open
                 try lookAtTokens(open)
+                tokensWereRead = true
+                if tokensAreUnread { logger.notice("tokens are read again") }
+                tokensAreUnread = false
                 let facts = try DatabaseMonitor.look(open)
                 state.withLock { $0.facts = facts }
             } catch {
                 // The lanes say it when the database is away.
                 logger.debug("the database's state could not be read", metadata: ["error": "\(error)"])
                 tokens.takeTime()
+                if !tokensWereRead, !tokensAreUnread, DatabaseMonitor.isOfADatabaseThatIsThere(error) {
+                    tokensAreUnread = true
+                    logger.warning(
+                        "tokens cannot be read; those that are known stay, and revoking one is not noticed",
+                        metadata: ["error": "\(error)"]
+                    )
+                }
                 // A server that answers has a version, also where it refuses to tell the rest.
                 var facts = Facts()
                 if let open = connection, open.isUsable {
@@ -122,6 +134,14 @@ public final class DatabaseMonitor: Sendable {
             }
             let isReadable = wake.sleep(orUntilReadable: connection?.socket ?? -1, until: until)
             if !isReadable { return }
+        }
+    }
+
+    /// The lanes do not tell of it, and requests go on being answered.
+    private static func isOfADatabaseThatIsThere(_ error: PostgresError) -> Bool {
+        switch error.kind {
+        case .server, .timedOut: true
+        case .connectFailed, .connectionLost, .misuse: false
         }
     }
 

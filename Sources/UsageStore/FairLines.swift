@@ -30,15 +30,17 @@ struct FairLines {
     private var lines: [Line] = []
     private var freeLines: [Int] = []
     private var lineOfOrigin: [Origin: Int] = [:]
-    /// Lines by when their turn is.
-    private var turns: Deque<Int> = []
+    /// Lines by when their turn is, those whose next request goes with others and those whose goes alone: in one row, who
+    /// is passed over for now would lose the turn to those behind, again and again.
+    private var batchedTurns: Deque<Int> = []
+    private var singleTurns: Deque<Int> = []
     private static let none = -1
     /// Places that are kept while nobody waits.
     private static let sparePlaces = 4_096
 
     private(set) var count = 0
     /// Connections that wait.
-    var lineCount: Int { turns.count }
+    var lineCount: Int { batchedTurns.count + singleTurns.count }
     var isEmpty: Bool { count == 0 }
 
     /// Requests of the connection that sent this one.
@@ -68,69 +70,72 @@ struct FairLines {
         let number = freeLines.popLast() ?? lines.count
         if number == lines.count { lines.append(line) } else { lines[number] = line }
         lineOfOrigin[line.origin] = number
-        turns.append(number)
+        standAgain(number)
     }
 
-    /// Moves requests that go together into the load, in turn, until it has `limit`. A line whose next request goes alone
-    /// stands back until that is taken.
+    /// Moves requests that go together into the load, in turn, until it has `limit`.
     mutating func fill(_ load: inout [Request], upTo limit: Int) {
-        var passed = 0
-        while load.count < limit, passed < turns.count {
-            let line = turns[0]
-            if places[lines[line].first].request.operation.isBatched {
-                load.append(takeFirst(line))
-                passed = 0
-            } else {
-                turns.append(turns.removeFirst())
-                passed += 1
-            }
+        while load.count < limit, let line = batchedTurns.popFirst() {
+            load.append(removeFirst(of: line))
+            standAgain(line)
         }
+        if count == 0 { forget() }
     }
 
     /// The next request that goes alone, where one is the first of its line.
     mutating func takeSingle() -> Request? {
-        for _ in 0..<turns.count {
-            let line = turns[0]
-            if !places[lines[line].first].request.operation.isBatched { return takeFirst(line) }
-            turns.append(turns.removeFirst())
-        }
-        return nil
+        guard let line = singleTurns.popFirst() else { return nil }
+        let request = removeFirst(of: line)
+        standAgain(line)
+        if count == 0 { forget() }
+        return request
     }
 
     /// Removes the requests whose deadline has passed. A connection's requests wait in the order of their deadlines.
     mutating func expire(at now: ContinuousClock.Instant, into expired: inout [Request]) {
-        for _ in 0..<turns.count {
-            let line = turns[0]
-            var isOpen = true
-            while isOpen, places[lines[line].first].request.deadline <= now {
-                isOpen = lines[line].count > 1
-                expired.append(takeFirst(line, keepsTurn: true))
+        let standing = Array(batchedTurns) + Array(singleTurns)
+        batchedTurns.removeAll(keepingCapacity: true)
+        singleTurns.removeAll(keepingCapacity: true)
+        for line in standing {
+            while lines[line].count > 0, places[lines[line].first].request.deadline <= now {
+                expired.append(removeFirst(of: line))
             }
-            if isOpen { turns.append(turns.removeFirst()) }
+            standAgain(line)
         }
+        if count == 0 { forget() }
     }
 
     var nextDeadline: ContinuousClock.Instant? {
-        turns.lazy.map { places[lines[$0].first].request.deadline }.min()
+        let (batched, single) = (batchedTurns.lazy.map(deadline), singleTurns.lazy.map(deadline))
+        return [batched.min(), single.min()].compactMap(\.self).min()
     }
 
-    /// Takes the first request of the line whose turn it is.
-    private mutating func takeFirst(_ line: Int, keepsTurn: Bool = false) -> Request {
+    private func deadline(of line: Int) -> ContinuousClock.Instant {
+        places[lines[line].first].request.deadline
+    }
+
+    /// Of a line that stands in no row.
+    private mutating func removeFirst(of line: Int) -> Request {
         let place = lines[line].first
-        let request = places[place].request
         count -= 1
         lines[line].count -= 1
-        if lines[line].count == 0 {
-            turns.removeFirst()
+        lines[line].first = places[place].next
+        freePlaces.append(place)
+        return places[place].request
+    }
+
+    /// At the end of the row that its next request belongs in; where there is none, the line is over.
+    private mutating func standAgain(_ line: Int) {
+        guard lines[line].count > 0 else {
             lineOfOrigin[lines[line].origin] = nil
             freeLines.append(line)
-        } else {
-            lines[line].first = places[place].next
-            if !keepsTurn { turns.append(turns.removeFirst()) }
+            return
         }
-        freePlaces.append(place)
-        if count == 0 { forget() }
-        return request
+        if places[lines[line].first].request.operation.isBatched {
+            batchedTurns.append(line)
+        } else {
+            singleTurns.append(line)
+        }
     }
 
     /// Nobody waits: the memory of the worst moment goes back, and what is kept is used from its beginning.

@@ -25,6 +25,7 @@ struct Audit: AsyncParsableCommand {
     func run() async throws {
         let configuration = try ServerConfiguration(SettingsReader(database.values))
         let logger = LogSetup.start(level: configuration.logLevel)
+        database.warnOfPassword(logger)
         try await DatabaseAccess(configuration, logger: logger).run { url in
             let story: UserStory
             do {

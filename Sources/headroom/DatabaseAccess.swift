@@ -2,6 +2,15 @@ import HeadroomServer
 import Logging
 import Postgres
 
+extension DatabaseOptions {
+    func warnOfPassword(_ logger: Logger) {
+        guard let databaseUrl, holdsPassword(conninfo: databaseUrl) else { return }
+        logger.warning(
+            "everybody on this machine can read a password on the command line; put database-url into the environment"
+        )
+    }
+}
+
 /// The database that a one-off command works on: the one that was named, or the private one, started for as long as the
 /// command runs if no service has it running.
 struct DatabaseAccess {

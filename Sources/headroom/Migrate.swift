@@ -19,6 +19,7 @@ struct Migrate: AsyncParsableCommand {
         let settings = SettingsReader(database.values)
         let configuration = try ServerConfiguration(settings)
         let logger = LogSetup.start(level: configuration.logLevel)
+        database.warnOfPassword(logger)
         try await DatabaseAccess(configuration, logger: logger).run { url in
             try await work(SchemaSetup(databaseURL: url, patience: .zero, logger: logger))
         }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import HeadroomServer
+import OperatorConsole
 
 struct Ping: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -17,10 +18,14 @@ struct Ping: AsyncParsableCommand {
         do {
             let access = try accessOptions.access()
             let reply = try await LineClient.ask("PING", at: address, access: access, timeout: .seconds(2))
-            guard reply == ["+PONG"] else { throw ValidationError("the service did not answer PING with PONG") }
+            guard reply == ["+PONG"] else { throw UnexpectedReply() }
             print("PONG")
         } catch let refusal as LineClient.Refusal where Ping.isAlive(refusal) {
-            print("alive, but \(refusal)")
+            print(LogfmtHandler.harmless("alive, but \(refusal)"))
+        } catch let problem as AccessOptions.Unusable {
+            throw CommandEnd(problem, asking: "the service at \(address)").exit()
+        } catch let problem as UnexpectedReply {
+            throw CommandEnd(problem, asking: "the service at \(address)").exit()
         }
     }
 

@@ -16,6 +16,7 @@ struct Prune: AsyncParsableCommand {
         let settings = SettingsReader(database.values + [(.keysKeepDays, keysKeepDays)])
         let configuration = try ServerConfiguration(settings)
         let logger = LogSetup.start(level: configuration.logLevel)
+        database.warnOfPassword(logger)
         try await DatabaseAccess(configuration, logger: logger).run { url in
             let count = try await Housekeeper(
                 databaseURL: url,

@@ -1,7 +1,6 @@
 import ArgumentParser
 import HeadroomServer
 import Logging
-import Postgres
 
 #if canImport(Glibc)
 import Glibc
@@ -31,11 +30,7 @@ struct Serve: AsyncParsableCommand {
             logger: logger
         )
         configuration.allowConnections(atMost: connections)
-        if let url = database.databaseUrl, holdsPassword(conninfo: url) {
-            logger.warning(
-                "everybody on this machine can read a password on the command line; put database-url into the environment"
-            )
-        }
+        database.warnOfPassword(logger)
         // A reader of our output that goes away is no reason to stop.
         signal(SIGPIPE, SIG_IGN)
         try await HeadroomService(configuration, logger: logger).run { ready in

@@ -87,7 +87,7 @@ struct CommandEnd {
 
     /// Says it on standard error.
     func exit() -> ExitCode {
-        if let text { LogfmtHandler.standardError("Error: \(text)\n") }
+        if let text { LogfmtHandler.standardError("Error: \(LogfmtHandler.harmless(text))\n") }
         return ExitCode(status)
     }
 }

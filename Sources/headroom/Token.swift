@@ -129,6 +129,7 @@ private enum TokenAccess {
     ) async throws -> Value {
         let configuration = try ServerConfiguration(SettingsReader(database.values))
         let logger = LogSetup.start(level: configuration.logLevel)
+        database.warnOfPassword(logger)
         var value: Value?
         try await DatabaseAccess(configuration, logger: logger).run { url in
             do {

@@ -68,6 +68,28 @@ struct FairnessTests {
         #expect(none.isEmpty)
     }
 
+    @Test("all have their turn, however many there are, while one always has a request that goes alone")
+    func turnsBesideSingles() {
+        var queue = queue()
+        _ = queue.enqueue(requests(99, 0..<10))
+        // More lines than a load takes.
+        for connection in 1...25 { _ = queue.enqueue(requests(connection, 0..<4)) }
+        _ = queue.enqueue(requests(98, 0..<100, .history(12)))
+        var served: Set<Int> = []
+        for _ in 0..<8 { served.formUnion(load(&queue).map(\.returnAddress.connection)) }
+        #expect(served.isSuperset(of: 1...25))
+    }
+
+    @Test("take turns with what goes alone, too, while loads are full")
+    func singlesTakeTurns() {
+        var queue = queue()
+        for connection in 1...25 { _ = queue.enqueue(requests(connection, 0..<20)) }
+        _ = queue.enqueue(requests(97, 0..<50, .history(12)))
+        _ = queue.enqueue(requests(98, 0..<1, .history(12)))
+        let next = (0..<8).flatMap { _ in load(&queue) }
+        #expect(next.contains { $0.returnAddress.connection == 98 })
+    }
+
     @Test("do not wait for another's requests that go alone, and those do not wait for ever")
     func singles() {
         var queue = queue()

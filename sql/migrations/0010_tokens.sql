@@ -39,7 +39,7 @@ comment on column headroom.tokens.last_used_at is 'To the minute, connections th
 
 -- Notes who creates and who revokes, whoever writes the row and however, and keeps what was noted.
 create function headroom.keep_token_record() returns trigger
-    language plpgsql security definer set search_path = pg_catalog, pg_temp
+    language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
     if tg_op = 'INSERT' then
@@ -80,7 +80,7 @@ $$;
 
 -- Tells the instances that listen; the others look every two seconds.
 create function headroom.tell_tokens_changed() returns trigger
-    language plpgsql security definer set search_path = pg_catalog, pg_temp
+    language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
     perform pg_notify('headroom_tokens', '');
@@ -133,22 +133,8 @@ $$;
 
 -- Rights --------------------------------------------------------------------------------------------------------------
 
--- The trigger's functions run as headroom_service, as all that are SECURITY DEFINER: it may read what they read, and
--- writes no token.
-do $$
-declare
-    v_is_granted constant boolean := pg_catalog.has_schema_privilege('headroom_service', 'headroom', 'CREATE');
-begin
-    if not v_is_granted then
-        grant create on schema headroom to headroom_service;
-    end if;
-    alter function headroom.keep_token_record() owner to headroom_service;
-    alter function headroom.tell_tokens_changed() owner to headroom_service;
-    if not v_is_granted then
-        revoke create on schema headroom from headroom_service;
-    end if;
-end
-$$;
+-- The trigger's functions run as whoever writes the row, and belong to the schema's owner: headroom_service, which owns
+-- all that is SECURITY DEFINER, is not to change what notes who made a token.
 revoke all on headroom.tokens from public;
 revoke all on type headroom.tokens from public;
 revoke all on function
@@ -159,5 +145,5 @@ grant select, update (last_used_at) on headroom.tokens to headroom_service;
 -- What they may not write, the trigger does.
 grant select, insert (name, scopes, digest, expires_at), update (revoked_at) on headroom.tokens to headroom_operator;
 grant execute on function
-    headroom.create_token(text, text[], bytea, timestamptz), headroom.revoke_token(bigint)
+    headroom.create_token(text, text[], bytea, timestamptz), headroom.revoke_token(bigint), headroom.actor()
 to headroom_operator;

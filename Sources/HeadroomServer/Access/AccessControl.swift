@@ -68,8 +68,11 @@ final class AccessControl: TokenKeeper, Sendable {
     func take(_ reading: TokenReading) {
         change { state in
             state.live = reading.tokens
+            // A database that is restored under us, or fails over to one that is behind, may know of no token any more:
+            // that opens nothing. Only a start does, which looks at the address again.
+            let wasRequired = state.isLoaded && state.isRequired
+            state.isRequired = setting == .required || setting == .auto && (reading.wasEverCreated || wasRequired)
             state.isLoaded = true
-            state.isRequired = setting == .required || setting == .auto && reading.wasEverCreated
         }
     }
 
@@ -86,11 +89,8 @@ final class AccessControl: TokenKeeper, Sendable {
             guard state.policy.isRequired != state.isRequired || !AccessControl.areSame(before, state.live) else {
                 return
             }
-            if wasLoaded, state.policy.isRequired != state.isRequired {
-                logger.notice(
-                    state.isRequired ? "a token is required from now on" : "no token is required any more",
-                    metadata: ["tokens.live": "\(state.live.count)"]
-                )
+            if wasLoaded, state.isRequired, !state.policy.isRequired {
+                logger.notice("a token is required from now on", metadata: ["tokens.live": "\(state.live.count)"])
             }
             let policy = AccessPolicy(isRequired: state.isRequired, tokens: TokenList(state.live))
             state.policy = policy

@@ -310,7 +310,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func takeTurn() {
         awaitsTurn = false
-        guard context != nil else { return }
+        guard let context else { return }
+        // Where the peer does not take what it is sent, `flush` goes on once it does.
+        guard context.channel.isWritable else {
+            flush()
+            return
+        }
         if decode(atMost: ConnectionHandler.requestsPerTurn) == ConnectionHandler.requestsPerTurn {
             awaitTurn(again: true)
         }
@@ -325,16 +330,20 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context.writeAndFlush(wrapOutboundOut(replies), promise: nil)
         shared.returnRoom(replies)
         guard !context.channel.isWritable else { return true }
-        let unsent = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
-        if unsent > limits.outputBytesMaximum {
+        if unsentBytes(context) > limits.outputBytesMaximum {
             shared.logger.debug("connection closed: it does not read its replies")
             context.close(promise: nil)
         }
         return true
     }
 
+    private func unsentBytes(_ context: ChannelHandlerContext) -> Int {
+        (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        timers.writability(context.channel.isWritable, at: .now(), limits)
+        // While it ends the time runs until all is sent.
+        if !isEnding { timers.writability(context.channel.isWritable, at: .now(), limits) }
         schedule(context)
         if context.channel.isWritable { flush() }
         context.fireChannelWritabilityChanged()
@@ -364,7 +373,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     private func timerFired() {
         guard let context else { return }
-        if let reason = timers.expired(at: .now(), isIdle: machine.isIdle, listens: machine.isSubscribed) {
+        // Who lingers has been told everything only when the kernel has it.
+        let isIdle = machine.isIdle && (!timers.lingers || unsentBytes(context) == 0)
+        if let reason = timers.expired(at: .now(), isIdle: isIdle, listens: machine.isSubscribed) {
             shared.logger.debug("connection closed", metadata: ["reason": "\(reason)"])
             context.close(promise: nil)
         } else {

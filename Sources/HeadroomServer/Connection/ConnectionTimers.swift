@@ -93,6 +93,8 @@ struct ConnectionTimers {
         lingersUntil = lingersUntil ?? now + limits.lingerTimeout
     }
 
+    var lingers: Bool { lingersUntil != nil }
+
     /// When to look again.
     func next(isIdle: Bool) -> NIODeadline {
         let always =
@@ -106,13 +108,15 @@ struct ConnectionTimers {
     mutating func expired(at now: NIODeadline, isIdle: Bool, listens: Bool = false) -> Reason? {
         if let outputStuckAt, now >= outputStuckAt { return .outputStuck }
         if let firstRequestBy, now >= firstRequestBy { return .noFirstRequest }
-        if let authenticatedBy, now >= authenticatedBy { return .notAuthenticated }
         guard isIdle else {
+            // Asked before a token was required: it is still answered.
+            if let by = authenticatedBy, now >= by { authenticatedBy = now + .milliseconds(50) }
             if now >= idleAt { idleAt = now + idleTimeout }
             if let by = incompleteRequestBy, now >= by { incompleteRequestBy = now + incompleteRequestTimeout }
             if let until = lingersUntil, now >= until { lingersUntil = now + .milliseconds(50) }
             return nil
         }
+        if let authenticatedBy, now >= authenticatedBy { return .notAuthenticated }
         if let lingersUntil, now >= lingersUntil { return .lingered }
         if let incompleteRequestBy, now >= incompleteRequestBy { return .incompleteRequest }
         guard now >= idleAt else { return nil }

@@ -43,6 +43,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private var spareRooms: [ByteBuffer] = []
     private var awaitingFirstTurn: Deque<ConnectionHandler> = []
     private var awaitingTurn: Deque<ConnectionHandler> = []
+    private var turnsOfNewOnes = 0
     private var turnsAreScheduled = false
     private var takenInTurn = 0
     private var staged: [[Request]]
@@ -151,10 +152,22 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         eventLoop.scheduleTask(in: LoopShared.turnsPause) { self.takeTurns() }
     }
 
+    /// New ones go first, but for every so many turns, or a flood of them would keep the others waiting for ever.
+    private static let turnsOfNewOnes = 8
+
+    private func nextInTurn() -> ConnectionHandler? {
+        turnsOfNewOnes += 1
+        guard turnsOfNewOnes == LoopShared.turnsOfNewOnes else {
+            return awaitingFirstTurn.popFirst() ?? awaitingTurn.popFirst()
+        }
+        turnsOfNewOnes = 0
+        return awaitingTurn.popFirst() ?? awaitingFirstTurn.popFirst()
+    }
+
     private func takeTurns() {
         turnsAreScheduled = false
         let end = NIODeadline.now() + LoopShared.turnsTime
-        while let connection = awaitingFirstTurn.popFirst() ?? awaitingTurn.popFirst() {
+        while let connection = nextInTurn() {
             connection.takeTurn()
             guard NIODeadline.now() < end else { break }
         }
@@ -218,12 +231,11 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         stageIsScheduled = false
         stageDeadline = nil
         for lane in staged.indices where !staged[lane].isEmpty {
-            if let (refused, error) = store.enqueue(staged[lane], lane: lane) {
-                deliverOnLoop(
-                    refused.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(error)) }
-                )
-            }
+            let refusal = store.enqueue(staged[lane], lane: lane)
+            // Before anybody is told: who is refused may have more to ask, and that is staged at once.
             staged[lane].removeAll(keepingCapacity: true)
+            guard let (refused, error) = refusal else { continue }
+            deliverOnLoop(refused.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(error)) })
         }
     }
 

@@ -88,16 +88,16 @@ final class TLSEdge: ChannelDuplexHandler {
     // MARK: Out
 
     /// TLS closes the socket right after its last record, an alert say. The kernel would throw that away where the peer
-    /// has sent something we did not read: end our side first, as without TLS. Asked again, closes at once.
+    /// has sent something we did not read: end our side first, as without TLS. A handshake that fails asks twice, so asking
+    /// again is no reason to be quicker.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard case .all = mode, !inputIsClosed else {
             context.close(mode: mode, promise: promise)
             return
         }
         if case .ending(let earlier, let timer) = state {
-            timer.cancel()
-            if let earlier { promise?.futureResult.cascade(to: earlier) }
-            context.close(promise: promise ?? earlier)
+            guard let promise else { return }
+            if let earlier { earlier.futureResult.cascade(to: promise) } else { state = .ending(promise, timer) }
         } else {
             end(context, promise: promise)
         }

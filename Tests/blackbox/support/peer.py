@@ -5,9 +5,10 @@ import threading
 
 
 class Peer:
-    def __init__(self, token=None):
+    def __init__(self, token=None, version="1"):
         """With a token it answers nothing without; without one it has no use for any."""
         self.token = token
+        self.version = version
         self.said = []
         """Each connection's requests, in order."""
         peer = self
@@ -24,7 +25,7 @@ class Peer:
                     elif not is_known:
                         answer = "-NOAUTH send AUTH first"
                     else:
-                        answer = {"PING": "+PONG", "INFO": "*2\r\n+version=1\r\n+database=up"}.get(words[0], "-ERR unknown command")
+                        answer = {"PING": "+PONG", "INFO": f"*2\r\n+version={peer.version}\r\n+database=up"}.get(words[0], "-ERR unknown command")
                     self.wfile.write(answer.encode() + b"\r\n")
 
             def request_words(self):

@@ -116,6 +116,19 @@ class OverTLS(Case):
                 self.assertIn(said, outcome.stderr)
 
 
+class WithAnyAnswer(Case):
+    FLAGS = None
+
+    def test_who_answers_cannot_drive_the_terminal(self):
+        with Peer(version="7\x1b]0;title\x07\x9b31m\u202e\u2028") as peer:
+            for flags in ([], ["--json"]):
+                outcome = run("status", "--target", f"127.0.0.1:{peer.port}", *flags)
+                self.assertEqual(outcome.returncode, 0, outcome)
+                self.assertIn("7", outcome.stdout)
+                for character in outcome.stdout.replace("\n", ""):
+                    self.assertTrue(character.isprintable(), outcome.stdout)
+
+
 class WithAToken(Case):
     FLAGS = None
 

@@ -105,7 +105,7 @@ class Commands(Case):
         self.assertEqual(
             {name: grown(name) for name in after if name.startswith(("answers_", "tier_", "errors")) and "second" not in name
              and grown(name)},
-            # The SETPLAN and the CONSUME of the helper are silent, and so is the first of ours.
+            # The SETPLAN and the CONSUME of subscriber() are silent, and so is the first of ours.
             {"answers_allowed": 5, "answers_blocked": 1, "answers_held": 1, "answers_ok": 2, "tier_silent": 3,
              "tier_gentle": 6, "errors": 3, "errors_badarg": 1, "errors_err": 1, "errors_notfound": 1},
         )  # fmt: skip

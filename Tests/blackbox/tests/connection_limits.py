@@ -150,6 +150,33 @@ class ConnectionLimits(Case):
         for user, reply in zip(users[1:], replies[1:]):
             self.assertEqual(self.count(user), 1 if reply.startswith("+ALLOWED") else 0, reply)
 
+    def test_who_is_refused_is_told_so_for_all_that_was_sent_at_once(self):
+        """Each refusal makes room for what was read with it, and that is refused in its turn."""
+        service = self.serve(
+            "--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1", "--in-flight-maximum", "16",
+            "--request-timeout-ms", "20000",
+        )  # fmt: skip
+        user = self.user()
+        self.assertIn("+ALLOWED", service.ask(f"CONSUME {user}"))
+        locks = self.cluster.session(self.database)
+        locks.run("begin")
+        locks.run("lock table message_usage in access exclusive mode")
+        others = [service.connect() for _ in range(7)]
+        try:
+            for other in others[:6]:
+                other.send(f"CONSUME {user}\n" * 16)
+            wait_until(lambda: int(service.info()["queue_depth"]) == 63, 5, "the queue is full for who has many waiting")
+            others[6].send(f"CONSUME {user}\n")
+            wait_until(lambda: int(service.info()["queue_depth"]) == 64, 5, "the queue is full")
+            with service.connect() as line:
+                line.send(f"CONSUME {user}\n" * 200)
+                self.assertEqual({reply.split(" ")[0] for reply in line.lines(200)}, {"-OVERLOADED"})
+        finally:
+            locks.run("rollback")
+            locks.close()
+            for other in others:
+                other.close()
+
     def test_a_peer_that_does_not_read_its_replies_is_closed_and_harms_nobody(self):
         service = self.serve("--output-timeout-ms", "300")
         user = self.user()
