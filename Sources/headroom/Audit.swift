@@ -23,10 +23,7 @@ struct Audit: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let configuration = try ServerConfiguration(SettingsReader(database.values))
-        let logger = LogSetup.start(level: configuration.logLevel)
-        database.warnOfPassword(logger)
-        try await DatabaseAccess(configuration, logger: logger).run { url in
+        try await DatabaseAccess(database).run { url in
             let story: UserStory
             do {
                 story = UserStory(try await read(url))
@@ -62,15 +59,10 @@ struct Audit: AsyncParsableCommand {
     private static func end(_ error: PostgresError) -> CommandEnd {
         switch error.sqlState {
         case SQLState(rawValue: "42P01"), SQLState(rawValue: "42703"), SQLState(rawValue: "3F000"):
-            .noData("this database does not have this binary's schema; headroom migrate brings it there")
+            .schemaIsMissing
         case SQLState(rawValue: "42501"):
             .noData("this role may not read user_story; connect as one that may (docs/operations.md, Hand out roles)")
-        default:
-            if case .server = error.kind {
-                .noData("the database refused: \(error)")
-            } else {
-                .unreachable("the database cannot be reached: \(error)")
-            }
+        default: CommandEnd(error)
         }
     }
 }

@@ -14,12 +14,16 @@ extension DatabaseOptions {
 /// The database that a one-off command works on: the one that was named, or the private one, started for as long as the
 /// command runs if no service has it running.
 struct DatabaseAccess {
-    private let configuration: ServerConfiguration
-    private let logger: Logger
+    let configuration: ServerConfiguration
+    let logger: Logger
 
-    init(_ configuration: ServerConfiguration, logger: Logger) {
-        self.configuration = configuration
-        self.logger = logger
+    /// Begins the log.
+    ///
+    /// - Parameter settings: what the command takes besides.
+    init(_ database: DatabaseOptions, _ settings: [(Setting, String?)] = []) throws {
+        configuration = try ServerConfiguration(SettingsReader(database.values + settings))
+        logger = LogSetup.start(level: configuration.logLevel)
+        database.warnOfPassword(logger)
     }
 
     func run(_ work: (_ databaseURL: String) async throws -> Void) async throws {
@@ -37,5 +41,21 @@ struct DatabaseAccess {
             }
             await server.stop()
         }
+    }
+}
+
+extension CommandEnd {
+    static let schemaIsMissing = noData(
+        "this database does not have this binary's schema; headroom migrate brings it there"
+    )
+
+    /// What the database said that the command has no words of its own for.
+    init(_ error: PostgresError) {
+        self =
+            if case .server = error.kind {
+                .noData("the database refused: \(error)")
+            } else {
+                .unreachable("the database cannot be reached: \(error)")
+            }
     }
 }

@@ -1,6 +1,5 @@
 import ArgumentParser
 import HeadroomServer
-import Logging
 import Postgres
 import Usage
 
@@ -16,12 +15,9 @@ struct Migrate: AsyncParsableCommand {
     var status = false
 
     func run() async throws {
-        let settings = SettingsReader(database.values)
-        let configuration = try ServerConfiguration(settings)
-        let logger = LogSetup.start(level: configuration.logLevel)
-        database.warnOfPassword(logger)
-        try await DatabaseAccess(configuration, logger: logger).run { url in
-            try await work(SchemaSetup(databaseURL: url, patience: .zero, logger: logger))
+        let access = try DatabaseAccess(database)
+        try await access.run { url in
+            try await work(SchemaSetup(databaseURL: url, patience: .zero, logger: access.logger))
         }
     }
 

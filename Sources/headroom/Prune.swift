@@ -1,6 +1,5 @@
 import ArgumentParser
 import HeadroomServer
-import Logging
 import UsageStore
 
 struct Prune: AsyncParsableCommand {
@@ -13,15 +12,12 @@ struct Prune: AsyncParsableCommand {
     @Option(help: Setting.keysKeepDays.help) var keysKeepDays: String?
 
     func run() async throws {
-        let settings = SettingsReader(database.values + [(.keysKeepDays, keysKeepDays)])
-        let configuration = try ServerConfiguration(settings)
-        let logger = LogSetup.start(level: configuration.logLevel)
-        database.warnOfPassword(logger)
-        try await DatabaseAccess(configuration, logger: logger).run { url in
+        let access = try DatabaseAccess(database, [(.keysKeepDays, keysKeepDays)])
+        try await access.run { url in
             let count = try await Housekeeper(
                 databaseURL: url,
-                keepDays: configuration.keysKeepDays,
-                logger: logger
+                keepDays: access.configuration.keysKeepDays,
+                logger: access.logger
             ).prune()
             print("forgot \(count) keys")
         }

@@ -127,11 +127,8 @@ private enum TokenAccess {
         _ database: DatabaseOptions,
         _ work: @escaping @Sendable (TokenRegister) throws -> Value
     ) async throws -> Value {
-        let configuration = try ServerConfiguration(SettingsReader(database.values))
-        let logger = LogSetup.start(level: configuration.logLevel)
-        database.warnOfPassword(logger)
         var value: Value?
-        try await DatabaseAccess(configuration, logger: logger).run { url in
+        try await DatabaseAccess(database).run { url in
             do {
                 value = try await onThread(named: "headroom.token") { try work(TokenRegister(databaseURL: url)) }
             } catch let error as PostgresError {
@@ -145,19 +142,14 @@ private enum TokenAccess {
     private static func end(_ error: PostgresError) -> CommandEnd {
         switch error.sqlState {
         case SQLState(rawValue: "42P01"), SQLState(rawValue: "3F000"), SQLState(rawValue: "42883"):
-            .noData("this database does not have this binary's schema; headroom migrate brings it there")
+            .schemaIsMissing
         case SQLState(rawValue: "42501"):
             .noData("this role may not see to tokens; connect as one that is granted headroom_operator")
         case SQLState(rawValue: "P0002"):
             .noData("there is no such token; headroom token list has their numbers")
         case SQLState(rawValue: "54000"):
             .noData("there are 1000 live tokens, and no room for more; headroom token revoke makes some")
-        default:
-            if case .server = error.kind {
-                .noData("the database refused: \(error)")
-            } else {
-                .unreachable("the database cannot be reached: \(error)")
-            }
+        default: CommandEnd(error)
         }
     }
 }

@@ -19,9 +19,10 @@ def queues(local, remote):
     raise Gone(f"{local} to {remote}")
 
 
-def resident_bytes(pid):
+def resident_bytes(pid, which="VmRSS"):
+    """`VmHWM` is the most that it ever was."""
     with open(f"/proc/{pid}/status") as status:
-        return next(int(line.split()[1]) * 1_024 for line in status if line.startswith("VmRSS:"))
+        return next(int(line.split()[1]) * 1_024 for line in status if line.startswith(f"{which}:"))
 
 
 def fill(line, port):

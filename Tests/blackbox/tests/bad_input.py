@@ -8,6 +8,7 @@ from support.bad_requests import OPENINGS, closes, stays_open
 from support.case import Case
 from support.certificates import Authority
 from support.deadline import wait_until
+from support.kernel import resident_bytes
 from support.wire import Answer, array
 
 
@@ -250,11 +251,7 @@ class BadInput(Case):
         self.assertEqual(self.ask("PING"), "+PONG")
 
     def test_an_endless_stream_is_cut_off_and_takes_no_memory(self):
-        def memory():
-            with open(f"/proc/{self.service.process.pid}/statm") as file:
-                return int(file.read().split()[1]) * 4_096
-
-        before = memory()
+        before = resident_bytes(self.service.process.pid)
         with self.service.connect() as line:
             try:
                 for _ in range(2_000):
@@ -263,7 +260,7 @@ class BadInput(Case):
                 pass
             else:
                 self.fail("125 MiB of one line were taken")
-        self.assertLess(memory() - before, 64 << 20)
+        self.assertLess(resident_bytes(self.service.process.pid) - before, 64 << 20)
 
 
 class BadInputOverTLS(BadInput):

@@ -13,16 +13,12 @@ import time
 from support import processes, settings
 from support.case import Case
 from support.deadline import wait_until
+from support.kernel import resident_bytes
 from support.wire import Answer, Closed, Line
 
 
 def descriptors(service):
     return len(os.listdir(f"/proc/{service.process.pid}/fd"))
-
-
-def resident_megabytes(service, which="VmRSS"):
-    with open(f"/proc/{service.process.pid}/status") as file:
-        return int(re.search(rf"^{which}:\s+(\d+) kB", file.read(), re.MULTILINE)[1]) / 1024
 
 
 def limited(command):
@@ -270,7 +266,7 @@ class Places(Case):
         )
         user = self.user()
         service.ask(f"CONSUME {user}")
-        before, sessions_before = resident_megabytes(service), self.sessions()
+        before, sessions_before = resident_bytes(service.process.pid), self.sessions()
         sockets = []
         try:
             for number in range(400):
@@ -291,7 +287,7 @@ class Places(Case):
                     self.assertIn("+OK ", good.ask(f"USAGE {user}"))
                 info = service.info()
             self.assertGreaterEqual(int(info["connections"]), 390)
-            self.assertLess(resident_megabytes(service, "VmHWM") - before, 256)
+            self.assertLess(resident_bytes(service.process.pid, "VmHWM") - before, 256 << 20)
             self.assertLess(descriptors(service), 400 + 128)
             self.assertLessEqual(self.sessions(), sessions_before + 1)
         finally:

@@ -8,6 +8,7 @@ import threading
 import redis
 from support.case import NOON, Case
 from support.deadline import wait_until
+from support.kernel import resident_bytes
 from support.wire import Answer, Closed
 
 HIREDIS = r"""
@@ -279,10 +280,6 @@ class ManySubscriptions(Case):
         listed = ",".join(f"'{user}'" for user in cls.users)
         cls.psql.run(f"select count(set_plan(id::uuid, 'paid')) from unnest(array[{listed}]) as id")
 
-    def memory(self):
-        with open(f"/proc/{self.service.process.pid}/status") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
-
     def change_all(self, count):
         self.psql.run(
             f"insert into message_usage (user_id, billing_period, message_count) select user_id, '2020-01', {count}"
@@ -307,12 +304,12 @@ class ManySubscriptions(Case):
     def test_a_subscriber_that_does_not_read_costs_no_memory_and_gets_the_final_state(self):
         with Feed(self.service, *self.users, timeout=60) as feed:
             final = self.change_all(1)
-            before = self.memory()
+            before = resident_bytes(self.service.process.pid)
             # 40,000 changes of some 600 bytes each, to a peer that reads none of them: 24 MB if all were kept.
             for count in range(2, 22):
                 final = self.change_all(count)
-            grown = self.memory() - before
-            self.assertLess(grown, 12_000, "kB")
+            grown = resident_bytes(self.service.process.pid) - before
+            self.assertLess(grown, 12_000 * 1_024)
             seen, messages = {}, 0
             while seen != final:
                 answer = feed.message()
