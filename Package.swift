@@ -17,14 +17,20 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-certificates", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-configuration", from: "1.4.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
+        .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.0"),
     ],
     targets: [
         .systemLibrary(
@@ -78,6 +84,37 @@ let package = Package(
             ]
         ),
         .target(
+            name: "StoreEvents",
+            dependencies: [
+                "Usage",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "JWTKit", package: "jwt-kit"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "X509", package: "swift-certificates"),
+            ]
+        ),
+        .target(
+            name: "HTTPSide",
+            dependencies: [
+                "HeadroomServer",
+                "LineProtocol",
+                "Postgres",
+                "StoreEvents",
+                "Usage",
+                "UsageStore",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdTLS", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Mustache", package: "swift-mustache"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]
+        ),
+        .target(
             name: "LoadGenerator",
             dependencies: [
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -90,6 +127,7 @@ let package = Package(
         .executableTarget(
             name: "headroom",
             dependencies: [
+                "HTTPSide",
                 "HeadroomServer",
                 "LoadGenerator",
                 "OperatorConsole",
@@ -146,6 +184,26 @@ let package = Package(
             path: "Fuzz",
             exclude: ["Corpus", "Driver", "Found", "README.md", "dictionary.txt"],
             sources: ["Bodies", "Tests"]
+        ),
+        .testTarget(
+            name: "StoreEventsTests",
+            dependencies: [
+                "StoreEvents", "Usage",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "X509", package: "swift-certificates"),
+            ]
+        ),
+        .testTarget(
+            name: "HTTPSideTests",
+            dependencies: [
+                "HTTPSide", "HeadroomServer", "LineProtocol", "Postgres", "PostgresTestSupport", "StoreEvents", "Usage",
+                "UsageStore",
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdTesting", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Mustache", package: "swift-mustache"),
+            ]
         ),
         .testTarget(name: "OperatorConsoleTests", dependencies: ["LineProtocol", "OperatorConsole"]),
         .testTarget(

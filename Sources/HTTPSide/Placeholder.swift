@@ -1,0 +1,4 @@
+import Hummingbird
+import HummingbirdTLS
+import Mustache
+import Usage

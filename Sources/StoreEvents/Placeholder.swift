@@ -1,0 +1,3 @@
+import JWTKit
+import Usage
+import X509
