@@ -7,17 +7,29 @@ import UsageStore
 
 /// The whole service: database, store and ports, started in this order and stopped in the reverse one.
 public struct HeadroomService: Sendable {
+    /// Makes the service of a second port, which runs until it is told to shut down.
+    ///
+    /// - Parameter whenOpen: to be called once, with the address that was opened; nil when it stays closed.
+    package typealias SidePort =
+        @Sendable (ServiceParts, _ whenOpen: @escaping @Sendable (ListenAddress?) -> Void) throws -> any Service
+
     private let configuration: ServerConfiguration
+    private let sidePort: SidePort?
     private let logger: Logger
 
-    public init(_ configuration: ServerConfiguration, logger: Logger) {
+    /// - Parameter sidePort: made when the setting `http` names an address; handed in, so that nothing of HTTP is needed
+    ///   here.
+    package init(_ configuration: ServerConfiguration, sidePort: SidePort?, logger: Logger) {
         self.configuration = configuration
+        self.sidePort = configuration.http == nil ? nil : sidePort
         self.logger = logger
     }
 
     /// What to tell whoever started the service.
     public struct Ready: Sendable {
         public var listen: ListenAddress
+        /// nil when there is none.
+        public var http: ListenAddress?
         public var speaksTLS: Bool
         /// A command that opens the database, without a password.
         public var psqlCommand: String
@@ -27,10 +39,9 @@ public struct HeadroomService: Sendable {
     ///
     /// - Parameter whenReady: called once every port is open.
     /// - Throws: when the database cannot be reached or migrated, or the port cannot be opened.
-    public func run(whenReady: @Sendable (Ready) -> Void) async throws {
+    public func run(whenReady: @escaping @Sendable (Ready) -> Void) async throws {
         // What the settings alone show to be wrong is told before anything is started.
-        let protectedMode = ProtectedMode(configuration)
-        try protectedMode.check(configuration.listen, requiresAuthentication: true)
+        try checkPorts(requiresAuthentication: true)
         let tls = try configuration.tls.map { files throws(TLSFileError) in try TLSContexts(files, logger: logger) }
         switch configuration.database {
         case .url(let url):
@@ -58,50 +69,63 @@ public struct HeadroomService: Sendable {
         psqlCommand: String,
         privateServer: PrivateServer?,
         _ tls: TLSContexts?,
-        _ whenReady: @Sendable (Ready) -> Void
+        _ whenReady: @escaping @Sendable (Ready) -> Void
     ) async throws {
         try await SchemaSetup(databaseURL: databaseURL, logger: logger).prepare()
-        let store = BatchingStore(configuration.store(databaseURL: databaseURL), logger: logger)
         let access = AccessControl(
             configuration.authentication,
             connectionsPerTokenMaximum: configuration.connectionsPerTokenMaximum,
             logger: logger
         )
         try await access.load(from: databaseURL)
-        try ProtectedMode(configuration).check(configuration.listen, requiresAuthentication: access.isRequired)
-        let monitor = DatabaseMonitor(databaseURL: databaseURL, tokens: access, logger: logger)
-        let server = LineServer(
+        try checkPorts(requiresAuthentication: access.isRequired)
+        let parts = ServiceParts(
             configuration,
-            store: store,
-            monitor: monitor,
+            databaseURL: databaseURL,
             access: access,
             tls: tls,
-            version: HeadroomVersion.current,
             logger: logger
         )
+        let server = LineServer(parts)
         let hangups = tls == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
         let listen = try await server.bind()
-        whenReady(Ready(listen: listen, speaksTLS: tls != nil, psqlCommand: psqlCommand))
+        let tellReady: @Sendable (ListenAddress?) -> Void = { http in
+            whenReady(Ready(listen: listen, http: http, speaksTLS: tls != nil, psqlCommand: psqlCommand))
+        }
         let housekeeper = Housekeeper(
             databaseURL: databaseURL,
             keepDays: configuration.keysKeepDays,
             logger: logger
         )
         var services: [any Service] = [
-            HousekeeperService(housekeeper: housekeeper), MonitorService(monitor: monitor), StoreService(store: store),
-            server,
+            HousekeeperService(housekeeper: housekeeper), MonitorService(monitor: parts.monitor),
+            StoreService(store: parts.store),
         ]
+        // Stopped after the line protocol, so that it says meanwhile that the service drains, and before the store, which
+        // it asks.
+        if let sidePort { services.append(try sidePort(parts, tellReady)) }
+        services.append(server)
         if let tls, let hangups { services.append(TLSReloading(contexts: tls, signals: hangups)) }
         if let privateServer {
-            services.insert(PrivateServerService(server: privateServer, store: store, logger: logger), at: 0)
+            services.insert(PrivateServerService(server: privateServer, store: parts.store, logger: logger), at: 0)
         }
         var group = ServiceGroupConfiguration(
-            services: services,
+            // Also where one cannot start, the others end in their order, and the error is thrown then.
+            services: services.map { .init(service: $0, failureTerminationBehavior: .gracefullyShutdownGroup) },
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         )
         group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(1)
+        if sidePort == nil { tellReady(nil) }
         try await ServiceGroup(configuration: group).run()
+    }
+
+    private func checkPorts(requiresAuthentication: Bool) throws {
+        try ProtectedMode(configuration, hasTLS: configuration.tls != nil)
+            .check(configuration.listen, requiresAuthentication: requiresAuthentication)
+        guard let http = configuration.http else { return }
+        try ProtectedMode(configuration, hasTLS: configuration.httpHasTLS)
+            .check(http.address, setting: .http, requiresAuthentication: requiresAuthentication)
     }
 }
 

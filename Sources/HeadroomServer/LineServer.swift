@@ -17,47 +17,32 @@ public final class LineServer: Service, CustomStringConvertible {
     private let tls: TLSContexts?
     private let group: MultiThreadedEventLoopGroup
     private let access: AccessControl
-    private let census = Census()
+    private let census: Census
+    private let draining: DrainingFlag
     private let loops: [LoopShared]
     private let listener = Mutex<(any Channel)?>(nil)
     private let logger: Logger
 
-    init(
-        _ configuration: ServerConfiguration,
-        store: BatchingStore,
-        monitor: DatabaseMonitor,
-        access: AccessControl,
-        tls: TLSContexts?,
-        version: String,
-        logger: Logger
-    ) {
+    init(_ parts: ServiceParts) {
+        let configuration = parts.configuration
         self.configuration = configuration
-        self.store = store
-        self.tls = tls
-        self.access = access
-        self.logger = logger
+        store = parts.store
+        tls = parts.tls
+        access = parts.access
+        census = parts.census
+        draining = parts.draining
+        logger = parts.logger
         group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
-        let metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
-        let info = ServerInfo(
-            version: version,
-            store: store,
-            monitor: monitor,
-            access: access,
-            census: census,
-            metrics: metrics,
-            tls: tls
-        )
-        let census = census
-        loops = zip(group.makeIterator(), metrics.loops).map { eventLoop, loopMetrics in
+        loops = zip(group.makeIterator(), parts.metrics.loops).map { eventLoop, loopMetrics in
             LoopShared(
                 eventLoop: eventLoop,
-                store: store,
-                access: access,
-                census: census,
-                serverInfo: info,
+                store: parts.store,
+                access: parts.access,
+                census: parts.census,
+                serverInfo: parts.info,
                 metrics: loopMetrics,
                 limits: configuration.connectionLimits,
-                logger: logger
+                logger: parts.logger
             )
         }
     }
@@ -115,6 +100,7 @@ public final class LineServer: Service, CustomStringConvertible {
 
     public func run() async throws {
         try await gracefulShutdown()
+        draining.set()
         let channel = listener.withLock { $0 }
         do {
             try await channel?.close()

@@ -4,8 +4,8 @@ import Usage
 import UsageStore
 
 /// What `INFO` tells.
-struct ServerInfo: Sendable {
-    let version: String
+package struct ServerInfo: Sendable {
+    package let version: String
     private let startedAt = NIODeadline.now()
     private let store: BatchingStore
     private let monitor: DatabaseMonitor
@@ -54,7 +54,7 @@ struct ServerInfo: Sendable {
     private static func answersName(_ status: LoopMetrics.Status) -> String { "answers_\(status)" }
     private static func tierName(_ tier: Tier) -> String { "tier_\(tier.rawValue)" }
 
-    func lines() -> [String] {
+    package func lines() -> [String] {
         let now = NIODeadline.now()
         let snapshot = metrics.snapshot(at: now)
         let groups = [

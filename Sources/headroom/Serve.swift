@@ -1,4 +1,5 @@
 import ArgumentParser
+import HTTPSide
 import HeadroomServer
 import Logging
 
@@ -12,7 +13,7 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Run the service.",
         discussion: """
-            Prints one line `ready listen=HOST:PORT http=off` on standard output once it can be asked; everything else \
+            Prints one line `ready listen=HOST:PORT http=HOST:PORT` on standard output once it can be asked; everything else \
             goes to standard error. SIGTERM and SIGINT drain: every accepted request is answered.
             """
     )
@@ -33,8 +34,9 @@ struct Serve: AsyncParsableCommand {
         database.warnOfPassword(logger)
         // A reader of our output that goes away is no reason to stop.
         signal(SIGPIPE, SIG_IGN)
-        try await HeadroomService(configuration, logger: logger).run { ready in
-            print("ready listen=\(ready.listen) http=off")
+        let service = HeadroomService(configuration, sidePort: HTTPSideService.make, logger: logger)
+        try await service.run { ready in
+            print("ready listen=\(ready.listen) http=\(ready.http.map(\.description) ?? "off")")
             fflush(nil)
             let (host, port) = (ready.listen.host, ready.listen.port)
             let example = "CONSUME 7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"

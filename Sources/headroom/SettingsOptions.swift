@@ -61,6 +61,11 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Setting.queueWait.help) var queueWaitMs: String?
     @Option(help: Setting.connectionsPerAddress.help) var connectionsPerAddressMaximum: String?
     @Option(help: Setting.incompleteRequestTimeout.help) var incompleteRequestTimeoutMs: String?
+    @Option(help: Setting.httpTLS.help) var httpTls: String?
+    @Option(help: Setting.httpConnectionsMaximum.help) var httpConnectionsMaximum: String?
+    @Option(help: Setting.httpBodyMaximum.help) var httpBodyMaximumBytes: String?
+    @Option(help: Setting.httpRequestTimeout.help) var httpRequestTimeoutMs: String?
+    @Option(help: Setting.httpIdleTimeout.help) var httpIdleTimeoutMs: String?
 
     var values: [(Setting, String?)] {
         [
@@ -80,6 +85,9 @@ struct ServeOptions: ParsableArguments {
             (.trustedNetwork, trustedNetwork), (.queueWait, queueWaitMs),
             (.connectionsPerAddress, connectionsPerAddressMaximum),
             (.incompleteRequestTimeout, incompleteRequestTimeoutMs),
+            (.httpTLS, httpTls), (.httpConnectionsMaximum, httpConnectionsMaximum),
+            (.httpBodyMaximum, httpBodyMaximumBytes), (.httpRequestTimeout, httpRequestTimeoutMs),
+            (.httpIdleTimeout, httpIdleTimeoutMs),
         ]
     }
 }

@@ -6,7 +6,7 @@ import UsageStore
 /// Decides who may ask: knows the setting, what was last read of the tokens, and tells the event loops of every change.
 ///
 /// The database is asked by `DatabaseMonitor`. While it is away, what was known stays, and tokens go on expiring.
-final class AccessControl: TokenKeeper, Sendable {
+package final class AccessControl: TokenKeeper, Sendable {
     private struct State {
         var live: [LiveToken] = []
         var isRequired: Bool
@@ -46,12 +46,12 @@ final class AccessControl: TokenKeeper, Sendable {
         }
     }
 
-    var policy: AccessPolicy { state.withLock { $0.policy } }
-    var isRequired: Bool { policy.isRequired }
+    package var policy: AccessPolicy { state.withLock { $0.policy } }
+    package var isRequired: Bool { policy.isRequired }
 
     /// - Parameter observer: called with every policy that follows, on any thread, one after the other; must not block.
     /// - Returns: the policy of now.
-    func observe(_ observer: @escaping @Sendable (AccessPolicy) -> Void) -> AccessPolicy {
+    package func observe(_ observer: @escaping @Sendable (AccessPolicy) -> Void) -> AccessPolicy {
         state.withLock {
             $0.observers.append(observer)
             return $0.policy
@@ -65,7 +65,7 @@ final class AccessControl: TokenKeeper, Sendable {
 
     // MARK: From the database monitor
 
-    func take(_ reading: TokenReading) {
+    package func take(_ reading: TokenReading) {
         change { state in
             state.live = reading.tokens
             // A database that is restored under us, or fails over to one that is behind, may know of no token any more:
@@ -76,7 +76,7 @@ final class AccessControl: TokenKeeper, Sendable {
         }
     }
 
-    func takeTime() {
+    package func takeTime() {
         change { _ in }
     }
 
@@ -116,7 +116,7 @@ final class AccessControl: TokenKeeper, Sendable {
     /// How often a token that somebody is connected with is noted as used.
     private static let connectionsToldEvery = Duration.seconds(60)
 
-    func takeUsed() -> [Int64] {
+    package func takeUsed() -> [Int64] {
         let connected = census.tokenIDs
         return state.withLock { state in
             let now = ContinuousClock.now
@@ -134,7 +134,7 @@ final class AccessControl: TokenKeeper, Sendable {
     /// Whose credentials these are, and a place among the connections of that token: `leave` gives it back.
     ///
     /// - Parameter identity: what the connection has; its place is given back when it gets another one.
-    func authenticate(
+    package func authenticate(
         _ credentials: Credentials,
         under policy: AccessPolicy,
         replacing identity: Identity?
@@ -157,12 +157,12 @@ final class AccessControl: TokenKeeper, Sendable {
         return verdict
     }
 
-    func leave(_ identity: Identity) {
+    package func leave(_ identity: Identity) {
         census.leave(identity)
     }
 
     // MARK: For INFO
 
-    var authenticated: UInt64 { accepted.load(ordering: .relaxed) }
-    var authenticationFailures: UInt64 { failed.load(ordering: .relaxed) }
+    package var authenticated: UInt64 { accepted.load(ordering: .relaxed) }
+    package var authenticationFailures: UInt64 { failed.load(ordering: .relaxed) }
 }

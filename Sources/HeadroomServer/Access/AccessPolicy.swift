@@ -9,8 +9,8 @@ public enum Authentication: String, Sendable {
 }
 
 /// Who may ask, at one moment. Each event loop has its own reference to it.
-final class AccessPolicy: Sendable {
-    let isRequired: Bool
+package final class AccessPolicy: Sendable {
+    package let isRequired: Bool
     let tokens: TokenList
 
     init(isRequired: Bool, tokens: TokenList) {
@@ -22,11 +22,14 @@ final class AccessPolicy: Sendable {
     static let open = AccessPolicy(isRequired: false, tokens: TokenList())
 
     /// Of a peer that has brought no token.
-    var permissionsWithoutToken: Permissions { isRequired ? .nothing : .everything }
+    package var permissionsWithoutToken: Permissions { isRequired ? .nothing : .everything }
 
     /// Whose token that is. What a token may do holds also where none is required: who brings one wants to be held to it.
     func authenticate(_ credentials: Credentials, at now: ContinuousClock.Instant) -> Result<Identity, ReplyError> {
         if !isRequired, tokens.isEmpty { return .failure(.noTokensHere) }
         return tokens.identity(of: credentials, at: now).map { .success($0) } ?? .failure(.wrongToken)
     }
+
+    /// By the token's number; nil when it is not live any more.
+    package func identity(ofToken tokenID: Int64) -> Identity? { tokens.identity(tokenID) }
 }

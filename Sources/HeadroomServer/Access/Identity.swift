@@ -1,13 +1,13 @@
 import LineProtocol
 
 /// Whose token a peer brought, and what it is good for.
-struct Identity: Sendable, Equatable {
-    var tokenID: Int64
-    var name: String
-    var permissions: Permissions
+package struct Identity: Sendable, Equatable {
+    package var tokenID: Int64
+    package var name: String
+    package var permissions: Permissions
 
     /// What the audit log calls who made a change with this token.
-    var actor: String { "token:\(name)" }
+    package var actor: String { "token:\(name)" }
 }
 
 extension ReplyError {

@@ -27,6 +27,8 @@ public struct ServerConfiguration: Sendable {
     }
 
     public var listen: ListenAddress
+    /// nil: off.
+    public var http: HTTPConfiguration?
     public var database: Database
     public var logLevel: Logger.Level
     public var eventLoops: Int
@@ -45,7 +47,7 @@ public struct ServerConfiguration: Sendable {
 
     public init(_ settings: SettingsReader) throws(SettingsReader.Invalid) {
         listen = try settings.address(.listen)
-        if settings.text(.http) != "off" { _ = try settings.address(.http) }
+        http = try HTTPConfiguration(settings)
         database = ServerConfiguration.database(settings)
         logLevel = try settings.choice(.logLevel)
         eventLoops = try settings.number(.eventLoops, 1...64)
@@ -121,6 +123,10 @@ public struct ServerConfiguration: Sendable {
         store.databaseURL = databaseURL
         return store
     }
+}
+
+extension ServerConfiguration {
+    package var httpHasTLS: Bool { tls != nil && http?.usesTLS == true }
 }
 
 enum WhenUnavailable: String {

@@ -34,7 +34,38 @@ extension Setting {
         "http",
         default: "127.0.0.1:6748",
         "host:port or off",
-        "address of the HTTP side; this version has none yet and reports http=off"
+        "address of the HTTP side: webhooks, metrics, health, dashboard; where nothing is set and the port is taken, the "
+            + "service runs without"
+    )
+    public static let httpTLS = Setting(
+        "http-tls",
+        default: "on",
+        "on or off",
+        "whether the HTTP side speaks TLS where tls-certificate is set; it never asks for client certificates"
+    )
+    public static let httpConnectionsMaximum = Setting(
+        "http-connections-maximum",
+        default: "256",
+        "1 to 65536",
+        "open connections of the HTTP side; more wait until one closes"
+    )
+    public static let httpBodyMaximum = Setting(
+        "http-body-maximum-bytes",
+        default: "262144",
+        "1024 to 16777216 bytes",
+        "size of a request's body on the HTTP side; more is answered 413"
+    )
+    public static let httpRequestTimeout = Setting(
+        "http-request-timeout-ms",
+        default: "10000",
+        "100 to 600000 ms",
+        "a request of the HTTP side that is not read and answered by then is answered 408 or 503"
+    )
+    public static let httpIdleTimeout = Setting(
+        "http-idle-timeout-ms",
+        default: "60000",
+        "1000 to 3600000 ms",
+        "a connection of the HTTP side on which nothing is sent for so long is closed"
     )
     public static let databaseURL = Setting(
         "database-url",
@@ -261,5 +292,6 @@ extension Setting {
         keysKeepDays, reportTimeout, changesPoll, subscriptionsMaximum,
         authentication, authenticationTimeout, connectionsPerTokenMaximum, tlsCertificate, tlsKey, tlsClientCA,
         tlsHandshakeTimeout, trustedNetwork, queueWait, connectionsPerAddress, incompleteRequestTimeout,
+        httpTLS, httpConnectionsMaximum, httpBodyMaximum, httpRequestTimeout, httpIdleTimeout,
     ]
 }

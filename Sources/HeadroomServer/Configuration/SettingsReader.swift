@@ -43,6 +43,12 @@ public struct SettingsReader {
         return value.flatMap { $0.isEmpty ? nil : $0 }
     }
 
+    /// Whether somebody said it, so that it is not the default's.
+    func isSet(_ setting: Setting) -> Bool {
+        let key = ConfigKey(["headroom", setting.name])
+        return reader.string(forKey: key, isSecret: true)?.isEmpty == false
+    }
+
     /// What tools for other services call it; ours wins.
     var conventionalDatabaseURL: String? {
         reader.string(forKey: ConfigKey(["database", "url"]), isSecret: true).flatMap { $0.isEmpty ? nil : $0 }

@@ -1,11 +1,11 @@
 import Synchronization
 
 /// How many connections there are, in all and from each network, over all event loops.
-final class Census: Sendable {
-    struct Snapshot: Sendable {
-        var current = 0
-        var total: UInt64 = 0
-        var refused: UInt64 = 0
+package final class Census: Sendable {
+    package struct Snapshot: Sendable {
+        package var current = 0
+        package var total: UInt64 = 0
+        package var refused: UInt64 = 0
     }
 
     private struct State {
@@ -17,7 +17,7 @@ final class Census: Sendable {
 
     private let state = Mutex(State())
 
-    var snapshot: Snapshot { state.withLock { $0.counts } }
+    package var snapshot: Snapshot { state.withLock { $0.counts } }
 
     enum Admission {
         case admitted

@@ -415,7 +415,7 @@ extension ReplyError {
         text: "too many connections from this address; close some or raise connections-per-address-maximum; closing"
     )
 
-    init(_ error: StoreError) {
+    package init(_ error: StoreError) {
         switch error.code {
         case .unavailable: self.init(code: .unavailable, retryAfterMilliseconds: 500, text: error.message)
         case .unknown: self.init(code: .unknown, text: error.message)

@@ -1,12 +1,12 @@
 /// Microseconds in buckets: exact below 32, then sixteen buckets for each doubling, so that a bucket is at most one
 /// sixteenth of its values wide. The same division as HdrHistogram's, with its arithmetic reduced to a count of leading
 /// zeros and a shift, because every message passes here.
-enum LatencyBuckets {
+package enum LatencyBuckets {
     /// Sixteen for each doubling.
     private static var subdivisionBits: Int { 4 }
 
     /// For every UInt32, which is over an hour.
-    static var count: Int { index(of: .max) + 1 }
+    package static var count: Int { index(of: .max) + 1 }
 
     @inline(__always)
     static func index(of microseconds: UInt32) -> Int {
@@ -16,14 +16,14 @@ enum LatencyBuckets {
     }
 
     /// The largest value that belongs there.
-    static func maximum(of index: Int) -> UInt32 {
+    package static func maximum(of index: Int) -> UInt32 {
         let exponent = max(0, index >> subdivisionBits - 1)
         let first = UInt32(index - exponent << subdivisionBits)
         return (first + 1) << UInt32(exponent) &- 1
     }
 
     /// The value within which `percent` of the counts lie, to the bucket; nil when nothing was counted.
-    static func percentile(_ percent: Double, of counts: [UInt64]) -> UInt32? {
+    package static func percentile(_ percent: Double, of counts: [UInt64]) -> UInt32? {
         let total = counts.reduce(0, &+)
         guard total > 0 else { return nil }
         let wanted = max(1, UInt64((Double(total) * percent / 100).rounded(.up)))

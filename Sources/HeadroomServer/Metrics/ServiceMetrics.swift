@@ -3,7 +3,7 @@ import NIOCore
 import Usage
 
 /// What the service has counted since it started: the loops' counters, added up when somebody asks.
-struct ServiceMetrics: Sendable {
+package struct ServiceMetrics: Sendable {
     let loops: [LoopMetrics]
 
     init(eventLoops: Int) {
@@ -11,16 +11,16 @@ struct ServiceMetrics: Sendable {
     }
 
     /// The sums at one moment. Counters of one snapshot may be some messages apart: they are raised while it is taken.
-    struct Snapshot: Sendable {
+    package struct Snapshot: Sendable {
         fileprivate var verbs: [UInt64]
         fileprivate var answers: [UInt64]
         fileprivate var errors: [UInt64]
         /// Answers of the store per `LatencyBuckets`, since the start.
-        var latencies: [UInt64]
+        package var latencies: [UInt64]
         /// The same of the last seconds.
-        var recentLatencies: [UInt64]
+        package var recentLatencies: [UInt64]
 
-        func requests(_ verb: Verb) -> UInt64 { verbs[verb.place] }
+        package func requests(_ verb: Verb) -> UInt64 { verbs[verb.place] }
 
         func answers(_ status: LoopMetrics.Status, _ tier: Tier) -> UInt64 {
             answers[LoopMetrics.place(status, tier)]
@@ -30,18 +30,18 @@ struct ServiceMetrics: Sendable {
             Tier.allCases.reduce(0) { $0 + answers(status, $1) }
         }
 
-        func answers(_ tier: Tier) -> UInt64 {
+        package func answers(_ tier: Tier) -> UInt64 {
             LoopMetrics.Status.allCases.reduce(0) { $0 + answers($1, tier) }
         }
 
-        func errors(_ code: ReplyError.Code) -> UInt64 {
+        package func errors(_ code: ReplyError.Code) -> UInt64 {
             ReplyError.Code.allCases.firstIndex(of: code).map { errors[$0] } ?? 0
         }
 
-        var errorsTotal: UInt64 { errors.reduce(0, +) }
+        package var errorsTotal: UInt64 { errors.reduce(0, +) }
     }
 
-    func snapshot(at now: NIODeadline = .now()) -> Snapshot {
+    package func snapshot(at now: NIODeadline = .now()) -> Snapshot {
         let second = LoopMetrics.second(now)
         return Snapshot(
             verbs: sum { $0.verbs.values },

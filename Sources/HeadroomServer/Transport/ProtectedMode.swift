@@ -28,8 +28,9 @@ struct ProtectedMode: Sendable {
         self.resolve = resolve
     }
 
-    init(_ configuration: ServerConfiguration) {
-        self.init(hasTLS: configuration.tls != nil, networkIsTrusted: configuration.networkIsTrusted)
+    /// - Parameter hasTLS: of the port that is asked about.
+    init(_ configuration: ServerConfiguration, hasTLS: Bool) {
+        self.init(hasTLS: hasTLS, networkIsTrusted: configuration.networkIsTrusted)
     }
 
     /// - Parameters:

@@ -4,9 +4,10 @@ import Synchronization
 import Usage
 
 /// The certificate and key that new connections get; those that are open keep what they began with.
-final class TLSContexts: Sendable {
+package final class TLSContexts: Sendable {
     private struct State {
         var context: NIOSSLContext
+        var contextForAnybody: NIOSSLContext
         var expires: Instant
     }
 
@@ -25,7 +26,7 @@ final class TLSContexts: Sendable {
         self.files = files
         self.logger = logger
         let loaded = try files.load()
-        state = Mutex(State(context: loaded.context, expires: loaded.expires))
+        state = Mutex(State(context: loaded.context, contextForAnybody: loaded.contextForAnybody, expires: loaded.expires))
         tell(loaded, "TLS certificate read")
         if loaded.isExpired(at: TLSFiles.machineTime) {
             logger.error(
@@ -37,6 +38,9 @@ final class TLSContexts: Sendable {
 
     var current: NIOSSLContext { state.withLock { $0.context } }
 
+    /// The same certificate for peers that are asked for none: stores and browsers have no certificate of tls-client-ca.
+    package var currentForAnybody: NIOSSLContext { state.withLock { $0.contextForAnybody } }
+
     /// Reads the files again. What cannot be used changes nothing, and a certificate that has expired does not replace
     /// one that is valid.
     func reload() {
@@ -47,7 +51,7 @@ final class TLSContexts: Sendable {
             guard !isWorse else {
                 throw TLSFileError("the certificate in \(files.certificate) has expired on \(loaded.expires.text)")
             }
-            state.withLock { $0 = State(context: loaded.context, expires: loaded.expires) }
+            state.withLock { $0 = State(context: loaded.context, contextForAnybody: loaded.contextForAnybody, expires: loaded.expires) }
             tell(loaded, "TLS certificate read anew")
         } catch {
             logger.error(
@@ -73,7 +77,7 @@ final class TLSContexts: Sendable {
     // MARK: Counts
 
     /// Connections that ended before they could be asked anything.
-    var handshakesFailed: Int { failures.load(ordering: .relaxed) }
+    package var handshakesFailed: Int { failures.load(ordering: .relaxed) }
 
     func countFailure() {
         failures.add(1, ordering: .relaxed)

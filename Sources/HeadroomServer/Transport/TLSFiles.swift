@@ -19,6 +19,8 @@ struct TLSFiles: Sendable, Equatable {
     /// What was read from the files, put to use.
     struct Loaded {
         var context: NIOSSLContext
+        /// Asks whoever connects for no certificate.
+        var contextForAnybody: NIOSSLContext
         var subject: String
         var expires: Instant
         var warnings: [String]
@@ -39,6 +41,7 @@ struct TLSFiles: Sendable, Equatable {
         )
         configuration.minimumTLSVersion = .tlsv12
         configuration.shutdownTimeout = TLSFiles.shutdownTimeout
+        let configurationForAnybody = configuration
         if let clientCA {
             configuration.trustRoots = .certificates(try PEMFile(clientCA).certificates())
             // There is no name to compare: who connects is known by the CA alone.
@@ -46,8 +49,10 @@ struct TLSFiles: Sendable, Equatable {
             configuration.sendCANameList = true
         }
         let context: NIOSSLContext
+        let contextForAnybody: NIOSSLContext
         do {
             context = try NIOSSLContext(configuration: configuration)
+            contextForAnybody = clientCA == nil ? context : try NIOSSLContext(configuration: configurationForAnybody)
         } catch {
             // Both were read and understood: what is left is that they are not of one pair.
             let isPair = error as? NIOSSLError != .failedToLoadPrivateKey
@@ -59,6 +64,7 @@ struct TLSFiles: Sendable, Equatable {
         }
         return Loaded(
             context: context,
+            contextForAnybody: contextForAnybody,
             subject: TLSFiles.name(of: chain[0]),
             expires: Instant(secondsSince1970: Int64(chain[0].notValidAfter)),
             warnings: keyFile.isReadableByOthers ? ["everybody on this machine may read the key; chmod o-r"] : []

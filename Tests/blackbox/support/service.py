@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 
-from . import processes, settings
+from . import http, processes, settings
 from .deadline import wait_until
 from .wire import Line
 
@@ -29,28 +29,36 @@ class Service:
         self.directory = processes.directory()
         self.stdout = self.directory + "/stdout"
         self.stderr = self.directory + "/stderr"
+        # The default port is one for all tests that run at once.
+        http_flags = [] if "--http" in flags or "HEADROOM_HTTP" in (env or {}) else ["--http", "127.0.0.1:0"]
         # As in production: the URL may hold a password, so it goes through the environment.
         variables = {"DATABASE_URL": database_url} if database_url else {}
         with open(self.stdout, "wb") as out, open(self.stderr, "wb") as err:
             self.process = processes.start(
-                [binary or settings.binary, "serve", "--listen", "127.0.0.1:0", *flags],
+                [binary or settings.binary, "serve", "--listen", "127.0.0.1:0", *http_flags, *flags],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=cwd, env=environment(**variables, **(env or {})), **options,
             )  # fmt: skip
         self.port = None
+        self.http_port = None
+        """None where the HTTP side is off."""
         self.tls = None
         """What to connect with, where the service speaks TLS."""
         if wait:
             self.ready()
 
     def ready(self, seconds=30):
-        def port():
-            line = re.search(r"^ready listen=127\.0\.0\.1:(\d+) http=\S+\n", self.output())
+        def ports():
+            line = re.search(r"^ready listen=127\.0\.0\.1:(\d+) http=(?:127\.0\.0\.1:(\d+)|off)\n", self.output())
             if line is None and self.process.poll() is not None:
                 raise AssertionError(f"headroom ended with {self.process.returncode}:\n{self.log()}")
-            return line and int(line[1])
+            return line and (int(line[1]), line[2] and int(line[2]))
 
-        self.port = wait_until(port, seconds, f"the ready line; the log says\n{self.log()}")
+        self.port, self.http_port = wait_until(ports, seconds, f"the ready line; the log says\n{self.log()}")
         return self
+
+    def http(self, method, path, body=None, headers=None, timeout=10):
+        """One request to the HTTP side, on a connection of its own; see `support.http.Answer`."""
+        return http.ask(self.http_port, method, path, body, headers, timeout, self.tls)
 
     def output(self):
         with open(self.stdout) as file:

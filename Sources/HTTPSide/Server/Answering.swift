@@ -1,0 +1,42 @@
+import HTTPTypes
+import Hummingbird
+
+/// Outermost: whatever goes wrong within is answered as a problem, and every answer says what all of them do.
+struct Answering: RouterMiddleware {
+    typealias Context = HTTPContext
+
+    func handle(
+        _ request: Request,
+        context: HTTPContext,
+        next: (Request, HTTPContext) async throws -> Response
+    ) async throws -> Response {
+        var response: Response
+        do {
+            response = try await next(request, context)
+        } catch {
+            response = Answering.problem(error, context).response(from: request, context: context)
+        }
+        // Nobody is to guess at a body's type, whatever it is.
+        response.headers[.xContentTypeOptions] = "nosniff"
+        return response
+    }
+
+    private static func problem(_ error: any Error, _ context: HTTPContext) -> Problem {
+        switch error {
+        case let problem as Problem: return problem
+        case let error as HTTPError where error.status == .notFound: return .notFound
+        case let error as HTTPError:
+            return Problem(error.status, code: "BADREQUEST", error.body ?? error.status.reasonPhrase)
+        case is CancellationError:
+            return Problem(.serviceUnavailable, code: "DRAINING", "this instance is shutting down; ask another one")
+        default:
+            context.logger.error("a request failed", metadata: ["error.type": "\(type(of: error))"])
+            return Problem(.internalServerError, code: "INTERNAL", "a bug; the service's log says more")
+        }
+    }
+}
+
+extension HTTPField.Name {
+    static let xContentTypeOptions = HTTPField.Name("X-Content-Type-Options")!
+    static let retryAfter = HTTPField.Name("Retry-After")!
+}

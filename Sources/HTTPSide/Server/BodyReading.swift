@@ -1,0 +1,62 @@
+import HTTPTypes
+import HeadroomServer
+import Hummingbird
+import NIOCore
+
+/// Reads bodies within a size and a time.
+struct BodyReading: Sendable {
+    private let bytesMaximum: Int
+    private let timeout: Duration
+
+    init(_ configuration: HTTPConfiguration) {
+        bytesMaximum = configuration.bodyBytesMaximum
+        timeout = configuration.requestTimeout
+    }
+
+    /// What is left of a body that was not read to its end would be taken for the next request: the peer gets the answer,
+    /// and the connection ends.
+    private static let closeDelay = TimeAmount.seconds(1)
+
+    /// - Throws: `Problem`, 413 or 408, after which the connection closes.
+    func read(_ request: Request, _ context: HTTPContext) async throws -> ByteBuffer {
+        if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > bytesMaximum {
+            throw closing(context, tooLarge)
+        }
+        let (body, maximum, timeout) = (request.body, bytesMaximum, timeout)
+        do {
+            return try await withThrowingTaskGroup(of: ByteBuffer?.self) { tasks in
+                tasks.addTask { try await body.collect(upTo: maximum) }
+                tasks.addTask {
+                    try await Task.sleep(for: timeout)
+                    return nil
+                }
+                defer { tasks.cancelAll() }
+                guard let buffer = try await tasks.next() ?? nil else { throw closing(context, tooSlow) }
+                return buffer
+            }
+        } catch is NIOTooManyBytesError {
+            throw closing(context, tooLarge)
+        }
+    }
+
+    private func closing(_ context: HTTPContext, _ problem: Problem) -> Problem {
+        if let channel = context.channel {
+            channel.eventLoop.scheduleTask(in: BodyReading.closeDelay) { channel.close(promise: nil) }
+        }
+        var problem = problem
+        problem.headers[.connection] = "close"
+        return problem
+    }
+
+    private var tooLarge: Problem {
+        Problem(
+            .contentTooLarge,
+            code: "TOOLONG",
+            "a body is at most \(bytesMaximum) bytes; send less, or raise http-body-maximum-bytes"
+        )
+    }
+
+    private var tooSlow: Problem {
+        Problem(.requestTimeout, code: "TIMEOUT", "the body was not complete in time; send it again")
+    }
+}

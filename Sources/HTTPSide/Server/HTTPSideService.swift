@@ -1,0 +1,121 @@
+import HeadroomServer
+import Hummingbird
+import Logging
+import NIOCore
+import NIOPosix
+import ServiceLifecycle
+import UsageStore
+
+/// The HTTP port: webhooks, metrics, health, the API and the dashboard.
+///
+/// Runs on an event loop of its own and asks the database in sessions of its own, so that nothing here takes a thread or
+/// a connection from the line protocol; what it counts goes through the lanes like every message.
+package struct HTTPSideService: Service, CustomStringConvertible {
+    package let description = "HTTP side"
+
+    /// Requests under way when the service shuts down have so long; what is left is cut.
+    private static let drainTimeout = Duration.milliseconds(800)
+
+    private let parts: ServiceParts
+    private let configuration: HTTPConfiguration
+    private let whenOpen: @Sendable (ListenAddress?) -> Void
+    private let logger: Logger
+
+    /// As `HeadroomService` wants it, which knows nothing of HTTP.
+    @Sendable
+    package static func make(
+        _ parts: ServiceParts,
+        whenOpen: @escaping @Sendable (ListenAddress?) -> Void
+    ) -> any Service {
+        guard let configuration = parts.configuration.http else { preconditionFailure("asked for when it is on") }
+        return HTTPSideService(parts, configuration: configuration, whenOpen: whenOpen)
+    }
+
+    init(
+        _ parts: ServiceParts,
+        configuration: HTTPConfiguration,
+        whenOpen: @escaping @Sendable (ListenAddress?) -> Void
+    ) {
+        self.parts = parts
+        self.configuration = configuration
+        self.whenOpen = whenOpen
+        var logger = parts.logger
+        // The framework tells of each start and of each connection that breaks.
+        if logger.logLevel == .info { logger.logLevel = .notice }
+        self.logger = logger
+    }
+
+    package func run() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        do {
+            try await serve(on: group)
+        } catch {
+            try? await group.shutdownGracefully()
+            throw error
+        }
+        try await group.shutdownGracefully()
+    }
+
+    private func serve(on group: MultiThreadedEventLoopGroup) async throws {
+        let surroundings = HTTPSurroundings(parts, configuration: configuration, logger: logger)
+        let application = application(surroundings, on: group)
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            for pool in surroundings.pools { tasks.addTask { await pool.run() } }
+            defer { for pool in surroundings.pools { pool.close() } }
+            do {
+                try await HTTPSideService.runBounded(application)
+            } catch let error as IOError where error.errnoCode == EADDRINUSE && configuration.isByDefault {
+                logger.warning(
+                    "the HTTP side stays off, because its port is taken; set http to another address, or to off",
+                    metadata: ["http": "\(configuration.address)"]
+                )
+                whenOpen(nil)
+                try? await gracefulShutdown()
+            } catch let error as IOError {
+                throw CannotOpen(address: configuration.address, underlying: error)
+            }
+        }
+    }
+
+    /// Who keeps a request open must not keep the service from ending.
+    private static func runBounded(_ application: some Service) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { try await application.run() }
+            tasks.addTask {
+                try await gracefulShutdown()
+                try await Task.sleep(for: drainTimeout)
+            }
+            try await tasks.next()
+            tasks.cancelAll()
+        }
+    }
+
+    private func application(
+        _ surroundings: HTTPSurroundings,
+        on group: MultiThreadedEventLoopGroup
+    ) -> some ApplicationProtocol {
+        let (whenOpen, host) = (whenOpen, configuration.address.host)
+        return Application(
+            router: surroundings.router(),
+            server: HTTPTransport(configuration, tls: parts.configuration.httpHasTLS ? parts.tls : nil).builder,
+            configuration: ApplicationConfiguration(
+                address: .hostname(host, port: configuration.address.port),
+                availableConnectionsDelegate: .maximum(configuration.connectionsMaximum, logger: logger)
+            ),
+            onServerRunning: { channel in
+                whenOpen(ListenAddress(host: host, port: channel.localAddress?.port ?? 0))
+            },
+            eventLoopGroupProvider: .shared(group),
+            logger: logger
+        )
+    }
+
+    private struct CannotOpen: Error, CustomStringConvertible {
+        var address: ListenAddress
+        var underlying: IOError
+
+        var description: String {
+            "http=\(address) cannot be opened: \(underlying); set http to another address, or to off"
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import HeadroomServer
+import Hummingbird
+import Logging
+import UsageStore
+
+/// Adds the routes of one concern.
+protocol RouteCollecting {
+    func add(to router: Router<HTTPContext>)
+}
+
+/// What the routes share, and their list.
+struct HTTPSurroundings: Sendable {
+    let parts: ServiceParts
+    let configuration: HTTPConfiguration
+    let store: StoreGateway
+    /// For what changes something: the events of stores.
+    let webhookSessions: SessionPool
+    /// For what pages and answers read besides the store.
+    let pageSessions: SessionPool
+    let logger: Logger
+
+    init(_ parts: ServiceParts, configuration: HTTPConfiguration, logger: Logger) {
+        self.parts = parts
+        self.configuration = configuration
+        self.logger = logger
+        store = StoreGateway(parts.store)
+        webhookSessions = SessionPool(
+            name: "webhooks",
+            parts.store.configuration,
+            readOnly: false,
+            logger: logger
+        )
+        pageSessions = SessionPool(name: "pages", parts.store.configuration, readOnly: true, logger: logger)
+    }
+
+    var pools: [SessionPool] { [webhookSessions, pageSessions] }
+
+    /// By when a request that came just now is answered.
+    var deadline: ContinuousClock.Instant { .now + configuration.requestTimeout }
+
+    func router() -> Router<HTTPContext> {
+        let router = Router(context: HTTPContext.self)
+        router.add(middleware: Answering())
+        for routes in routes { routes.add(to: router) }
+        return router
+    }
+
+    private var routes: [any RouteCollecting] {
+        [HealthRoutes(parts)]
+    }
+}

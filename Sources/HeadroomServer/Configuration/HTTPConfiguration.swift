@@ -1,0 +1,28 @@
+/// Of the HTTP side, checked.
+public struct HTTPConfiguration: Sendable {
+    package var address: ListenAddress
+    /// Nobody asked for this very address: that it is taken is no reason not to count.
+    package var isByDefault: Bool
+    package var usesTLS: Bool
+    package var connectionsMaximum: Int
+    package var bodyBytesMaximum: Int
+    package var requestTimeout: Duration
+    package var idleTimeout: Duration
+
+    /// nil when it is off; what else is said is checked all the same.
+    init?(_ settings: SettingsReader) throws(SettingsReader.Invalid) {
+        let tls: OnOrOff = try settings.choice(.httpTLS)
+        usesTLS = tls == .on
+        connectionsMaximum = try settings.number(.httpConnectionsMaximum, 1...65_536)
+        bodyBytesMaximum = try settings.number(.httpBodyMaximum, 1_024...16_777_216)
+        requestTimeout = .milliseconds(try settings.number(.httpRequestTimeout, 100...600_000))
+        idleTimeout = .milliseconds(try settings.number(.httpIdleTimeout, 1_000...3_600_000))
+        guard settings.text(.http) != "off" else { return nil }
+        address = try settings.address(.http)
+        isByDefault = !settings.isSet(.http)
+    }
+}
+
+enum OnOrOff: String {
+    case on, off
+}

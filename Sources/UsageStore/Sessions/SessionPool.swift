@@ -1,0 +1,196 @@
+import DequeModule
+import Logging
+import Postgres
+import Synchronization
+
+/// Database sessions for what is asked seldom and may take long, away from the lanes: each with a thread of its own, since
+/// libpq blocks. Opened when first needed, given back when idle.
+package final class SessionPool: Sendable {
+    /// Why work was not done, or not to its end.
+    package enum Failure: Error, Sendable, Equatable {
+        /// As many wait already as may; nothing was done.
+        case overloaded
+        /// Its time was up before a session was free; nothing was done.
+        case tooLate
+        /// The service shuts down; nothing was done.
+        case closed
+        case database(PostgresError)
+    }
+
+    private struct Job {
+        var deadline: ContinuousClock.Instant
+        /// Does the work, and returns how its result is told; that is told once no error can come any more.
+        var attempt: @Sendable (Connection) throws(PostgresError) -> @Sendable () -> Void
+        var fail: @Sendable (Failure) -> Void
+    }
+
+    private struct State {
+        var waiting: Deque<Job> = []
+        /// Numbers of the threads that sleep.
+        var idle: [Int] = []
+        var isClosed = false
+    }
+
+    /// A connection that nobody needs is given back after so long.
+    private static let idleTimeout = Duration.seconds(30)
+
+    private let options: ConnectionOptions
+    private let capacity: Int
+    private let name: String
+    private let wakes: [WakePipe]
+    private let state = Mutex(State())
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - name: of the threads, and of the sessions in `pg_stat_activity`, each after "headroom".
+    ///   - capacity: jobs that may wait; one more is refused as overload.
+    package init(
+        name: String,
+        _ configuration: StoreConfiguration,
+        sessions: Int = 1,
+        capacity: Int = 256,
+        readOnly: Bool,
+        logger: Logger
+    ) {
+        options = ConnectionOptions(
+            conninfo: configuration.databaseURL,
+            connectTimeout: configuration.connectTimeout,
+            applicationName: "headroom \(name)",
+            sessionSettings: LaneSession.settings(
+                unknownUsers: configuration.unknownUsers,
+                requestTimeout: configuration.requestTimeout
+            ) + (readOnly ? [("default_transaction_read_only", "on")] : []),
+            role: ServiceRole.name
+        )
+        self.name = name
+        self.capacity = capacity
+        wakes = (0..<sessions).map { _ in WakePipe() }
+        self.logger = logger
+    }
+
+    /// Does work in a session, as soon as one is free.
+    ///
+    /// - Parameters:
+    ///   - deadline: by which the work has to bound itself too, as `Connection`'s methods do.
+    ///   - work: blocks. Done again on a new connection when an idle one turns out to be broken, so it must be safe to
+    ///     repeat.
+    package func perform<Value: Sendable>(
+        by deadline: ContinuousClock.Instant,
+        _ work: @escaping @Sendable (Connection) throws(PostgresError) -> Value
+    ) async throws(Failure) -> Value {
+        let outcome: Result<Value, Failure> = await withCheckedContinuation { continuation in
+            let job = Job(
+                deadline: deadline,
+                attempt: { connection throws(PostgresError) in
+                    let value = try work(connection)
+                    return { continuation.resume(returning: .success(value)) }
+                },
+                fail: { continuation.resume(returning: .failure($0)) }
+            )
+            if let failure = enqueue(job) { job.fail(failure) }
+        }
+        return try outcome.get()
+    }
+
+    private func enqueue(_ job: Job) -> Failure? {
+        let (failure, sleeper) = state.withLock { state -> (Failure?, Int?) in
+            guard !state.isClosed else { return (.closed, nil) }
+            guard state.waiting.count < capacity else { return (.overloaded, nil) }
+            state.waiting.append(job)
+            return (nil, state.idle.popLast())
+        }
+        if let sleeper { wakes[sleeper].wake() }
+        return failure
+    }
+
+    /// Runs until `close()` was called and everything that was taken in is done.
+    package func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            for number in wakes.indices {
+                group.addTask {
+                    await withCheckedContinuation { continuation in
+                        startThread(named: "headroom.\(self.name)") {
+                            self.serve(number)
+                            continuation.resume()
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes in nothing more.
+    package func close() {
+        state.withLock { $0.isClosed = true }
+        for wake in wakes { wake.wake() }
+    }
+
+    // MARK: On a thread of the pool
+
+    private enum Turn {
+        case job(Job)
+        case sleep
+        case end
+    }
+
+    private func serve(_ number: Int) {
+        var connection: Connection?
+        while true {
+            switch nextTurn(number) {
+            case .end:
+                connection?.close()
+                return
+            case .sleep:
+                let until = connection.map { _ in ContinuousClock.now + SessionPool.idleTimeout }
+                let isReadable = wakes[number].sleep(orUntilReadable: connection?.socket ?? -1, until: until)
+                // An idle connection has nothing to say unless it is closing.
+                if isReadable || until.map({ ContinuousClock.now >= $0 }) ?? false {
+                    connection?.close()
+                    connection = nil
+                }
+            case .job(let job):
+                connection = carry(job, on: connection)
+            }
+        }
+    }
+
+    private func nextTurn(_ number: Int) -> Turn {
+        state.withLock { state in
+            state.idle.removeAll { $0 == number }
+            if let job = state.waiting.popFirst() { return .job(job) }
+            if state.isClosed { return .end }
+            state.idle.append(number)
+            return .sleep
+        }
+    }
+
+    /// - Returns: the connection, where it can be used on.
+    private func carry(_ job: Job, on idle: Connection?) -> Connection? {
+        var connection = idle
+        while true {
+            guard ContinuousClock.now < job.deadline else {
+                job.fail(.tooLate)
+                return connection
+            }
+            // A new connection that breaks at once breaks again: only one that was idle is worth another attempt.
+            let mayRepeat = connection != nil
+            do throws(PostgresError) {
+                let open = if let connection { connection } else { try Connection.connect(options) }
+                connection = open
+                try job.attempt(open)()
+                return open
+            } catch {
+                if let open = connection, !open.isUsable {
+                    open.close()
+                    connection = nil
+                }
+                if mayRepeat, case .connectionLost = error.kind { continue }
+                if !error.isTransient {
+                    logger.debug("work in a session failed", metadata: ["pool": "\(name)", "error": "\(error)"])
+                }
+                job.fail(.database(error))
+                return connection
+            }
+        }
+    }
+}
