@@ -103,6 +103,9 @@ struct ConfigurationTests {
         (.queueWait, ["9", "30001", "1s"]),
         (.connectionsPerAddress, ["0", "1000001", "all"]), (.incompleteRequestTimeout, ["99", "3600001"]),
         (.drainTimeout, ["99", "600001", "99999999999999999999999"]),
+        (.httpTLS, ["yes", "s3cret"]), (.httpConnectionsMaximum, ["0", "65537"]),
+        (.httpBodyMaximum, ["1023", "16777217", "1 MB"]), (.httpRequestTimeout, ["99", "600001"]),
+        (.httpIdleTimeout, ["999", "3600001"]),
     ]
 
     @Test("refuses a bad value by the setting's name and range, and never repeats it", arguments: badValues)
@@ -147,8 +150,17 @@ struct ConfigurationTests {
 
     @Test("takes http off, or an address")
     func http() throws {
-        _ = try configuration(flags: ["http": "off"])
-        _ = try configuration(flags: ["http": "[::1]:0"])
+        #expect(try configuration(flags: ["http": "off"]).http == nil)
+        let own = try configuration(flags: ["http": "[::1]:0"]).http
+        #expect(own?.address == ListenAddress(host: "::1", port: 0) && own?.isByDefault == false)
+        #expect(try configuration().http?.isByDefault == true)
+    }
+
+    @Test("takes an empty value for none")
+    func empty() throws {
+        let configuration = try configuration(environment: ["HEADROOM_HTTP": "", "HEADROOM_LANES": ""])
+        #expect(configuration.http?.address.port == 6_748 && configuration.http?.isByDefault == true)
+        #expect(configuration.store(databaseURL: "").lanes == 2)
     }
 
     @Test("takes a certificate and its key together, and a CA of clients only with them")

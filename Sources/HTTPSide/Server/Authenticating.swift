@@ -62,7 +62,9 @@ extension HTTPContext {
             )
         }
         let scopes = verb.permissions.scopes.map(\.rawValue).joined(separator: " or ")
-        throw Problem(ReplyError(code: .forbidden, text: "this needs a token with the scope \(scopes); nothing was done"))
+        throw Problem(
+            ReplyError(code: .forbidden, text: "this needs a token with the scope \(scopes); nothing was done")
+        )
     }
 }
 

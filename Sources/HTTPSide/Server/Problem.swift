@@ -1,6 +1,6 @@
-import HeadroomServer
 import Foundation
 import HTTPTypes
+import HeadroomServer
 import Hummingbird
 import LineProtocol
 import UsageStore
@@ -59,7 +59,9 @@ extension Problem {
             case .database(let error) where error.isTransient:
                 Problem(ReplyError(code: .unavailable, text: "the database cannot be reached; try again"))
             case .database:
-                Problem(ReplyError(code: .internal, text: "the database refused a statement; the service's log says why"))
+                Problem(
+                    ReplyError(code: .internal, text: "the database refused a statement; the service's log says why")
+                )
             }
     }
 

@@ -36,18 +36,22 @@ public struct SettingsReader {
         AbsoluteConfigKey(["headroom", name])
     }
 
-    /// The value as text; nil where nothing was said and there is no default.
+    /// The value as text; nil where nothing was said and there is no default. An empty one is none: compose files and
+    /// unit files have no other way to leave a variable out.
     func text(_ setting: Setting) -> String? {
-        let key = ConfigKey(["headroom", setting.name])
-        let value = reader.string(forKey: key, isSecret: setting == .databaseURL) ?? setting.defaultValue
+        said(setting) ?? setting.defaultValue
+    }
+
+    private func said(_ setting: Setting) -> String? {
+        let value = reader.string(
+            forKey: ConfigKey(["headroom", setting.name]),
+            isSecret: setting == .databaseURL
+        )
         return value.flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// Whether somebody said it, so that it is not the default's.
-    func isSet(_ setting: Setting) -> Bool {
-        let key = ConfigKey(["headroom", setting.name])
-        return reader.string(forKey: key, isSecret: true)?.isEmpty == false
-    }
+    func isSet(_ setting: Setting) -> Bool { said(setting) != nil }
 
     /// What tools for other services call it; ours wins.
     var conventionalDatabaseURL: String? {

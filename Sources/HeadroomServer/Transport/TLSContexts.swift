@@ -9,6 +9,12 @@ package final class TLSContexts: Sendable {
         var context: NIOSSLContext
         var contextForAnybody: NIOSSLContext
         var expires: Instant
+
+        init(_ loaded: TLSFiles.Loaded) {
+            context = loaded.context
+            contextForAnybody = loaded.contextForAnybody
+            expires = loaded.expires
+        }
     }
 
     private let files: TLSFiles
@@ -26,7 +32,7 @@ package final class TLSContexts: Sendable {
         self.files = files
         self.logger = logger
         let loaded = try files.load()
-        state = Mutex(State(context: loaded.context, contextForAnybody: loaded.contextForAnybody, expires: loaded.expires))
+        state = Mutex(State(loaded))
         tell(loaded, "TLS certificate read")
         if loaded.isExpired(at: TLSFiles.machineTime) {
             logger.error(
@@ -51,7 +57,7 @@ package final class TLSContexts: Sendable {
             guard !isWorse else {
                 throw TLSFileError("the certificate in \(files.certificate) has expired on \(loaded.expires.text)")
             }
-            state.withLock { $0 = State(context: loaded.context, contextForAnybody: loaded.contextForAnybody, expires: loaded.expires) }
+            state.withLock { $0 = State(loaded) }
             tell(loaded, "TLS certificate read anew")
         } catch {
             logger.error(

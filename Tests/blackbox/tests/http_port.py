@@ -1,0 +1,130 @@
+"""The HTTP port itself: where it is opened, what it takes, and how it ends. What is asked there has tests of its own."""
+
+import socket
+import ssl
+import time
+
+from support.case import Case
+from support.certificates import Authority
+from support.deadline import wait_until
+
+
+class HTTPPort(Case):
+    def connect(self, service):
+        return socket.create_connection(("127.0.0.1", service.http_port), timeout=10)
+
+    def exchange(self, service, *pieces):
+        """All that comes back for these bytes, until the connection closes."""
+        with self.connect(service) as connection:
+            for piece in pieces:
+                connection.sendall(piece)
+            received = b""
+            while chunk := connection.recv(65_536):
+                received += chunk
+            return received
+
+    def test_off_is_off(self):
+        service = self.serve("--http", "off")
+        self.assertIn(" http=off\n", service.output())
+
+    def test_a_port_that_is_taken_stops_the_service_where_it_was_asked_for(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            service = self.serve("--http", address, wait=False)
+            self.assertNotEqual(service.wait(20), 0)
+            self.assertEqual(service.output(), "")
+            self.assertRegex(service.log(), rf"http={address} cannot be opened: .*Address already in use")
+
+    def test_a_default_port_that_is_taken_does_not_stop_the_counting(self):
+        # Whoever has it: this test, or another service.
+        try:
+            taken = socket.create_server(("127.0.0.1", 6748))
+        except OSError:
+            taken = None
+        try:
+            service = self.serve(env={"HEADROOM_HTTP": ""})
+            self.assertIn(" http=off\n", service.output())
+            self.assertIn("the HTTP side stays off, because its port is taken", service.log())
+            self.assertTrue(service.ask(f"CONSUME {self.user()}").startswith("+ALLOWED "))
+            service.process.terminate()
+            self.assertEqual(service.wait(), 0)
+        finally:
+            if taken:
+                taken.close()
+
+    def test_an_address_that_others_reach_is_refused(self):
+        service = self.serve("--http", "0.0.0.0:0", wait=False)
+        self.assertNotEqual(service.wait(20), 0)
+        self.assertRegex(service.log(), r"http=0\.0\.0\.0:0 can be reached by other machines.* --http 127\.0\.0\.1:0")
+
+    def test_health_needs_no_token(self):
+        service = self.serve("--authentication", "required")
+        self.assertEqual(service.http("GET", "/healthz").status, 200)
+        self.assertEqual(service.http("GET", "/readyz").status, 200)
+
+    def test_what_is_not_there_is_a_problem(self):
+        answer = self.service.http("GET", "/no/such/page")
+        self.assertEqual(answer.status, 404)
+        self.assertEqual(answer.headers["Content-Type"], "application/problem+json")
+        self.assertEqual(answer.json["code"], "NOTFOUND")
+        self.assertEqual(answer.headers["X-Content-Type-Options"], "nosniff")
+
+    def test_what_is_not_http_is_answered_and_closed(self):
+        self.assertRegex(self.exchange(self.service, b"CONSUME someone\r\n\r\n"), rb"\AHTTP/1\.1 400 ")
+
+    def test_too_many_header_fields_end_the_connection(self):
+        fields = b"".join(b"X-%d: y\r\n" % number for number in range(200))
+        answer = self.exchange(self.service, b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n")
+        self.assertNotIn(b" 200 ", answer)
+
+    def test_silence_is_closed(self):
+        service = self.serve("--http-idle-timeout-ms", "1000")
+        self.assertEqual(self.exchange(service), b"")
+        self.assertEqual(self.exchange(service, b"GET /heal"), b"")
+
+    def test_more_connections_than_may_be_wait_for_their_turn(self):
+        service = self.serve("--http-connections-maximum", "1")
+        first = self.connect(service)
+        first.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        first.recv(4_096)
+        with self.connect(service) as second:
+            second.settimeout(0.3)
+            second.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            with self.assertRaises(TimeoutError):
+                second.recv(1)
+            first.close()
+            second.settimeout(10)
+            self.assertRegex(second.recv(4_096), rb"\AHTTP/1\.1 200 ")
+
+    def test_it_speaks_tls_with_the_services_certificate_and_asks_for_none(self):
+        authority = Authority()
+        certificate, key = authority.server()
+        files = ["--tls-certificate", certificate, "--tls-key", key, "--tls-client-ca", authority.certificate]
+        service = self.serve(*files)
+        service.tls = authority.client_context()
+        self.assertEqual(service.http("GET", "/healthz").status, 200)
+        service.tls = ssl.create_default_context()
+        with self.assertRaises(ssl.SSLCertVerificationError):
+            service.http("GET", "/healthz")
+        plain = self.serve(*files, "--http-tls", "off")
+        self.assertEqual(plain.http("GET", "/healthz").status, 200)
+
+    def test_half_a_request_does_not_hold_the_end_up(self):
+        service = self.serve()
+        with self.connect(service) as connection:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHos")
+            began = time.monotonic()
+            service.process.terminate()
+            self.assertEqual(service.wait(), 0)
+            self.assertLess(time.monotonic() - began, 8)
+
+    def test_it_says_that_it_drains_while_requests_are_still_answered(self):
+        service = self.serve("--drain-timeout-ms", "3000")
+        self.assertEqual(service.http("GET", "/readyz").status, 200)
+        with service.connect() as line:
+            # Something under way keeps the line protocol open.
+            line.send(f"REPORT\r\nCONSUME {self.user()} ")
+            service.process.terminate()
+            wait_until(lambda: service.http("GET", "/readyz").status == 503, 3, "that it is not ready any more")
+            self.assertEqual(service.http("GET", "/healthz").status, 200)
+        self.assertEqual(service.wait(), 0)
