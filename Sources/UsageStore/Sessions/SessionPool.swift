@@ -92,6 +92,9 @@ package final class SessionPool: Sendable {
         return try outcome.get()
     }
 
+    /// Pieces of work that no session has taken up yet.
+    package var waitingCount: Int { state.withLock { $0.waiting.count } }
+
     private func enqueue(_ job: Job) -> Failure? {
         let (failure, sleeper) = state.withLock { state -> (Failure?, Int?) in
             guard !state.isClosed else { return (.closed, nil) }

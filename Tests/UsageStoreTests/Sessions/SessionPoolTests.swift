@@ -1,0 +1,172 @@
+import Logging
+import Postgres
+import PostgresTestSupport
+import Synchronization
+import Testing
+
+@testable import UsageStore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+@Suite("Sessions for what is asked seldom")
+struct SessionPoolTests {
+    private static let limit = Duration.seconds(30)
+
+    private func pool(
+        _ conninfo: String,
+        sessions: Int = 1,
+        capacity: Int = 256,
+        readOnly: Bool = false
+    ) -> SessionPool {
+        SessionPool(
+            name: "test",
+            StoreConfiguration(databaseURL: conninfo, connectTimeout: .seconds(30)),
+            sessions: sessions,
+            capacity: capacity,
+            readOnly: readOnly,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    private func running<Value: Sendable>(
+        _ pool: SessionPool,
+        _ body: () async throws -> Value
+    ) async throws -> Value {
+        async let run: Void = pool.run()
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await body())
+        } catch {
+            result = .failure(error)
+        }
+        pool.close()
+        await run
+        return try result.get()
+    }
+
+    @Sendable
+    private static func backend(_ connection: Connection) throws(PostgresError) -> Int32 {
+        try connection.query("select pg_backend_pid()", deadline: .now + limit).int32(0, 0)
+    }
+
+    @Test("keep their connection from one piece of work to the next")
+    func reuse() async throws {
+        let database = try await TestDatabase.fresh()
+        let pool = pool(database.conninfo)
+        try await running(pool) {
+            let first = try await pool.perform(by: .now + Self.limit, Self.backend)
+            #expect(try await pool.perform(by: .now + Self.limit, Self.backend) == first)
+        }
+    }
+
+    @Test("do work again on a new connection when the idle one was lost")
+    func lostConnection() async throws {
+        let database = try await TestDatabase.fresh()
+        let proxy = try ServerProxy(to: database.conninfo)
+        let pool = pool(proxy.conninfo)
+        try await running(pool) {
+            let first = try await pool.perform(by: .now + Self.limit, Self.backend)
+            proxy.arm(.request("pg_backend_pid"))
+            #expect(try await pool.perform(by: .now + Self.limit, Self.backend) != first)
+            #expect(proxy.cuts == 1)
+        }
+    }
+
+    @Test("say that the database is away, and find it again")
+    func outage() async throws {
+        let database = try await TestDatabase.fresh()
+        let proxy = try ServerProxy(to: database.conninfo)
+        let pool = pool(proxy.conninfo)
+        try await running(pool) {
+            proxy.refuses = true
+            let failure = await #expect(throws: SessionPool.Failure.self) {
+                try await pool.perform(by: .now + Self.limit, Self.backend)
+            }
+            guard case .database(let error) = failure else {
+                Issue.record("\(String(describing: failure))")
+                return
+            }
+            #expect(error.isTransient)
+            proxy.refuses = false
+            _ = try await pool.perform(by: .now + Self.limit, Self.backend)
+        }
+    }
+
+    @Test("refuse what is too much, and what is too late")
+    func limits() async throws {
+        let database = try await TestDatabase.fresh()
+        let pool = pool(database.conninfo, capacity: 1)
+        let gate = Gate()
+        try await running(pool) {
+            async let first = pool.perform(by: .now + Self.limit) { connection throws(PostgresError) in
+                gate.wait()
+                return try Self.backend(connection)
+            }
+            try await waitUntil("the first piece of work has begun") { gate.isReached }
+            // Waits, until its time is up before anybody is free.
+            let second = Task { try await pool.perform(by: .now, Self.backend) }
+            try await waitUntil("another one waits") { pool.waitingCount == 1 }
+            await #expect(throws: SessionPool.Failure.overloaded) {
+                try await pool.perform(by: .now + Self.limit, Self.backend)
+            }
+            gate.open()
+            _ = try await first
+            await #expect(throws: SessionPool.Failure.tooLate) { try await second.value }
+        }
+        await #expect(throws: SessionPool.Failure.closed) {
+            try await pool.perform(by: .now + Self.limit, Self.backend)
+        }
+    }
+
+    @Test("go on after a statement that the database refuses")
+    func refusal() async throws {
+        let database = try await TestDatabase.fresh()
+        let pool = pool(database.conninfo)
+        try await running(pool) {
+            let first = try await pool.perform(by: .now + Self.limit, Self.backend)
+            await #expect(throws: SessionPool.Failure.self) {
+                try await pool.perform(by: .now + Self.limit) { connection throws(PostgresError) in
+                    try connection.query("select 1 / 0", deadline: .now + Self.limit).int32(0, 0)
+                }
+            }
+            #expect(try await pool.perform(by: .now + Self.limit, Self.backend) == first)
+        }
+    }
+
+    @Test("write nothing where they are for reading")
+    func readOnly() async throws {
+        let database = try await TestDatabase.fresh()
+        let pool = pool(database.conninfo, readOnly: true)
+        try await running(pool) {
+            let failure = await #expect(throws: SessionPool.Failure.self) {
+                try await pool.perform(by: .now + Self.limit) { connection throws(PostgresError) in
+                    try connection.query(
+                        "select public.reset_billing_period('2026-01')",
+                        deadline: .now + Self.limit
+                    ).rowCount
+                }
+            }
+            guard case .database(let error) = failure else { return }
+            #expect(error.sqlState == .readOnlySQLTransaction)
+        }
+    }
+}
+
+/// Holds a thread until a test lets it go.
+private final class Gate: Sendable {
+    private let state = Mutex((isReached: false, isOpen: false))
+
+    var isReached: Bool { state.withLock { $0.isReached } }
+
+    func open() { state.withLock { $0.isOpen = true } }
+
+    func wait() {
+        state.withLock { $0.isReached = true }
+        // A thread of the pool, which blocks by its nature.
+        while !state.withLock({ $0.isOpen }) { usleep(1_000) }
+    }
+}
