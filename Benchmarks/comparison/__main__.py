@@ -29,6 +29,7 @@ SET_UP = {
     "main": (20, 5),
     "slow_disk": (5, 15),
     "idle": (3, 10),
+    "http": (10, 2),
     "protected": (10, 10),
     "rows": (150, 25),
     "curves": (0, 2),

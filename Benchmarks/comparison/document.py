@@ -233,6 +233,24 @@ def idle(result: Result) -> str:
     return table(["", "per second", "p99 ms", "memory MB"], lines) + "\n\n" + ratios(result, "idle")
 
 
+def http(result: Result) -> str:
+    found = medians(result, "http")
+    if not found:
+        return unmeasured("http")
+    lines = [
+        [
+            TITLES[name],
+            whole(sample["per_second"]),
+            short(sample["p50_ms"]),
+            short(sample["p99_ms"]),
+            *(short(sample[field]) if field in sample else "" for field in ("event_p50_ms", "event_p99_ms")),
+        ]
+        for name, sample in found.items()
+    ]
+    head = ["", "per second", "p50 ms", "p99 ms", "event p50 ms", "event p99 ms"]
+    return table(head, lines) + "\n\n" + ratios(result, "http")
+
+
 CURVES = (
     ("connections", "connections", "headroom_connections_", CURVE_CONNECTIONS),
     ("users", "users", "headroom_users_", CURVE_USERS),
@@ -321,6 +339,7 @@ BLOCKS: dict[str, Callable[[Result], str]] = {
     "keys": beside("keys"),
     "slow-disk": beside("slow_disk"),
     "idle": idle,
+    "http": http,
     "protected": beside("protected"),
     "curves": curves,
     "soak": soak,

@@ -343,13 +343,15 @@ class Headroom(Peer):
     def __init__(self, program: Path, postgres: Postgres, database: str, work: Path) -> None:
         self.program, self.postgres, self.database, self.work = program, postgres, database, work
         self.port = 0
+        #: 0 where the HTTP side is off.
+        self.http_port = 0
         self.users = 0
         #: What message_count must add up to.
         self.sent = 0
         self.token = ""
         self.tls: ssl.SSLContext | None = None
 
-    def start(self, *settings: str, token: str = "", tls: Certificate | None = None) -> None:
+    def start(self, *settings: str, token: str = "", tls: Certificate | None = None, http: str = "off") -> None:
         self.token, self.tls, self.access = token, None, ()
         if token:
             self.access += ("-a", token)
@@ -368,7 +370,7 @@ class Headroom(Peer):
                 "--listen",
                 "127.0.0.1:0",
                 "--http",
-                "off",
+                http,
                 *settings,
             ],
             self.work / "headroom.log",
@@ -378,7 +380,9 @@ class Headroom(Peer):
         )
         if not wait_until(lambda: ready.read_text().startswith("ready listen="), 60, self.server.process):
             raise Failure("headroom did not become ready")
-        self.port = int(ready.read_text().split()[1].rpartition(":")[2])
+        _, listen, http = ready.read_text().split()
+        self.port = int(listen.rpartition(":")[2])
+        self.http_port = 0 if http == "http=off" else int(http.rpartition(":")[2])
 
     @property
     def version(self) -> str:
@@ -464,6 +468,23 @@ class Headroom(Peer):
                 seconds=900,
             )
         self.counted(f"{users} rows", users)
+
+    def map_product(self, source: str, product: str) -> None:
+        """What a store sells is the benchmark's plan."""
+        run(
+            [
+                str(self.program),
+                "product",
+                "map",
+                source,
+                product,
+                "--plan",
+                "bench",
+                "--database-url",
+                self.postgres.conninfo(self.database),
+            ],
+            60,
+        )
 
     def make_plan(self) -> None:
         self.postgres.sql(

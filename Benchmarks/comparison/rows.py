@@ -56,6 +56,10 @@ TITLES = {
         for kind, words in PROTECTIONS.items()
         for pipeline in (1, 16)
     },
+    "headroom_quiet_full": "Headroom, 64 × 16, nobody on the HTTP side",
+    "headroom_visited_full": "Headroom, 64 × 16, metrics scraped, dashboard open, 200 store events a second",
+    "headroom_quiet_half": "Headroom, open loop at half of that, nobody on the HTTP side",
+    "headroom_visited_half": "Headroom, open loop at half of that, metrics scraped, dashboard open, 200 events a second",
     **{f"headroom_rows_{count}": f"Headroom, 64 × 16, {count:,} users and rows" for count in CURVE_ROWS},
     **{
         f"headroom_rows_{count}_fresh": f"Headroom, 64 × 16, {count:,} users and rows, just after a checkpoint"
@@ -265,6 +269,22 @@ ROWS = (
                 "resident_highest_mb",
                 at_most=150,
                 unit="MB",
+            ),
+        ),
+    ),
+    Row(
+        "http",
+        "http",
+        "beside the HTTP side at work",
+        ("headroom_quiet_full", "headroom_visited_full", "headroom_quiet_half", "headroom_visited_half"),
+        (
+            Ratio("http_rate", "rate, visited / quiet, 64 × 16", "headroom_visited_full", "headroom_quiet_full"),
+            Ratio(
+                "http_p99",
+                "p99, visited / quiet, open loop at half of it",
+                "headroom_visited_half",
+                "headroom_quiet_half",
+                "p99_ms",
             ),
         ),
     ),

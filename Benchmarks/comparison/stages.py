@@ -23,6 +23,7 @@ from .rows import (
     PROTECTIONS,
     USERS,
 )
+from .visitors import AUTHORIZATION, PRODUCT, Visitors
 
 ANY_USER = "00000000-0000-4000-8000-__rand_int__"
 #: What the tables of ten million users take, with their write-ahead log.
@@ -132,6 +133,36 @@ def idle_stage(bench: Bench) -> None:
     rounds(bench, measure)
     headroom.stop()
     headroom.start()
+
+
+# The HTTP side --------------------------------------------------------------------------------------------------------
+
+
+def http_stage(bench: Bench) -> None:
+    """In a database of its own: the events of a store are kept."""
+    database = "visited"
+    bench.postgres.sql(f"create database {database}", database="postgres")
+    service = Headroom(bench.options.program, bench.postgres, database, bench.work)
+    bench.services.append(service)
+    service.start(f"--revenuecat-authorization={AUTHORIZATION}", http="127.0.0.1:0")
+    service.prepare(USERS)
+    service.map_product("revenuecat", PRODUCT)
+    bench.settle(database)
+
+    def compare(loop: str, **how: float) -> None:
+        bench.by_headroom_bench(f"headroom_quiet_{loop}", service, USERS, **how)
+        with Visitors(service, USERS) as visitors:
+            bench.by_headroom_bench(f"headroom_visited_{loop}", service, USERS, **how)
+        bench.latest(f"headroom_visited_{loop}").update(visitors.figures())
+
+    def measure() -> None:
+        compare("full")
+        compare("half", rate=bench.latest("headroom_quiet_full")["per_second"] / 2)
+
+    rounds(bench, measure)
+    service.stop()
+    bench.services.remove(service)
+    bench.postgres.sql(f"drop database {database}", database="postgres", seconds=900)
 
 
 # Tokens and TLS -------------------------------------------------------------------------------------------------------
@@ -302,6 +333,7 @@ STAGES: dict[str, Callable[[Bench], None]] = {
     "main": main_stage,
     "slow_disk": slow_disk_stage,
     "idle": idle_stage,
+    "http": http_stage,
     "protected": protected_stage,
     "rows": rows_stage,
     "curves": curves_stage,
