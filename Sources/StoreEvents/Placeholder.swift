@@ -1,3 +1,0 @@
-import JWTKit
-import Usage
-import X509
