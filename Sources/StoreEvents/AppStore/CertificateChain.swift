@@ -1,0 +1,112 @@
+import Crypto
+import SwiftASN1
+@_spi(FixedExpiryValidationTime) import X509
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The three certificates that sign what the App Store sends: signer, intermediate, root.
+enum CertificateChain {
+    static let length = 3
+
+    /// The signer's key, where the chain is what it must be at `time`: signed from the pinned root down, valid then,
+    /// with certificate authorities where they must be, and with Apple's marks. Everybody who registers with Apple has
+    /// certificates under the same root; only those with the marks speak for the App Store.
+    ///
+    /// - Throws: a text that says what is wrong with the chain.
+    static func signerKey(
+        of encoded: [[UInt8]],
+        root: Certificate,
+        at time: Date
+    ) async throws(ChainFault) -> P256.Signing.PublicKey {
+        var certificates: [Certificate] = []
+        for bytes in encoded {
+            guard let certificate = try? Certificate(derEncoded: bytes) else {
+                throw ChainFault("it holds something that is no certificate")
+            }
+            certificates.append(certificate)
+        }
+        guard certificates.count == length, certificates[2] == root else {
+            throw ChainFault("it does not end at the certificate in appstore-root-certificate")
+        }
+        guard let key = P256.Signing.PublicKey(certificates[0].publicKey) else {
+            throw ChainFault("the signer's key is not of the curve P-256")
+        }
+        var verifier = Verifier(rootCertificates: CertificateStore([root])) {
+            RFC5280Policy(fixedExpiryValidationTime: time)
+            KeyUsePolicy()
+            AppleMarksPolicy()
+        }
+        let result = await verifier.validate(leaf: certificates[0], intermediates: CertificateStore([certificates[1]]))
+        switch result {
+        // The verifier looks for any way to the root; it must be the one that was sent.
+        case .validCertificate(let chain) where Array(chain) == certificates: return key
+        case .validCertificate: throw ChainFault("its certificates do not sign each other in their order")
+        case .couldNotValidate(let failures):
+            throw ChainFault(failures.last?.policyFailureReason.description ?? "no certificate in it signs the one before")
+        }
+    }
+
+    /// When all of the certificates are valid.
+    static func validity(of encoded: [[UInt8]]) -> ClosedRange<Date>? {
+        let certificates = encoded.compactMap { try? Certificate(derEncoded: $0) }
+        guard let begin = certificates.map(\.notValidBefore).max(), let end = certificates.map(\.notValidAfter).min(),
+            begin <= end
+        else { return nil }
+        return begin...end
+    }
+}
+
+struct ChainFault: Error {
+    let reason: String
+
+    init(_ reason: String) {
+        self.reason = reason
+    }
+}
+
+/// Apple's marks, as extensions of the signer and of the intermediate. The values are those that Apple's own libraries
+/// look for; each is documented in Apple's certification practice statements.
+private struct AppleMarksPolicy: VerifierPolicy {
+    /// "Mac App Store Receipt Signing".
+    private static let signer: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 6, 11, 1]
+    /// "Worldwide Developer Relations".
+    private static let intermediate: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 6, 2, 1]
+
+    /// A mark says what it is by being there; there is nothing in it to enforce.
+    let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [signer, intermediate]
+
+    func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) -> PolicyEvaluationResult {
+        guard chain.count == CertificateChain.length else {
+            return .failsToMeetPolicy(reason: "it must be three certificates long")
+        }
+        guard chain[0].extensions.contains(where: { $0.oid == AppleMarksPolicy.signer }) else {
+            return .failsToMeetPolicy(reason: "the signer has not the mark of the App Store")
+        }
+        guard chain[1].extensions.contains(where: { $0.oid == AppleMarksPolicy.intermediate }) else {
+            return .failsToMeetPolicy(reason: "the intermediate has not the mark of Apple's developer relations")
+        }
+        return .meetsPolicy
+    }
+}
+
+/// What a certificate says of its key's use holds, where it says anything; RFC5280Policy leaves that alone.
+private struct KeyUsePolicy: VerifierPolicy {
+    let verifyingCriticalExtensions: [ASN1ObjectIdentifier] = [.X509ExtensionID.keyUsage]
+
+    func chainMeetsPolicyRequirements(chain: UnverifiedCertificateChain) -> PolicyEvaluationResult {
+        for (place, certificate) in chain.enumerated() {
+            guard let use = try? certificate.extensions.keyUsage else {
+                if certificate.extensions[oid: .X509ExtensionID.keyUsage] == nil { continue }
+                return .failsToMeetPolicy(reason: "a certificate's key usage cannot be read")
+            }
+            guard place == 0 ? use.digitalSignature : use.keyCertSign else {
+                return .failsToMeetPolicy(reason: "a certificate's key may not be used to sign what it signs")
+            }
+        }
+        return .meetsPolicy
+    }
+}
