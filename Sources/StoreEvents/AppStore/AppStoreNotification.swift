@@ -52,7 +52,10 @@ public enum AppStoreNotification: StoreAdapter {
             var keptApp = try app.kept(keptAppFields)
             if name == "data" {
                 keptApp["transaction"] = try await signedPart(
-                    "signedTransactionInfo", of: app, keptTransactionFields, verifier
+                    "signedTransactionInfo",
+                    of: app,
+                    keptTransactionFields,
+                    verifier
                 )
                 keptApp["renewal"] = try await signedPart("signedRenewalInfo", of: app, keptRenewalFields, verifier)
             }

@@ -48,7 +48,10 @@ public final class AppStoreVerifier: Sendable {
         let signed = try SignedPayload(compact, name: name)
         // "none" and HMAC with a public key as its secret are the classic ways to forge a JWS.
         guard signed.algorithm == AppStoreVerifier.algorithm else {
-            throw StoreEventError(.unverified, "\(name) must be signed with \(AppStoreVerifier.algorithm) and nothing else")
+            throw StoreEventError(
+                .unverified,
+                "\(name) must be signed with \(AppStoreVerifier.algorithm) and nothing else"
+            )
         }
         let fields = try PayloadFields(signed.payload, path: name)
         let signedAt = try fields.required("signedDate", PayloadFields.instant)

@@ -46,7 +46,9 @@ enum CertificateChain {
         case .validCertificate(let chain) where Array(chain) == certificates: return key
         case .validCertificate: throw ChainFault("its certificates do not sign each other in their order")
         case .couldNotValidate(let failures):
-            throw ChainFault(failures.last?.policyFailureReason.description ?? "no certificate in it signs the one before")
+            throw ChainFault(
+                failures.last?.policyFailureReason.description ?? "no certificate in it signs the one before"
+            )
         }
     }
 

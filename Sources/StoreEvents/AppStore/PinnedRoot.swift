@@ -15,7 +15,9 @@ public struct PinnedRoot: Sendable, Equatable {
                 try? Certificate(derEncoded: file)
             }
         guard let certificate else {
-            throw .malformed("it holds no certificate, neither in PEM form (-----BEGIN CERTIFICATE-----) nor in DER form")
+            throw .malformed(
+                "it holds no certificate, neither in PEM form (-----BEGIN CERTIFICATE-----) nor in DER form"
+            )
         }
         guard case .isCertificateAuthority? = try? certificate.extensions.basicConstraints,
             certificate.issuer == certificate.subject,

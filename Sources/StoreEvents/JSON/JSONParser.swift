@@ -48,8 +48,10 @@ struct JSONParser {
     private mutating func value(depth: Int) throws(StoreEventError) -> JSONValue {
         values += 1
         guard depth < JSONParser.depthMaximum, values <= JSONParser.valuesMaximum else {
-            let what = depth < JSONParser.depthMaximum
-                ? "has more than \(JSONParser.valuesMaximum) values" : "is nested deeper than \(JSONParser.depthMaximum)"
+            let what =
+                depth < JSONParser.depthMaximum
+                ? "has more than \(JSONParser.valuesMaximum) values"
+                : "is nested deeper than \(JSONParser.depthMaximum)"
             throw StoreEventError(.tooLarge, "the body \(what)")
         }
         skipSpace()

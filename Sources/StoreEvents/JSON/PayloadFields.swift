@@ -98,7 +98,8 @@ struct PayloadFields {
         case .text: return try text(name).map { .string($0) }
         case .identity: return try text(name).map { .string(StoreIdentity.kept($0)) }
         case .texts: return .array(try texts(name).map { .string($0) })
-        case .identities: return .array(StoreIdentity.distinct(try texts(name).map(StoreIdentity.kept)).map { .string($0) })
+        case .identities:
+            return .array(StoreIdentity.distinct(try texts(name).map(StoreIdentity.kept)).map { .string($0) })
         case .flag: return try flag(name).map { .bool($0) }
         case .integer: return try integer(name).map { .integer($0) }
         case .instant: return try instant(name).map { .integer($0.microsecondsSince1970 / 1_000) }
