@@ -11,6 +11,17 @@ extension DatabaseOptions {
     }
 }
 
+extension ServeOptions {
+    func warnOfSecrets(_ logger: Logger) {
+        for setting in secretsOnTheCommandLine {
+            logger.warning(
+                "everybody on this machine can read a secret on the command line; put it into the environment or a file",
+                metadata: ["setting": "\(setting.name)"]
+            )
+        }
+    }
+}
+
 /// The database that a one-off command works on: the one that was named, or the private one, started for as long as the
 /// command runs if no service has it running.
 struct DatabaseAccess {

@@ -32,9 +32,12 @@ struct Serve: AsyncParsableCommand {
         )
         configuration.allowConnections(atMost: connections)
         database.warnOfPassword(logger)
+        options.warnOfSecrets(logger)
+        let senders = try StoreSenders(configuration.webhooks)
         // A reader of our output that goes away is no reason to stop.
         signal(SIGPIPE, SIG_IGN)
-        let service = HeadroomService(configuration, sidePort: HTTPSideService.make, logger: logger)
+        let sidePort = HTTPSideService.maker(senders: senders)
+        let service = HeadroomService(configuration, sidePort: sidePort, logger: logger)
         try await service.run { ready in
             print("ready listen=\(ready.listen) http=\(ready.http.map(\.description) ?? "off")")
             fflush(nil)

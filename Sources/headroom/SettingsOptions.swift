@@ -66,6 +66,15 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Setting.httpBodyMaximum.help) var httpBodyMaximumBytes: String?
     @Option(help: Setting.httpRequestTimeout.help) var httpRequestTimeoutMs: String?
     @Option(help: Setting.httpIdleTimeout.help) var httpIdleTimeoutMs: String?
+    @Option(help: Setting.revenueCatAuthorization.help) var revenuecatAuthorization: String?
+    @Option(help: Setting.revenueCatAuthorizationFile.help) var revenuecatAuthorizationFile: String?
+    @Option(help: Setting.revenueCatSigningSecret.help) var revenuecatSigningSecret: String?
+    @Option(help: Setting.revenueCatSigningSecretFile.help) var revenuecatSigningSecretFile: String?
+    @Option(help: Setting.revenueCatSignatureWindow.help) var revenuecatSignatureWindowSeconds: String?
+    @Option(help: Setting.appStoreBundleID.help) var appstoreBundleId: String?
+    @Option(help: Setting.appStoreAppleID.help) var appstoreAppAppleId: String?
+    @Option(help: Setting.appStoreRoot.help) var appstoreRootCertificate: String?
+    @Option(help: Setting.storeEnvironment.help) var storeEnvironment: String?
 
     var values: [(Setting, String?)] {
         [
@@ -88,7 +97,24 @@ struct ServeOptions: ParsableArguments {
             (.httpTLS, httpTls), (.httpConnectionsMaximum, httpConnectionsMaximum),
             (.httpBodyMaximum, httpBodyMaximumBytes), (.httpRequestTimeout, httpRequestTimeoutMs),
             (.httpIdleTimeout, httpIdleTimeoutMs),
+        ] + webhooks
+    }
+
+    private var webhooks: [(Setting, String?)] {
+        [
+            (.revenueCatAuthorization, revenuecatAuthorization),
+            (.revenueCatAuthorizationFile, revenuecatAuthorizationFile),
+            (.revenueCatSigningSecret, revenuecatSigningSecret),
+            (.revenueCatSigningSecretFile, revenuecatSigningSecretFile),
+            (.revenueCatSignatureWindow, revenuecatSignatureWindowSeconds),
+            (.appStoreBundleID, appstoreBundleId), (.appStoreAppleID, appstoreAppAppleId),
+            (.appStoreRoot, appstoreRootCertificate), (.storeEnvironment, storeEnvironment),
         ]
+    }
+
+    /// Of the settings that hold a secret and were given as a flag.
+    var secretsOnTheCommandLine: [Setting] {
+        values.filter { $0.0.isSecret && $0.1 != nil }.map(\.0)
     }
 }
 

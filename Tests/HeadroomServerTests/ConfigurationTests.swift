@@ -106,6 +106,9 @@ struct ConfigurationTests {
         (.httpTLS, ["yes", "s3cret"]), (.httpConnectionsMaximum, ["0", "65537"]),
         (.httpBodyMaximum, ["1023", "16777217", "1 MB"]), (.httpRequestTimeout, ["99", "600001"]),
         (.httpIdleTimeout, ["999", "3600001"]),
+        (.revenueCatAuthorization, [",", " , ,"]), (.revenueCatSigningSecret, [","]),
+        (.revenueCatSignatureWindow, ["0", "3601", "5m"]), (.storeEnvironment, ["Production", "test", "s3cret"]),
+        (.appStoreAppleID, ["0", "1000000000000000", "id6447000001", "s3cret"]),
     ]
 
     @Test("refuses a bad value by the setting's name and range, and never repeats it", arguments: badValues)
@@ -136,7 +139,10 @@ struct ConfigurationTests {
 
     @Test("has a bad value for every setting that can have one")
     func everyBadValue() {
-        let free: [Setting] = [.databaseURL, .dataDirectory, .tlsCertificate, .tlsKey, .tlsClientCA]
+        let webhooks: [Setting] = [
+            .revenueCatAuthorizationFile, .revenueCatSigningSecretFile, .appStoreBundleID, .appStoreRoot,
+        ]
+        let free: [Setting] = [.databaseURL, .dataDirectory, .tlsCertificate, .tlsKey, .tlsClientCA] + webhooks
         let tested = ConfigurationTests.badValues.map(\.0.name) + free.map(\.name)
         #expect(Set(tested) == Set(Setting.all.map(\.name)))
     }
@@ -161,6 +167,37 @@ struct ConfigurationTests {
         let configuration = try configuration(environment: ["HEADROOM_HTTP": "", "HEADROOM_LANES": ""])
         #expect(configuration.http?.address.port == 6_748 && configuration.http?.isByDefault == true)
         #expect(configuration.store(databaseURL: "").lanes == 2)
+    }
+
+    @Test("takes several secrets of RevenueCat's, which no dump of it shows")
+    func webhookSecrets() throws {
+        let environment = [
+            "HEADROOM_REVENUECAT_AUTHORIZATION": " Bearer s3cret one , s3cret two,",
+            "HEADROOM_REVENUECAT_SIGNING_SECRET": "s3cret",
+        ]
+        let configuration = try configuration(environment: environment)
+        let texts = configuration.webhooks.revenueCatAuthorizations.values.map(\.text)
+        #expect(texts == ["Bearer s3cret one", "s3cret two"])
+        #expect(configuration.webhooks.revenueCatSigningSecrets.values.map(\.text) == ["s3cret"])
+        var dumped = ""
+        dump(configuration, to: &dumped)
+        #expect(!("\(configuration)" + String(reflecting: configuration) + dumped).contains("s3cret"))
+        #expect(try self.configuration().webhooks.revenueCatAuthorizations.isEmpty)
+    }
+
+    @Test("takes the App Store's bundle id and root together")
+    func appStore() throws {
+        let both = ["appstore-bundle-id": "com.example.chat", "appstore-root-certificate": "/root.cer"]
+        let app = try configuration(flags: both.merging(["appstore-app-apple-id": "6447000001"]) { $1 }).webhooks
+            .appStore
+        #expect(app?.bundleID == "com.example.chat")
+        #expect(app?.rootCertificate == "/root.cer")
+        #expect(app?.appleID == 6_447_000_001)
+        #expect(try configuration().webhooks.appStore == nil)
+        for (name, value) in both {
+            let error = #expect(throws: SettingsReader.Invalid.self) { try configuration(flags: [name: value]) }
+            #expect(error?.description.contains("go together") == true)
+        }
     }
 
     @Test("takes a certificate and its key together, and a CA of clients only with them")

@@ -18,26 +18,27 @@ package struct HTTPSideService: Service, CustomStringConvertible {
 
     private let parts: ServiceParts
     private let configuration: HTTPConfiguration
+    private let senders: StoreSenders
     private let whenOpen: @Sendable (ListenAddress?) -> Void
     private let logger: Logger
 
     /// As `HeadroomService` wants it, which knows nothing of HTTP.
-    @Sendable
-    package static func make(
-        _ parts: ServiceParts,
-        whenOpen: @escaping @Sendable (ListenAddress?) -> Void
-    ) -> any Service {
-        guard let configuration = parts.configuration.http else { preconditionFailure("asked for when it is on") }
-        return HTTPSideService(parts, configuration: configuration, whenOpen: whenOpen)
+    package static func maker(senders: StoreSenders) -> HeadroomService.SidePort {
+        { parts, whenOpen in
+            guard let configuration = parts.configuration.http else { preconditionFailure("asked for when it is on") }
+            return HTTPSideService(parts, configuration: configuration, senders: senders, whenOpen: whenOpen)
+        }
     }
 
     init(
         _ parts: ServiceParts,
         configuration: HTTPConfiguration,
+        senders: StoreSenders,
         whenOpen: @escaping @Sendable (ListenAddress?) -> Void
     ) {
         self.parts = parts
         self.configuration = configuration
+        self.senders = senders
         self.whenOpen = whenOpen
         var logger = parts.logger
         // The framework tells of each start and of each connection that breaks.
@@ -57,7 +58,12 @@ package struct HTTPSideService: Service, CustomStringConvertible {
     }
 
     private func serve(on group: MultiThreadedEventLoopGroup) async throws {
-        let surroundings = HTTPSurroundings(parts, configuration: configuration, logger: logger)
+        let surroundings = HTTPSurroundings(
+            parts,
+            configuration: configuration,
+            senders: senders,
+            logger: logger
+        )
         let application = application(surroundings, on: group)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for pool in surroundings.pools { tasks.addTask { await pool.run() } }

@@ -17,11 +17,14 @@ struct HTTPSurroundings: Sendable {
     let webhookSessions: SessionPool
     /// For what pages and answers read besides the store.
     let pageSessions: SessionPool
+    let senders: StoreSenders
+    let webhookCounters = WebhookCounters()
     let logger: Logger
 
-    init(_ parts: ServiceParts, configuration: HTTPConfiguration, logger: Logger) {
+    init(_ parts: ServiceParts, configuration: HTTPConfiguration, senders: StoreSenders, logger: Logger) {
         self.parts = parts
         self.configuration = configuration
+        self.senders = senders
         self.logger = logger
         store = StoreGateway(parts.store)
         webhookSessions = SessionPool(
@@ -46,6 +49,6 @@ struct HTTPSurroundings: Sendable {
     }
 
     private var routes: [any RouteCollecting] {
-        [HealthRoutes(parts)]
+        [HealthRoutes(parts), WebhookRoutes(self)]
     }
 }

@@ -29,6 +29,7 @@ public struct ServerConfiguration: Sendable {
     public var listen: ListenAddress
     /// nil: off.
     public var http: HTTPConfiguration?
+    package var webhooks: WebhookConfiguration
     public var database: Database
     public var logLevel: Logger.Level
     public var eventLoops: Int
@@ -48,6 +49,7 @@ public struct ServerConfiguration: Sendable {
     public init(_ settings: SettingsReader) throws(SettingsReader.Invalid) {
         listen = try settings.address(.listen)
         http = try HTTPConfiguration(settings)
+        webhooks = try WebhookConfiguration(settings)
         database = ServerConfiguration.database(settings)
         logLevel = try settings.choice(.logLevel)
         eventLoops = try settings.number(.eventLoops, 1...64)

@@ -15,7 +15,7 @@ public struct Setting: Sendable, Equatable {
         "HEADROOM_" + name.uppercased().replacing("-", with: "_")
     }
 
-    private init(_ name: String, default defaultValue: String?, _ range: String, _ meaning: String) {
+    init(_ name: String, default defaultValue: String?, _ range: String, _ meaning: String) {
         self.name = name
         self.defaultValue = defaultValue
         self.range = range
@@ -285,13 +285,15 @@ extension Setting {
         "a connection that has begun a request and not completed it for so long is closed"
     )
 
-    public static let all: [Setting] = [
-        listen, http, databaseURL, dataDirectory, unknownUsers, whenUnavailable, logLevel, lanes, eventLoops,
-        batchMaximum, queueCapacity, requestTimeout, connectTimeout, connectionsMaximum, inFlightMaximum, requestSize,
-        requestTokens, outputBytes, outputTimeout, idleTimeout, firstRequestTimeout, drainTimeout,
-        keysKeepDays, reportTimeout, changesPoll, subscriptionsMaximum,
-        authentication, authenticationTimeout, connectionsPerTokenMaximum, tlsCertificate, tlsKey, tlsClientCA,
-        tlsHandshakeTimeout, trustedNetwork, queueWait, connectionsPerAddress, incompleteRequestTimeout,
-        httpTLS, httpConnectionsMaximum, httpBodyMaximum, httpRequestTimeout, httpIdleTimeout,
-    ]
+    public static let all: [Setting] =
+        [
+            listen, http, databaseURL, dataDirectory, unknownUsers, whenUnavailable, logLevel, lanes, eventLoops,
+            batchMaximum, queueCapacity, requestTimeout, connectTimeout, connectionsMaximum, inFlightMaximum,
+            requestSize,
+            requestTokens, outputBytes, outputTimeout, idleTimeout, firstRequestTimeout, drainTimeout,
+            keysKeepDays, reportTimeout, changesPoll, subscriptionsMaximum,
+            authentication, authenticationTimeout, connectionsPerTokenMaximum, tlsCertificate, tlsKey, tlsClientCA,
+            tlsHandshakeTimeout, trustedNetwork, queueWait, connectionsPerAddress, incompleteRequestTimeout,
+            httpTLS, httpConnectionsMaximum, httpBodyMaximum, httpRequestTimeout, httpIdleTimeout,
+        ] + webhooks
 }

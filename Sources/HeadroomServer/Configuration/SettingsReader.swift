@@ -24,7 +24,7 @@ public struct SettingsReader {
     public init(flags: [String: String], environment: [String: String]) {
         var values: [AbsoluteConfigKey: ConfigValue] = [:]
         for (name, value) in flags {
-            values[SettingsReader.key(name)] = ConfigValue(.string(value), isSecret: name == Setting.databaseURL.name)
+            values[SettingsReader.key(name)] = ConfigValue(.string(value), isSecret: Setting.secretNames.contains(name))
         }
         reader = ConfigReader(providers: [
             InMemoryProvider(name: "flags", values: values),
@@ -45,7 +45,7 @@ public struct SettingsReader {
     private func said(_ setting: Setting) -> String? {
         let value = reader.string(
             forKey: ConfigKey(["headroom", setting.name]),
-            isSecret: setting == .databaseURL
+            isSecret: setting.isSecret
         )
         return value.flatMap { $0.isEmpty ? nil : $0 }
     }

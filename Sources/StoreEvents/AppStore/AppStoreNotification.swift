@@ -4,7 +4,7 @@ import Usage
 /// are kept and in Headroom's words.
 public enum AppStoreNotification: StoreAdapter {
     private static let keptFields: KeyValuePairs<String, PayloadFields.Form> = [
-        "notificationUUID": .text, "notificationType": .text, "subtype": .text, "version": .text,
+        "notificationUUID": .text, "notificationType": .word, "subtype": .word, "version": .word,
         "signedDate": .instant,
     ]
     /// Of `data`, and of what notifications without it have in its place.
@@ -83,8 +83,8 @@ public enum AppStoreNotification: StoreAdapter {
 
     public static func translate(payload: JSONValue) throws(StoreEventError) -> StoreNotification {
         let fields = try PayloadFields(payload, path: "")
-        let type = try fields.required("notificationType", PayloadFields.text)
-        let subtype = try fields.text("subtype")
+        let type = try fields.required("notificationType", PayloadFields.word)
+        let subtype = try fields.word("subtype")
         let data = try fields.object("data")
         let transaction = try data?.object("transaction")
         let renewal = try data?.object("renewal")

@@ -7,11 +7,13 @@ import Usage
 struct PayloadFields {
     /// Ids and words of stores are short; this is also what the database takes.
     static let textLengthMaximum = 255
+    /// Types, reasons and other words of a store's own lists.
+    static let wordLengthMaximum = 64
     /// Customers with hundreds of aliases exist; those that matter come first.
     static let identitiesMaximum = 100
 
     enum Form {
-        case text, integer, flag, instant, identity, identities, texts
+        case text, word, integer, flag, instant, identity, identities
     }
 
     private let path: String
@@ -39,6 +41,14 @@ struct PayloadFields {
     func text(_ name: String) throws(StoreEventError) -> String? {
         guard let value = value(name) else { return nil }
         return try text(value, name)
+    }
+
+    func word(_ name: String) throws(StoreEventError) -> String? {
+        guard let word = try text(name) else { return nil }
+        guard word.unicodeScalars.count <= PayloadFields.wordLengthMaximum else {
+            throw .malformed("\(full(name)) must have at most \(PayloadFields.wordLengthMaximum) characters")
+        }
+        return word
     }
 
     func texts(_ name: String) throws(StoreEventError) -> [String] {
@@ -96,8 +106,8 @@ struct PayloadFields {
     private func keptValue(_ name: String, _ form: Form) throws(StoreEventError) -> JSONValue? {
         switch form {
         case .text: return try text(name).map { .string($0) }
+        case .word: return try word(name).map { .string($0) }
         case .identity: return try text(name).map { .string(StoreIdentity.kept($0)) }
-        case .texts: return .array(try texts(name).map { .string($0) })
         case .identities:
             return .array(StoreIdentity.distinct(try texts(name).map(StoreIdentity.kept)).map { .string($0) })
         case .flag: return try flag(name).map { .bool($0) }

@@ -5,13 +5,13 @@ import Usage
 public enum RevenueCatEvent: StoreAdapter {
     /// What is kept of an event. Not among them: subscriber_attributes (names, addresses), prices, countries.
     private static let keptFields: KeyValuePairs<String, PayloadFields.Form> = [
-        "id": .text, "type": .text, "event_timestamp_ms": .instant, "app_id": .text, "environment": .text,
-        "store": .text, "app_user_id": .identity, "original_app_user_id": .identity, "aliases": .identities,
+        "id": .text, "type": .word, "event_timestamp_ms": .instant, "app_id": .text, "environment": .word,
+        "store": .word, "app_user_id": .identity, "original_app_user_id": .identity, "aliases": .identities,
         "transferred_from": .identities, "transferred_to": .identities, "product_id": .text,
-        "new_product_id": .text, "entitlement_ids": .texts, "period_type": .text, "purchased_at_ms": .instant,
+        "new_product_id": .text, "period_type": .word, "purchased_at_ms": .instant,
         "expiration_at_ms": .instant, "grace_period_expiration_at_ms": .instant, "auto_resume_at_ms": .instant,
-        "transaction_id": .text, "original_transaction_id": .text, "cancel_reason": .text,
-        "expiration_reason": .text, "is_trial_conversion": .flag, "is_family_share": .flag,
+        "transaction_id": .text, "original_transaction_id": .text, "cancel_reason": .word,
+        "expiration_reason": .word, "is_trial_conversion": .flag, "is_family_share": .flag,
         "renewal_number": .integer,
     ]
 
@@ -31,9 +31,9 @@ public enum RevenueCatEvent: StoreAdapter {
 
     public static func translate(payload: JSONValue) throws(StoreEventError) -> StoreNotification {
         let event = try PayloadFields(payload["event"], path: "event")
-        let kind = try event.required("type", PayloadFields.text)
-        var reason = try event.text("cancel_reason")
-        if reason == nil { reason = try event.text("expiration_reason") }
+        let kind = try event.required("type", PayloadFields.word)
+        var reason = try event.word("cancel_reason")
+        if reason == nil { reason = try event.word("expiration_reason") }
         var identities: [String] = []
         for name in ["app_user_id", "original_app_user_id"] {
             if let identity = try event.text(name) { identities.append(identity) }

@@ -112,7 +112,8 @@ struct RevenueCatTranslation {
         return StoreEffect(
             .temporary,
             // The store has not confirmed anything yet, so there need not be one.
-            transaction: try anyTransaction() ?? "temporary \(try event.required("id", PayloadFields.text))",
+            transaction: try anyTransaction()
+                ?? "temporary \(try event.required("id", PayloadFields.text).prefix(200))",
             product: try product(),
             expires: min(try event.instant("expiration_at_ms") ?? latest, latest)
         )

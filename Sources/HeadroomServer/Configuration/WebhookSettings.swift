@@ -1,0 +1,71 @@
+/// What the stores' webhooks need: see docs/operations.md, which sets them up step by step.
+extension Setting {
+    public static let revenueCatAuthorization = Setting(
+        "revenuecat-authorization",
+        default: nil,
+        "text",
+        "what RevenueCat sends as its Authorization header; several with commas between, of which any will do, to replace "
+            + "one. A secret: prefer the environment, or a file"
+    )
+    public static let revenueCatAuthorizationFile = Setting(
+        "revenuecat-authorization-file",
+        default: nil,
+        "path",
+        "file with revenuecat-authorization, one a line"
+    )
+    public static let revenueCatSigningSecret = Setting(
+        "revenuecat-signing-secret",
+        default: nil,
+        "text",
+        "the secret by which RevenueCat signs; then a signature is required. Several with commas between, of which any "
+            + "will do. Prefer the environment, or a file"
+    )
+    public static let revenueCatSigningSecretFile = Setting(
+        "revenuecat-signing-secret-file",
+        default: nil,
+        "path",
+        "file with revenuecat-signing-secret, one a line"
+    )
+    public static let revenueCatSignatureWindow = Setting(
+        "revenuecat-signature-window-seconds",
+        default: "300",
+        "1 to 3600 s",
+        "how far the time in RevenueCat's signature may be from this machine's clock, in either direction"
+    )
+    public static let appStoreBundleID = Setting(
+        "appstore-bundle-id",
+        default: nil,
+        "text",
+        "bundle id of the app whose App Store notifications are taken; goes with appstore-root-certificate"
+    )
+    public static let appStoreAppleID = Setting(
+        "appstore-app-apple-id",
+        default: nil,
+        "1 to 999999999999999",
+        "the app's Apple id; notifications that name another one are refused"
+    )
+    public static let appStoreRoot = Setting(
+        "appstore-root-certificate",
+        default: nil,
+        "path",
+        "file with the certificate that App Store notifications must be signed under, PEM or DER: Apple Root CA - G3"
+    )
+    public static let storeEnvironment = Setting(
+        "store-environment",
+        default: "production",
+        "production, sandbox or any",
+        "which of the stores' environments are taken; purchases in a sandbox cost nothing"
+    )
+
+    static let webhooks: [Setting] = [
+        revenueCatAuthorization, revenueCatAuthorizationFile, revenueCatSigningSecret, revenueCatSigningSecretFile,
+        revenueCatSignatureWindow, appStoreBundleID, appStoreAppleID, appStoreRoot, storeEnvironment,
+    ]
+
+    /// What no log and no dump may show.
+    static let secretNames: Set<String> = [
+        databaseURL.name, revenueCatAuthorization.name, revenueCatSigningSecret.name,
+    ]
+
+    public var isSecret: Bool { Setting.secretNames.contains(name) }
+}

@@ -1,0 +1,97 @@
+import Logging
+import StoreEvents
+import Synchronization
+import Testing
+import Usage
+
+@testable import HTTPSide
+
+@Suite("Requests of stores")
+struct WebhookCountersTests {
+    private struct Recorder: LogHandler {
+        let lines: Lines
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.trace
+        var metadataProvider: Logger.MetadataProvider?
+
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+
+        func log(event: LogEvent) {
+            lines.add("\(event.level) \(event.message) \(event.metadata?.description ?? "")")
+        }
+    }
+
+    private final class Lines: Sendable {
+        private let lines = Mutex<[String]>([])
+        var all: [String] { lines.withLock { $0 } }
+        func add(_ line: String) { lines.withLock { $0.append(line) } }
+    }
+
+    private let counters = WebhookCounters()
+    private let lines = Lines()
+
+    private var log: WebhookLog {
+        let lines = lines
+        return WebhookLog(counters: counters, logger: Logger(label: "test") { _ in Recorder(lines: lines) })
+    }
+
+    private func notification(_ type: String) throws -> StoreNotification {
+        StoreNotification(
+            source: .revenuecat,
+            id: "E1",
+            type: type,
+            at: try #require(Instant("2026-11-21T17:00:00Z")),
+            environment: .production,
+            identities: ["7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"],
+            payload: .object([:])
+        )
+    }
+
+    @Test("are counted by source, type and outcome")
+    func counting() throws {
+        let log = log
+        for answer in [#"{"outcome":"applied"}"#, #"{"outcome":"applied"}"#, #"{"outcome":"failed"}"#] {
+            log.kept(try notification("CANCELLATION: UNSUBSCRIBE"), answer: answer)
+        }
+        log.kept(try notification("A_TYPE_TO_COME"), answer: #"{"outcome":"ignored"}"#)
+        log.refused(.appstore, outcome: "unverified", "no")
+        typealias Key = WebhookCounters.Key
+        let snapshot = counters.snapshot
+        #expect(
+            snapshot.map(\.key) == [
+                Key(source: "appstore", type: "none", outcome: "unverified"),
+                Key(source: "revenuecat", type: "CANCELLATION", outcome: "applied"),
+                Key(source: "revenuecat", type: "CANCELLATION", outcome: "failed"),
+                Key(source: "revenuecat", type: "other", outcome: "ignored"),
+            ]
+        )
+        #expect(snapshot.map(\.requests) == [1, 2, 1, 1])
+    }
+
+    @Test("are logged by id, type and outcome, and never by who they are about")
+    func logging() throws {
+        let answer = #"{"outcome":"applied","user":"7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"}"#
+        log.kept(try notification("RENEWAL"), answer: answer)
+        log.kept(try notification("RENEWAL"), answer: #"{"outcome":"failed","problem":"7f1c0a52"}"#)
+        #expect(lines.all.count == 2)
+        #expect(lines.all[0].hasPrefix("info ") && lines.all[1].hasPrefix("notice "))
+        for line in lines.all {
+            #expect(line.contains("E1") && line.contains("RENEWAL"))
+            #expect(!line.contains("7f1c0a52"))
+        }
+    }
+
+    @Test("that are refused fill no log: one is told in a minute and store")
+    func refusals() {
+        let log = log
+        let start = ContinuousClock.now
+        for second in [0, 1, 59, 60, 61] {
+            log.refused(.revenuecat, outcome: "unverified", "no", now: start + .seconds(second))
+        }
+        log.refused(.appstore, outcome: "unverified", "no", now: start + .seconds(61))
+        #expect(lines.all.map { $0.prefix { $0 != " " } } == ["notice", "debug", "debug", "notice", "debug", "notice"])
+    }
+}
