@@ -97,9 +97,10 @@ public struct HeadroomService: Sendable {
             keepDays: configuration.keysKeepDays,
             logger: logger
         )
+        let activity = ActivityRecorder(databaseURL: databaseURL, logger: logger) { parts.store.activity }
         var services: [any Service] = [
-            HousekeeperService(housekeeper: housekeeper), MonitorService(monitor: parts.monitor),
-            StoreService(store: parts.store),
+            HousekeeperService(housekeeper: housekeeper, activity: activity),
+            MonitorService(monitor: parts.monitor), StoreService(store: parts.store),
         ]
         // Stopped after the line protocol, so that it says meanwhile that the service drains, and before the store, which
         // it asks.
@@ -146,9 +147,16 @@ private struct StoreService: Service, CustomStringConvertible {
 private struct HousekeeperService: Service, CustomStringConvertible {
     let description = "housekeeper"
     let housekeeper: Housekeeper
+    let activity: ActivityRecorder
 
     func run() async throws {
-        await cancelWhenGracefulShutdown { await housekeeper.run(every: .seconds(60)) }
+        await cancelWhenGracefulShutdown {
+            async let pruning: Void = housekeeper.run(every: .seconds(60))
+            async let recording: Void = activity.run()
+            _ = await (pruning, recording)
+        }
+        // The store has stopped by now: this is all that there is.
+        await activity.recordOrLog()
     }
 }
 

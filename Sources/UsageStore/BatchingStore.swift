@@ -38,14 +38,24 @@ public final class BatchingStore: Sendable {
 
     public var snapshot: Snapshot {
         let gauges = lanes.map(\.snapshot)
+        let batchSizes = lanes.map(\.metrics.batchSizes.counts)
         return Snapshot(
             lanes: lanes.count,
             lanesConnected: gauges.count { $0.isConnected },
             queueDepth: lanes.reduce(0) { $0 + $1.queueDepth },
-            batches: gauges.reduce(0) { $0 + $1.batches },
-            requests: gauges.reduce(0) { $0 + $1.requests },
+            batches: batchSizes.reduce(0) { $0 + $1.count },
+            requests: batchSizes.reduce(0) { $0 + $1.sum },
             reconnects: gauges.reduce(0) { $0 + $1.reconnects }
         )
+    }
+
+    public var metrics: StoreMetrics { StoreMetrics(lanes) }
+
+    /// What was counted and refused since the start.
+    public var activity: Activity {
+        lanes.reduce(Activity()) {
+            $0 + Activity(messages: $1.metrics[.messages], blocked: $1.metrics[.blocked])
+        }
     }
 
     /// Registers where outcomes are delivered; the number goes into every `ReturnAddress`.

@@ -25,17 +25,20 @@ struct ExactlyOnce {
 
     private let link: LaneLink
     private let wake: WakePipe
+    private let metrics: LaneMetrics
     private let logger: Logger
 
-    init(link: LaneLink, wake: WakePipe, logger: Logger) {
+    init(link: LaneLink, wake: WakePipe, metrics: LaneMetrics, logger: Logger) {
         self.link = link
         self.wake = wake
+        self.metrics = metrics
         self.logger = logger
     }
 
     /// Runs a counting statement once. Until it is known what became of it, requests whose deadline passes are told
     /// that the outcome is unknown, or, if nothing was ever sent, that the database is away.
     func run(
+        _ kind: StatementKind,
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
         deliver: LaneCarrier.Deliver,
@@ -65,11 +68,13 @@ struct ExactlyOnce {
                 return .thinned
             }
             do throws(PostgresError) {
+                let sentAt = ContinuousClock.now
                 try send(connection, link.lane, number)
                 guard let result = try awaitResult(connection, groups, of: &batch, .unknown, deliver: deliver) else {
                     link.abandon()
                     return .gone
                 }
+                metrics.record(kind, sentAt: sentAt)
                 let isUnreplicated = result.warnings.contains { $0.sqlState == .warning }
                 // After a loss nobody can tell whether the commit that was lost had reached the standby.
                 if isUnreplicated || losses > 0 {
@@ -125,12 +130,14 @@ struct ExactlyOnce {
         while true {
             guard let connection = awaitLink(groups, of: &batch, failure, deliver: deliver) else { return .gone }
             do throws(PostgresError) {
+                let sentAt = ContinuousClock.now
                 try send(connection)
                 guard let result = try awaitResult(connection, groups, of: &batch, failure, deliver: deliver)
                 else {
                     link.drop(PostgresError(.timedOut, "a read took longer than its deadline"))
                     return .gone
                 }
+                metrics.record(.read, sentAt: sentAt)
                 return .done(result)
             } catch {
                 switch verdict(on: error) {
@@ -190,7 +197,10 @@ struct ExactlyOnce {
     ) -> ContinuousClock.Instant? {
         var completions: [Completion] = []
         batch.expire(groups, at: .now, error, into: &completions)
-        if !completions.isEmpty { deliver(completions) }
+        if !completions.isEmpty {
+            metrics.countFailures(completions.count, error)
+            deliver(completions)
+        }
         return batch.nextDeadline(groups)
     }
 
@@ -283,6 +293,7 @@ struct ExactlyOnce {
     ) {
         var completions: [Completion] = []
         batch.fail(groups, error, into: &completions)
+        metrics.countFailures(completions.count, error)
         deliver(completions)
     }
 

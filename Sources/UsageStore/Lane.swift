@@ -10,6 +10,7 @@ final class Lane: Sendable {
     private let queue: Mutex<LaneQueue>
     private let wake = WakePipe()
     private let gauges = Mutex(Gauges())
+    let metrics = LaneMetrics()
     private let configuration: StoreConfiguration
     private let mailboxes: MailboxRegistry
     private let logger: Logger
@@ -18,8 +19,6 @@ final class Lane: Sendable {
     struct Gauges: Sendable {
         var isConnected = false
         var reconnects = 0
-        var batches: UInt64 = 0
-        var requests: UInt64 = 0
     }
 
     init(_ configuration: StoreConfiguration, mailboxes: MailboxRegistry, index: Int, logger: Logger) {
@@ -56,7 +55,13 @@ final class Lane: Sendable {
     /// The lane's thread.
     func run() {
         let link = LaneLink(options: configuration.connectionOptions, wake: wake, logger: logger)
-        var carrier = LaneCarrier(link: link, wake: wake, configuration: configuration, logger: logger)
+        var carrier = LaneCarrier(
+            link: link,
+            wake: wake,
+            configuration: configuration,
+            metrics: metrics,
+            logger: logger
+        )
         while true {
             expireWaiting()
             link.advance()
@@ -77,11 +82,7 @@ final class Lane: Sendable {
             queue.withLock { $0.reopen() }
             switch queue.withLock({ $0.take(atMost: configuration.batchMaximum) }) {
             case .batch(let requests):
-                let count = UInt64(requests.count)
-                gauges.withLock {
-                    $0.batches += 1
-                    $0.requests += count
-                }
+                count(requests)
                 carrier.carry(Batch(requests)) { mailboxes.deliver($0) }
             case .single(let request):
                 mailboxes.deliver([carrier.carry(request)])
@@ -97,6 +98,14 @@ final class Lane: Sendable {
             }
         }
         link.close()
+    }
+
+    /// All requests have the same time, so the deadline of one tells when it came. The first has waited longest, but for
+    /// those of connections that let others go first.
+    private func count(_ requests: [Request]) {
+        guard let first = requests.first else { return }
+        metrics.batchSizes.record(UInt64(requests.count))
+        metrics.queueWaits.record(.now - (first.deadline - configuration.requestTimeout))
     }
 
     private func checkIdle(_ connection: Connection, _ link: LaneLink) {

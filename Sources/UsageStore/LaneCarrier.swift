@@ -19,14 +19,22 @@ struct LaneCarrier {
     let link: LaneLink
     let trips: ExactlyOnce
     let configuration: StoreConfiguration
+    let metrics: LaneMetrics
     let logger: Logger
     private var users: KnownUsers
 
-    init(link: LaneLink, wake: WakePipe, configuration: StoreConfiguration, logger: Logger) {
+    init(
+        link: LaneLink,
+        wake: WakePipe,
+        configuration: StoreConfiguration,
+        metrics: LaneMetrics,
+        logger: Logger
+    ) {
         self.link = link
         self.configuration = configuration
+        self.metrics = metrics
         self.logger = logger
-        trips = ExactlyOnce(link: link, wake: wake, logger: logger)
+        trips = ExactlyOnce(link: link, wake: wake, metrics: metrics, logger: logger)
         users = KnownUsers(
             calendarMonth: BillingPeriod(year: 1970, month: 1),
             capacity: KnownUsers.capacityOfAllLanes / configuration.lanes
@@ -81,7 +89,10 @@ struct LaneCarrier {
         let known = groups.map { users.known($0.user) }
         let month = users.calendarMonth
         let hasKeys = groups.contains { $0.keyed != nil }
-        let trip = trips.run(groups, of: &batch, deliver: deliver) { connection, lane, number throws(PostgresError) in
+        let trip = trips.run(.count, groups, of: &batch, deliver: deliver) {
+            connection,
+            lane,
+            number throws(PostgresError) in
             var parameters = Parameters(counting: groups, known, month, lane: lane, number: number)
             guard hasKeys else {
                 return try connection.send(prepared: PreparedStatement.countBatch.rawValue, parameters)
@@ -128,9 +139,12 @@ struct LaneCarrier {
             if row.held > 0 { held[ordinal] = row.held }
         }
         var completions: [Completion] = []
+        var messages = 0
         let missing = batch.settle(rows, groups, terms, held: held, into: &completions) { group, after in
             users.learnExhaustion(group.user, after)
+            messages += group.messages
         }
+        metrics.add(messages, to: .messages)
         users.observe(rows.observedAt)
         deliver(completions)
         return missing
@@ -167,6 +181,7 @@ struct LaneCarrier {
             // the next message otherwise, and a client that reads the table would show the limit of before.
             guard group.consumes == 0 || !row.isStale else { return false }
             let after = batch.settle(group, from: standing, into: &completions)
+            carrier.metrics.add(group.consumes, to: .blocked)
             carrier.users.learn(group.user, after)
             return true
         }
@@ -234,7 +249,10 @@ struct LaneCarrier {
             next += Int32(group.range.count)
         }
         let start = groups.startIndex
-        let trip = trips.run(groups, of: &batch, deliver: deliver) { connection, lane, number throws(PostgresError) in
+        let trip = trips.run(.perform, groups, of: &batch, deliver: deliver) {
+            connection,
+            lane,
+            number throws(PostgresError) in
             var parameters = Parameters(capacity: 256 + groups.count * 32 + arguments.count * 48)
             parameters.append(uuid: lane.uuid)
             parameters.append(int64: number)
@@ -277,13 +295,18 @@ struct LaneCarrier {
         deliver: Deliver
     ) {
         var completions: [Completion] = []
+        var (messages, blocked) = (0, 0)
         for index in 0..<result.rowCount {
             let row = StandingRow(result, row: index)
             let performed = row.performed(link.catalog)
             let request = requests[row.ordinal]
             batch.settle(request, performed, into: &completions)
+            messages += performed.messagesCounted
+            if performed.verdict == .blocked, batch.requests[request].operation.asksForMessages { blocked += 1 }
             if !performed.isReplay { users.learn(batch.requests[request].user, performed.standing) }
         }
+        metrics.add(messages, to: .messages)
+        metrics.add(blocked, to: .blocked)
         deliver(completions)
     }
 

@@ -71,6 +71,7 @@ extension LaneCarrier {
     func fail(_ groups: ArraySlice<Batch.Group>, _ error: StoreError, of batch: Batch, deliver: Deliver) {
         var completions: [Completion] = []
         batch.fail(groups, error, into: &completions)
+        metrics.countFailures(completions.count, error)
         deliver(completions)
     }
 

@@ -27,6 +27,7 @@ extension LaneCarrier {
             places[group.user] = (periods[ordinal], count)
         }
         let rest = groups.enumerated().compactMap { counts[$0.offset] == nil ? $0.element : nil }
+        metrics.add(counted.reduce(0) { $0 + $1.messages }, to: .messages)
         guard let keys = readKeys(counted[...], of: &batch, deliver: deliver) else {
             fail(counted[...], .unknown, of: batch, deliver: deliver)
             return rest

@@ -26,7 +26,7 @@ extension LaneCarrier {
             }
             if link.lane != lane {
                 // As in ExactlyOnce.run: the receipt was lost, and with it what became of an earlier attempt.
-                guard losses == 0 else { return .failure(.unknown) }
+                guard losses == 0 else { return unknown }
                 lane = link.lane
                 if isChange { number = link.nextNumber() }
             }
@@ -62,6 +62,11 @@ extension LaneCarrier {
             return .failure(.unavailable)
         }
         link.abandon()
+        return unknown
+    }
+
+    private var unknown: Outcome {
+        metrics.countFailures(1, .unknown)
         return .failure(.unknown)
     }
 

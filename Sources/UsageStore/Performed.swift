@@ -16,6 +16,9 @@ struct Performed: Equatable {
     var messages: Int
     var isReplay: Bool
 
+    /// By this very request; what is held counts when it is committed.
+    var messagesCounted: Int { verdict == .allowed && !isReplay ? messages : 0 }
+
     func outcome(of operation: StoreOperation, user: UserID) -> Outcome {
         switch verdict {
         case .ok:

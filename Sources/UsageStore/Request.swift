@@ -28,6 +28,14 @@ public enum StoreOperation: Sendable, Equatable {
     /// One of the changes above, made by somebody whom the audit log is to name. Boxed, because it is rare.
     indirect case attributed(StoreOperation, actor: String)
 
+    /// It wants messages counted or held.
+    var asksForMessages: Bool {
+        switch self {
+        case .consume, .reserve: true
+        default: false
+        }
+    }
+
     /// Carried together with others in one statement. The rest goes alone, between two batches of its lane.
     var isBatched: Bool {
         switch self {

@@ -10,7 +10,7 @@ struct VerdictTests {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let wake = WakePipe()
         let link = LaneLink(options: ConnectionOptions(conninfo: ""), wake: wake, logger: logger)
-        return ExactlyOnce(link: link, wake: wake, logger: logger)
+        return ExactlyOnce(link: link, wake: wake, metrics: LaneMetrics(), logger: logger)
     }()
 
     @Test(

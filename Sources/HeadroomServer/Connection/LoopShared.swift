@@ -319,11 +319,15 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         var touched: [ConnectionHandler] = []
         let now = NIODeadline.now()
         let nowMicroseconds = LoopMetrics.microseconds(now)
+        var latencySum: UInt64 = 0
         metrics.latencies.begin(second: LoopMetrics.second(now))
         for completion in completions {
             metrics.count(completion.outcome)
             let askedAt = completion.returnAddress.askedAtMicroseconds
-            if askedAt != 0 { metrics.latencies.record(microseconds: nowMicroseconds &- askedAt) }
+            if askedAt != 0 {
+                metrics.latencies.record(microseconds: nowMicroseconds &- askedAt)
+                latencySum &+= UInt64(nowMicroseconds &- askedAt)
+            }
             // Gone meanwhile: the message is counted all the same, and its sender will ask again.
             guard let connection = connections[completion.returnAddress.connection] else { continue }
             connection.complete(slot: completion.returnAddress.slot, completion.outcome)
@@ -332,6 +336,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
                 touched.append(connection)
             }
         }
+        metrics.latencies.end(microseconds: latencySum)
         flush(touched)
     }
 

@@ -1,4 +1,5 @@
 import Synchronization
+import UsageStore
 
 /// How long answers took on one event loop: all of them since the start, and those of the last seconds.
 ///
@@ -15,6 +16,7 @@ final class LatencyRecorder: Sendable {
     }
 
     private let counts = CounterCells(count: LatencyBuckets.count)
+    private let sum = CounterCells(count: 1)
     /// One more than the window needs and then some: the copy that is being written is not one that anybody reads.
     private let pasts = (0..<8).map { _ in Past() }
     private let newestSecond = Atomic<UInt64>(0)
@@ -34,6 +36,14 @@ final class LatencyRecorder: Sendable {
     func record(microseconds: UInt32) {
         counts.raise(LatencyBuckets.index(of: microseconds))
     }
+
+    /// After recording, once for all answers that go out together: what was recorded, added up.
+    func end(microseconds: UInt64) {
+        sum.add(microseconds, to: 0)
+    }
+
+    /// Microseconds since the start.
+    var totalMicroseconds: UInt64 { sum[0] }
 
     /// Counts per bucket since the start.
     var total: [UInt64] { counts.values }

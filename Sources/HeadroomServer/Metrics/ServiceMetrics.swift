@@ -17,6 +17,8 @@ package struct ServiceMetrics: Sendable {
         fileprivate var errors: [UInt64]
         /// Answers of the store per `LatencyBuckets`, since the start.
         package var latencies: [UInt64]
+        /// The same added up, in microseconds.
+        var latencySum: UInt64
         /// The same of the last seconds.
         package var recentLatencies: [UInt64]
 
@@ -48,6 +50,7 @@ package struct ServiceMetrics: Sendable {
             answers: sum { $0.answers.values },
             errors: sum { $0.errors.values },
             latencies: sum { $0.latencies.total },
+            latencySum: loops.reduce(0) { $0 &+ $1.latencies.totalMicroseconds },
             recentLatencies: sum { $0.latencies.recent(second: second) }
         )
     }

@@ -119,6 +119,14 @@ struct RightsTests {
         Right("alter table headroom.tokens disable trigger keep_token_record"),
     ]
 
+    private static let activity = [
+        Right("select * from headroom.daily_activity", .service, .operator, .dashboard),
+        Right("select headroom.add_daily_activity(1, 1)", .service),
+        Right("insert into headroom.daily_activity (day) values ('2026-11-01')", .service),
+        Right("update headroom.daily_activity set messages = 0", .service),
+        Right("delete from headroom.daily_activity"),
+    ]
+
     private static let making = [
         Right("create table headroom.mine ()"),
         Right("create table public.mine ()"),
@@ -134,7 +142,7 @@ struct RightsTests {
         try await database.populate()
         let all =
             RightsTests.usage + RightsTests.views + RightsTests.functions + RightsTests.tables + RightsTests.tokens
-            + RightsTests.making
+            + RightsTests.activity + RightsTests.making
         for right in all {
             let outcome = try await database.attempt(
                 right.sql,

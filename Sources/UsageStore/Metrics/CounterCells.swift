@@ -6,11 +6,11 @@ import Synchronization
 /// addition per message would cost more than what is counted.
 ///
 /// @unchecked Sendable: the memory is allocated once and freed by deinit, and every access to it is atomic.
-final class CounterCells: @unchecked Sendable {
-    let count: Int
-    private let cells: UnsafeMutablePointer<Atomic<UInt64>>
+public final class CounterCells: @unchecked Sendable {
+    public let count: Int
+    @usableFromInline let cells: UnsafeMutablePointer<Atomic<UInt64>>
 
-    init(count: Int) {
+    public init(count: Int) {
         self.count = count
         cells = .allocate(capacity: count)
         for index in 0..<count { (cells + index).initialize(to: Atomic(0)) }
@@ -22,21 +22,30 @@ final class CounterCells: @unchecked Sendable {
     }
 
     /// By the one writing thread only: of two writers, one's addition would be lost.
+    @inlinable
     @inline(__always)
-    func raise(_ index: Int) {
-        assert(index >= 0 && index < count)
-        cells[index].store(cells[index].load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+    public func raise(_ index: Int) {
+        add(1, to: index)
     }
 
     /// As `raise`, by the writing thread only.
-    func copy(from other: CounterCells) {
+    @inlinable
+    @inline(__always)
+    public func add(_ amount: UInt64, to index: Int) {
+        assert(index >= 0 && index < count)
+        cells[index].store(cells[index].load(ordering: .relaxed) &+ amount, ordering: .relaxed)
+    }
+
+    /// As `raise`, by the writing thread only.
+    public func copy(from other: CounterCells) {
         for index in 0..<count { cells[index].store(other[index], ordering: .relaxed) }
     }
 
-    subscript(index: Int) -> UInt64 {
+    @inlinable
+    public subscript(index: Int) -> UInt64 {
         assert(index >= 0 && index < count)
         return cells[index].load(ordering: .relaxed)
     }
 
-    var values: [UInt64] { (0..<count).map { self[$0] } }
+    public var values: [UInt64] { (0..<count).map { self[$0] } }
 }

@@ -1,0 +1,20 @@
+/// What was asked for and became of it, added up.
+public struct Activity: Sendable, Equatable {
+    /// Messages counted, each once.
+    public var messages: UInt64
+    /// Requests to count or to hold that were refused because the user had nothing left.
+    public var blocked: UInt64
+
+    public init(messages: UInt64 = 0, blocked: UInt64 = 0) {
+        self.messages = messages
+        self.blocked = blocked
+    }
+
+    public static func + (one: Activity, other: Activity) -> Activity {
+        Activity(messages: one.messages &+ other.messages, blocked: one.blocked &+ other.blocked)
+    }
+
+    public static func - (one: Activity, other: Activity) -> Activity {
+        Activity(messages: one.messages &- other.messages, blocked: one.blocked &- other.blocked)
+    }
+}

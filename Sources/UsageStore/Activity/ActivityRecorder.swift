@@ -1,0 +1,84 @@
+import Logging
+import Postgres
+import Synchronization
+
+/// Adds what the lanes have counted to the day's row in `headroom.daily_activity`, every few seconds and away from them.
+///
+/// A statistic, so it costs no message anything: what was not written when the process dies is lost, and so is what was
+/// under way when a connection breaks, because to send it again might count it twice.
+public final class ActivityRecorder: Sendable {
+    /// How often it is written, and so how much of it a crash can lose.
+    public static let interval = Duration.seconds(10)
+
+    private let options: ConnectionOptions
+    private let total: @Sendable () -> Activity
+    private let written = Mutex(Activity())
+    private let logger: Logger
+
+    /// - Parameter total: what was counted since the start; asked on any thread.
+    public init(databaseURL: String, logger: Logger, total: @escaping @Sendable () -> Activity) {
+        options = ConnectionOptions(
+            conninfo: databaseURL,
+            connectTimeout: .seconds(1),
+            applicationName: "headroom housekeeper",
+            // Nobody waits for this to be durable, so no flush of the log is made for it.
+            sessionSettings: [("synchronous_commit", "off"), ("timezone", "UTC")],
+            role: ServiceRole.name
+        )
+        self.total = total
+        self.logger = logger
+    }
+
+    /// Adds what was counted since the last time, by one statement of a second at most. Not twice at once.
+    ///
+    /// - Throws: when the database cannot be reached or refuses; then the next time adds it.
+    public func record() async throws {
+        let total = total()
+        let difference = written.withLock { total - $0 }
+        guard difference != Activity() else { return }
+        let options = options
+        do {
+            try await onThread(named: "headroom.activity") {
+                let connection = try Connection.connect(options)
+                defer { connection.close() }
+                var parameters = Parameters()
+                parameters.append(int64: Int64(clamping: difference.messages))
+                parameters.append(int64: Int64(clamping: difference.blocked))
+                _ = try connection.query(EmbeddedSQL.addDailyActivity, parameters, deadline: .now + .seconds(1))
+            }
+            written.withLock { $0 = total }
+        } catch {
+            if ActivityRecorder.mayHaveBeenWritten(error) { written.withLock { $0 = total } }
+            throw error
+        }
+    }
+
+    private static func mayHaveBeenWritten(_ error: any Error) -> Bool {
+        switch (error as? PostgresError)?.kind {
+        case .connectionLost, .timedOut: true
+        case .connectFailed, .server, .misuse, nil: false
+        }
+    }
+
+    /// Records at every interval until cancelled.
+    public func run(every interval: Duration = ActivityRecorder.interval) async {
+        while true {
+            do {
+                try await Task.sleep(for: interval)
+            } catch {
+                return
+            }
+            await recordOrLog()
+        }
+    }
+
+    /// At the end, when nothing is counted any more.
+    public func recordOrLog() async {
+        do {
+            try await record()
+        } catch {
+            // The lanes say it when the database is away.
+            logger.debug("daily activity could not be written", metadata: ["error": "\(error)"])
+        }
+    }
+}
