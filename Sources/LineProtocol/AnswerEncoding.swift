@@ -96,14 +96,13 @@ extension Standing {
 
     /// When the allowance comes back, and when it ends. A cancelled subscription does both, and `resets` stands first.
     fileprivate func putDates(into line: inout LineWriter) {
-        // Nothing comes back to whom nothing is limited, to whom nothing is allowed, and in a period that is over.
-        if let resetsAt, limit != nil, lapse == nil, !isPast {
+        if let resetsShown {
             line.putLiteral(" resets=")
-            line.put(resetsAt)
+            line.put(resetsShown)
         }
-        if let expiresAt, plan.isTrial || state == .cancelled {
+        if let expiresShown {
             line.putLiteral(" expires=")
-            line.put(expiresAt)
+            line.put(expiresShown)
         }
         if let (day, days) = trialDay {
             line.putLiteral(" day=")

@@ -88,6 +88,17 @@ extension Standing {
         resetsAt.map { observedAt >= $0 } ?? false
     }
 
+    /// When the allowance comes back, where there is something to come back: not to whom nothing is limited, or nothing is
+    /// allowed, nor in a period that is over.
+    public var resetsShown: Instant? {
+        limit != nil && lapse == nil && !isPast ? resetsAt : nil
+    }
+
+    /// When a trial, or a cancelled subscription, ends.
+    public var expiresShown: Instant? {
+        plan.isTrial || state == .cancelled ? expiresAt : nil
+    }
+
     /// `message_count` is an `integer`; an unlimited plan's count stops there instead of failing.
     public static let countMaximum = Int(Int32.max)
 

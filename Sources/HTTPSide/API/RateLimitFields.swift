@@ -1,0 +1,38 @@
+import HTTPTypes
+import Usage
+
+/// A user's allowance of messages as the IETF's RateLimit fields tell it (draft-ietf-httpapi-ratelimit-headers-10): the plan
+/// is the policy, `q` its allowance and `w` the seconds of its period, `r` what remains and `t` the seconds until it comes
+/// back. The unit is a message, so none is named; requests of this API are not limited.
+struct RateLimitFields {
+    let policy: String?
+    let limit: String?
+
+    /// Neither where nothing is limited.
+    init(_ standing: Standing) {
+        guard let quota = standing.limit, let remaining = standing.remaining, !standing.isPast,
+            Plan.isName(standing.plan.name)
+        else {
+            (policy, limit) = (nil, nil)
+            return
+        }
+        // Of letters, digits and underscores: nothing in it has to be escaped.
+        let name = "\"\(standing.plan.name)\""
+        let end = standing.resetsShown ?? (standing.plan.isTrial ? standing.expiresAt : nil)
+        let window = end.map { ";w=\(max(0, $0.secondsRoundedUp(since: standing.startedAt)))" } ?? ""
+        policy = "\(name);q=\(quota)\(window)"
+        // A trial's end brings nothing back.
+        let reset = standing.resetsShown.map { ";t=\(max(0, $0.secondsRoundedUp(since: standing.observedAt)))" } ?? ""
+        limit = "\(name);r=\(remaining)\(reset)"
+    }
+
+    func write(to fields: inout HTTPFields) {
+        if let policy { fields[.rateLimitPolicy] = policy }
+        if let limit { fields[.rateLimit] = limit }
+    }
+}
+
+extension HTTPField.Name {
+    static let rateLimit = HTTPField.Name("RateLimit")!
+    static let rateLimitPolicy = HTTPField.Name("RateLimit-Policy")!
+}

@@ -1,0 +1,81 @@
+import Foundation
+import HTTPTypes
+import HeadroomServer
+import Hummingbird
+import LineProtocol
+import Usage
+import UsageStore
+
+/// Where users stand, as JSON: what `USAGE`, `HISTORY` and `REPORT` tell, to whom they tell it. docs/openapi.json describes it.
+struct UsageRoutes: RouteCollecting {
+    private let store: StoreGateway
+
+    init(_ store: StoreGateway) {
+        self.store = store
+    }
+
+    private static let monthsRange = 1...1_200
+
+    func add(to router: Router<HTTPContext>) {
+        router.get("v1/usage/{user}", use: usage)
+        router.get("v1/history/{user}", use: history)
+        router.get("v1/report", use: report)
+        router.get("v1/report/{period}", use: report)
+        router.get("v1/openapi.json", use: document)
+    }
+
+    @Sendable
+    private func usage(_ request: Request, _ context: HTTPContext) async throws -> Response {
+        try context.require(.usage)
+        let user = try context.user()
+        let period = try Query(request, takes: "period").period()
+        let outcome = await store.ask(period.map { .usageInPeriod($0) } ?? .usage, of: user)
+        guard case .answer(let answer) = outcome else { throw Problem(outcome) }
+        var response = try JSONAnswer(UsageBody(answer)).response(to: request)
+        RateLimitFields(answer.standing).write(to: &response.headers)
+        return response
+    }
+
+    @Sendable
+    private func history(_ request: Request, _ context: HTTPContext) async throws -> Response {
+        try context.require(.history)
+        let user = try context.user()
+        let months = try Query(request, takes: "months").number("months", in: UsageRoutes.monthsRange, default: 12)
+        let outcome = await store.ask(.history(months), of: user)
+        guard case .history(let periods) = outcome else { throw Problem(outcome) }
+        return try JSONAnswer(HistoryBody(user, periods)).response(to: request)
+    }
+
+    @Sendable
+    private func report(_ request: Request, _ context: HTTPContext) async throws -> Response {
+        try context.require(.report)
+        _ = try Query(request)
+        let period = try context.parameters.get("period").map { text throws(Problem) in try Query.period(text) }
+        let outcome = await store.read(.report(period))
+        guard case .report(let report) = outcome else { throw Problem(outcome) }
+        return try JSONAnswer(ReportBody(report)).response(to: request)
+    }
+
+    /// Everybody may know what can be asked.
+    @Sendable
+    private func document(_ request: Request, _ context: HTTPContext) async throws -> Response {
+        _ = try Query(request)
+        return JSONAnswer(data: OpenAPIDocument.data, caching: "no-cache").response(to: request)
+    }
+}
+
+/// What this API is, for programs: docs/openapi.json.
+enum OpenAPIDocument {
+    static let data = Data(PackageResources.openapi_json)
+}
+
+extension Problem {
+    /// An outcome that is no answer to what was asked.
+    fileprivate init(_ outcome: Outcome) {
+        guard case .failure(let error) = outcome else {
+            self.init(ReplyError(code: .internal, text: "the store answered something else; please report it"))
+            return
+        }
+        self.init(error)
+    }
+}
