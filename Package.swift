@@ -110,7 +110,9 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-            ]
+            ],
+            // docs/openapi.json, so that the binary needs nothing beside it.
+            resources: [.embedInCode("API/openapi.json")]
         ),
         .target(
             name: "LoadGenerator",

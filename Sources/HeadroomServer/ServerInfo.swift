@@ -49,7 +49,7 @@ package struct ServerInfo: Sendable {
 
     private static let accessNames = ["authentication", "authenticated", "authentication_failures"]
     /// Names of tokens that are told, the first ones in the alphabet: an answer has to end.
-    private static let tokenNamesMaximum = 64
+    package static let tokenNamesMaximum = 64
 
     private static func answersName(_ status: LoopMetrics.Status) -> String { "answers_\(status)" }
     private static func tierName(_ tier: Tier) -> String { "tier_\(tier.rawValue)" }

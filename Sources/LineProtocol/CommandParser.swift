@@ -2,14 +2,14 @@ import Usage
 
 /// Makes a command of a request's tokens. To add a verb: a case in `Verb`, its row in each of `Verb`'s tables, and
 /// its case here.
-enum CommandParser {
+package enum CommandParser {
     /// More would not fit `message_count` after some two thousand requests.
     static let messagesRange = 1...1_000_000
     /// A day: longer than any model takes to answer.
     static let ttlRangeSeconds = 1...86_400
     static let defaultTTLSeconds = 120
     /// A hundred years.
-    static let monthsRange = 1...1_200
+    package static let monthsRange = 1...1_200
     static let topRange = 1...1_000
 
     /// - Parameters:

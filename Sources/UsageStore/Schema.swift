@@ -16,6 +16,9 @@ public enum Schema {
         )
     }
 
+    /// The number of the schema that this binary works with.
+    public static var newestMigration: Int { EmbeddedSQL.migrations.map(\.number).max() ?? 0 }
+
     /// Before it there is none of our functions and views in schema public.
     private static let firstThatTakesNames = 4
 

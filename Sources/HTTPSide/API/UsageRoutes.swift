@@ -9,19 +9,20 @@ import UsageStore
 /// Where users stand, as JSON: what `USAGE`, `HISTORY` and `REPORT` tell, to whom they tell it. docs/openapi.json describes it.
 struct UsageRoutes: RouteCollecting {
     private let store: StoreGateway
+    private let access: AccessControl
 
-    init(_ store: StoreGateway) {
+    init(_ store: StoreGateway, access: AccessControl) {
         self.store = store
+        self.access = access
     }
 
-    private static let monthsRange = 1...1_200
-
     func add(to router: Router<HTTPContext>) {
-        router.get("v1/usage/{user}", use: usage)
-        router.get("v1/history/{user}", use: history)
-        router.get("v1/report", use: report)
-        router.get("v1/report/{period}", use: report)
         router.get("v1/openapi.json", use: document)
+        router.group("v1").add(middleware: Authenticating(access: access))
+            .get("usage/{user}", use: usage)
+            .get("history/{user}", use: history)
+            .get("report", use: report)
+            .get("report/{period}", use: report)
     }
 
     @Sendable
@@ -40,7 +41,7 @@ struct UsageRoutes: RouteCollecting {
     private func history(_ request: Request, _ context: HTTPContext) async throws -> Response {
         try context.require(.history)
         let user = try context.user()
-        let months = try Query(request, takes: "months").number("months", in: UsageRoutes.monthsRange, default: 12)
+        let months = try Query(request, takes: "months").number("months", in: CommandParser.monthsRange, default: 12)
         let outcome = await store.ask(.history(months), of: user)
         guard case .history(let periods) = outcome else { throw Problem(outcome) }
         return try JSONAnswer(HistoryBody(user, periods)).response(to: request)

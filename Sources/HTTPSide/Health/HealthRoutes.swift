@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import HeadroomServer
 import Hummingbird
@@ -11,14 +12,28 @@ struct HealthRoutes: RouteCollecting {
     }
 
     func add(to router: Router<HTTPContext>) {
-        router.get("healthz") { _, _ in "ok\n" }
+        router.get("healthz") { _, _ in
+            HealthRoutes.response(.ok, "text/plain; charset=utf-8", Data("ok\n".utf8))
+        }
         let parts = parts
         router.get("readyz") { _, _ in
-            let isReady = !parts.draining.isSet && parts.store.snapshot.lanesConnected > 0
-            return EditedResponse(
-                status: isReady ? .ok : .serviceUnavailable,
-                response: isReady ? "ready\n" : "not ready\n"
+            let readiness = Readiness(parts)
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys]
+            return HealthRoutes.response(
+                readiness.ready ? .ok : .serviceUnavailable,
+                "application/json",
+                try encoder.encode(readiness)
             )
         }
+    }
+
+    /// What is true now and may not be in a moment.
+    private static func response(_ status: HTTPResponse.Status, _ type: String, _ body: Data) -> Response {
+        Response(
+            status: status,
+            headers: [.contentType: type, .cacheControl: "no-store"],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: body))
+        )
     }
 }

@@ -16,7 +16,7 @@ struct MetricsRoutes: RouteCollecting {
     }
 
     func add(to router: Router<HTTPContext>) {
-        router.get("metrics") { _, context in
+        router.group().add(middleware: Authenticating(access: parts.access)).get("metrics") { _, context in
             try context.require(.info)
             return Response(
                 status: .ok,

@@ -5,6 +5,8 @@ import Hummingbird
 struct Answering: RouterMiddleware {
     typealias Context = HTTPContext
 
+    let methods: PathMethods
+
     func handle(
         _ request: Request,
         context: HTTPContext,
@@ -14,17 +16,18 @@ struct Answering: RouterMiddleware {
         do {
             response = try await next(request, context)
         } catch {
-            response = Answering.problem(error, context).response(from: request, context: context)
+            response = problem(error, request, context).response(from: request, context: context)
         }
         // Nobody is to guess at a body's type, whatever it is.
         response.headers[.xContentTypeOptions] = "nosniff"
         return response
     }
 
-    private static func problem(_ error: any Error, _ context: HTTPContext) -> Problem {
+    private func problem(_ error: any Error, _ request: Request, _ context: HTTPContext) -> Problem {
         switch error {
         case let problem as Problem: return problem
-        case let error as HTTPError where error.status == .notFound: return .notFound
+        case let error as HTTPError where error.status == .notFound:
+            return methods.methods(of: request.uri.path).map { .methodNotAllowed($0) } ?? .notFound
         case let error as HTTPError:
             return Problem(error.status, code: "BADREQUEST", error.body ?? error.status.reasonPhrase)
         case is CancellationError:

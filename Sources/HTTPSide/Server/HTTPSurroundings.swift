@@ -19,6 +19,7 @@ struct HTTPSurroundings: Sendable {
     let pageSessions: SessionPool
     let senders: StoreSenders
     let webhookCounters = WebhookCounters()
+    let metrics = HTTPMetrics()
     let logger: Logger
 
     init(_ parts: ServiceParts, configuration: HTTPConfiguration, senders: StoreSenders, logger: Logger) {
@@ -42,13 +43,22 @@ struct HTTPSurroundings: Sendable {
     var deadline: ContinuousClock.Instant { .now + configuration.requestTimeout }
 
     func router() -> Router<HTTPContext> {
-        let router = Router(context: HTTPContext.self)
-        router.add(middleware: Answering())
+        // Once without anything else, because what is answered depends on which paths there are.
+        let paths = Router(context: HTTPContext.self)
+        for routes in routes { routes.add(to: paths) }
+        let router = Router(context: HTTPContext.self, options: .autoGenerateHeadEndpoints)
+        router.add(middleware: CountingRequests(metrics: metrics))
+        router.add(middleware: Answering(methods: PathMethods(paths.routes)))
         for routes in routes { routes.add(to: router) }
         return router
     }
 
     private var routes: [any RouteCollecting] {
-        [HealthRoutes(parts), WebhookRoutes(self)]
+        [
+            HealthRoutes(parts),
+            MetricsRoutes(parts, http: metrics),
+            UsageRoutes(store, access: parts.access),
+            WebhookRoutes(self),
+        ]
     }
 }

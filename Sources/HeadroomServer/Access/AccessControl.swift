@@ -163,6 +163,8 @@ package final class AccessControl: TokenKeeper, Sendable {
 
     // MARK: For INFO
 
+    package var connectionsByName: [String: Int] { census.connectionsByName }
+
     package var authenticated: UInt64 { accepted.load(ordering: .relaxed) }
     package var authenticationFailures: UInt64 { failed.load(ordering: .relaxed) }
 }

@@ -4,9 +4,9 @@ import Usage
 import UsageStore
 
 /// What one event loop has counted. Written on that loop only; read from anywhere.
-final class LoopMetrics: Sendable {
+package final class LoopMetrics: Sendable {
     /// What an answer said, as far as it is counted.
-    enum Status: Int, CaseIterable {
+    package enum Status: Int, CaseIterable, Sendable {
         case allowed, blocked, held, ok
     }
 

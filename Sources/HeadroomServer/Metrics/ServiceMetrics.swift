@@ -1,6 +1,7 @@
 import LineProtocol
 import NIOCore
 import Usage
+import UsageStore
 
 /// What the service has counted since it started: the loops' counters, added up when somebody asks.
 package struct ServiceMetrics: Sendable {
@@ -24,12 +25,23 @@ package struct ServiceMetrics: Sendable {
 
         package func requests(_ verb: Verb) -> UInt64 { verbs[verb.place] }
 
-        func answers(_ status: LoopMetrics.Status, _ tier: Tier) -> UInt64 {
+        package func answers(_ status: LoopMetrics.Status, _ tier: Tier) -> UInt64 {
             answers[LoopMetrics.place(status, tier)]
         }
 
         func answers(_ status: LoopMetrics.Status) -> UInt64 {
             Tier.allCases.reduce(0) { $0 + answers(status, $1) }
+        }
+
+        /// All latencies in doubling buckets: each of the finer ones lies within one of them.
+        package var latencyCounts: BucketCounts {
+            var counts = BucketCounts(sum: latencySum)
+            for (index, count) in latencies.enumerated() where count > 0 {
+                // Microseconds that were cut off: what counts as 15 was less than 16.
+                let bits = UInt32.bitWidth - LatencyBuckets.maximum(of: index).leadingZeroBitCount
+                counts.counts[bits] += count
+            }
+            return counts
         }
 
         package func answers(_ tier: Tier) -> UInt64 {
