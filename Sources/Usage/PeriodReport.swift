@@ -21,3 +21,23 @@ public struct PeriodReport: Sendable, Equatable {
         self.messages += messages
     }
 }
+
+/// What every billing period comes to.
+public struct AllPeriods: Sendable, Equatable {
+    /// The calendar month, by the database's clock.
+    public var current: BillingPeriod
+    /// Of each period in which anybody has a row, in no order.
+    public var reports: [PeriodReport]
+
+    public init(current: BillingPeriod, reports: [PeriodReport]) {
+        self.current = current
+        self.reports = reports
+    }
+
+    /// - Parameter period: nil is the current month.
+    /// - Returns: zeros where nobody has a row.
+    public func report(of period: BillingPeriod?) -> PeriodReport {
+        let period = period ?? current
+        return reports.first { $0.period == period } ?? PeriodReport(period: period)
+    }
+}

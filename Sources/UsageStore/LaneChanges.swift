@@ -11,15 +11,21 @@ extension StoreOperation {
     }
 }
 
+/// Who makes a change, and why, for the audit log.
+struct Author {
+    var actor: String
+    var reason: String?
+}
+
 /// What operators change, each in a transaction of its own.
 extension LaneCarrier {
     /// Makes the change unless it was made already under this number, by a connection that was lost.
     ///
-    /// - Parameter actor: whom the audit log is to name.
+    /// - Parameter author: whom the audit log is to name; nil names the service's role.
     /// - Returns: whether the change's key had made it before, so that this request changed nothing.
     func change(
         _ request: Request,
-        _ actor: String?,
+        _ author: Author?,
         number: Int64,
         isRepeated: Bool,
         on connection: Connection
@@ -28,9 +34,10 @@ extension LaneCarrier {
         receipt.append(uuid: link.lane.uuid)
         receipt.append(int64: number)
         try connection.execute("begin", deadline: request.deadline)
-        if let actor {
+        if let author {
             var parameters = Parameters()
-            parameters.append(text: actor)
+            parameters.append(text: author.actor)
+            parameters.append(text: author.reason ?? "")
             _ = try connection.query(EmbeddedSQL.setActor, parameters, deadline: request.deadline)
         }
         let moved = try connection.query(EmbeddedSQL.moveReceipt, receipt, deadline: request.deadline)

@@ -4,16 +4,17 @@ import Usage
 /// Requests that go alone: an operator's changes (`LaneChanges`), and readings of the past.
 extension LaneCarrier {
     mutating func carry(_ request: Request) -> Completion {
-        guard case .attributed(let change, let actor) = request.operation else {
-            return Completion(returnAddress: request.returnAddress, outcome: outcome(of: request, actor: nil))
+        guard case .attributed(let change, let actor, let reason) = request.operation else {
+            return Completion(returnAddress: request.returnAddress, outcome: outcome(of: request, by: nil))
         }
         var request = request
         request.operation = change
-        return Completion(returnAddress: request.returnAddress, outcome: outcome(of: request, actor: actor))
+        let author = Author(actor: actor, reason: reason)
+        return Completion(returnAddress: request.returnAddress, outcome: outcome(of: request, by: author))
     }
 
-    /// - Parameter actor: whom the audit log is to name; nil names the service's role.
-    private func outcome(of request: Request, actor: String?) -> Outcome {
+    /// - Parameter author: whom the audit log is to name; nil names the service's role.
+    private func outcome(of request: Request, by author: Author?) -> Outcome {
         let isChange = request.operation.isChange
         var number = isChange ? link.nextNumber() : nil
         var lane = link.lane
@@ -33,7 +34,7 @@ extension LaneCarrier {
             do throws(PostgresError) {
                 var isReplay = false
                 if let number {
-                    isReplay = try change(request, actor, number: number, isRepeated: losses > 0, on: connection)
+                    isReplay = try change(request, author, number: number, isRepeated: losses > 0, on: connection)
                 }
                 return try read(request, isReplay: isReplay, on: connection)
             } catch {

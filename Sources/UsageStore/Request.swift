@@ -25,8 +25,9 @@ public enum StoreOperation: Sendable, Equatable {
     case resetUsage(BillingPeriod?)
     /// Delete all that is known of the user.
     case forget
-    /// One of the changes above, made by somebody whom the audit log is to name. Boxed, because it is rare.
-    indirect case attributed(StoreOperation, actor: String)
+    /// One of the changes above, made by somebody whom the audit log is to name, with a reason where the change itself
+    /// takes none. Boxed, because it is rare.
+    indirect case attributed(StoreOperation, actor: String, reason: String? = nil)
 
     /// It wants messages counted or held.
     var asksForMessages: Bool {
@@ -93,6 +94,7 @@ public enum Outcome: Sendable, Equatable {
     /// Done, and there is nothing to tell of it.
     case done
     case report(PeriodReport)
+    case periods(AllPeriods)
     /// From now on, changes are told.
     case watching
     case failure(StoreError)

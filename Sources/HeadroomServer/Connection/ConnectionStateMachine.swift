@@ -320,6 +320,7 @@ struct ConnectionStateMachine {
         case .done: .ok
         case .report(let report): .report(report)
         case .watching: .ok
+        case .periods: .error(ReplyError(StoreError(.internal, "no verb asks for all periods; please report it")))
         case .failure(let error) where error.code == .unavailable && allowsWhenUnavailable:
             if case .gate(let user) = purpose {
                 .text("ALLOWED user=\(user) degraded=1")

@@ -7,10 +7,13 @@ public enum Reading: Hashable, Sendable {
     case report(BillingPeriod?)
     /// The users with the most messages, so many of them.
     case top(BillingPeriod?, count: Int)
+    /// The report of every period, in one walk over the table.
+    case allPeriods
 
     var period: BillingPeriod? {
         switch self {
         case .report(let period), .top(let period, _): period
+        case .allPeriods: nil
         }
     }
 }

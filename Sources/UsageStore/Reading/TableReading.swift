@@ -11,7 +11,7 @@ struct TableReading {
     /// The largest page number that PostgreSQL has.
     private static let lastPage: Int64 = 4_294_967_294
 
-    static let statements: [PreparedQuery] = [.readExtent, .readReportPortion, .readTopPortion]
+    static let statements: [PreparedQuery] = [.readExtent, .readReportPortion, .readTopPortion, .readPeriodsPortion]
 
     private let reading: Reading
     private var nextPage: Int64 = 0
@@ -19,6 +19,7 @@ struct TableReading {
     private var pages: Int64 = 0
     private var report: PeriodReport?
     private var top: TopUsers
+    private var periods: [BillingPeriod: PeriodReport] = [:]
 
     init(_ reading: Reading) {
         self.reading = reading
@@ -51,6 +52,7 @@ struct TableReading {
         switch reading {
         case .report: return .report(report)
         case .top: return .history(top.sorted)
+        case .allPeriods: return .periods(AllPeriods(current: report.period, reports: Array(periods.values)))
         }
     }
 
@@ -63,9 +65,9 @@ struct TableReading {
         var parameters = Parameters()
         parameters.append(int64: portion.lowerBound)
         parameters.append(int64: portion.upperBound)
-        parameters.append(text: report.period.label)
         switch reading {
         case .report:
+            parameters.append(text: report.period.label)
             let result = try link.query(.readReportPortion, parameters, deadline: deadline)
             for row in 0..<result.rowCount {
                 report.add(
@@ -76,10 +78,21 @@ struct TableReading {
             }
             self.report = report
         case .top(_, let count):
+            parameters.append(text: report.period.label)
             parameters.append(int32: Int32(count))
             parameters.append(int32: Int32(top.fewestThatMatter))
             let result = try link.query(.readTopPortion, parameters, deadline: deadline)
             top.merge((0..<result.rowCount).map { TableReading.usage(result, $0, in: report.period) })
+        case .allPeriods:
+            let result = try link.query(.readPeriodsPortion, parameters, deadline: deadline)
+            for row in 0..<result.rowCount {
+                let period = BillingPeriod(storedLabel: result.text(row, 0))
+                periods[period, default: PeriodReport(period: period)].add(
+                    users: Int(result.int64(row, 2)),
+                    in: Tier(rawValue: result.text(row, 1)) ?? .silent,
+                    messages: Int(result.int64(row, 3))
+                )
+            }
         }
     }
 
@@ -99,12 +112,13 @@ extension PreparedQuery {
     static let readExtent = PreparedQuery(name: "read_extent", sql: EmbeddedSQL.readExtent)
     static let readReportPortion = PreparedQuery(name: "read_report_portion", sql: EmbeddedSQL.readReportPortion)
     static let readTopPortion = PreparedQuery(name: "read_top_portion", sql: EmbeddedSQL.readTopPortion)
+    static let readPeriodsPortion = PreparedQuery(name: "read_periods_portion", sql: EmbeddedSQL.readPeriodsPortion)
 }
 
 extension Reading {
     fileprivate var count: Int {
         switch self {
-        case .report: 0
+        case .report, .allPeriods: 0
         case .top(_, let count): count
         }
     }

@@ -111,7 +111,7 @@ struct ModelRun {
         case .done: .done
         case .failure(let error): .failure(error.code)
         // No lane answers so.
-        case .report, .watching: .failure(.internal)
+        case .report, .periods, .watching: .failure(.internal)
         }
     }
 

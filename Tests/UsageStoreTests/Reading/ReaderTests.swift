@@ -61,6 +61,29 @@ struct ReaderTests {
         }
     }
 
+    @Test("reports every period at once as it reports each of them")
+    func allPeriods() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(ReaderTests.rows)
+        try await database.stopClock(at: at("2026-11-15"))
+        let store = StoreHarness(database.conninfo)
+        try await store.running {
+            guard case .periods(let all) = try await store.read(.allPeriods) else {
+                Issue.record("no periods")
+                return
+            }
+            #expect(all.current == billingPeriod("2026-11"))
+            #expect(Set(all.reports.map(\.period)) == [billingPeriod("2026-10"), billingPeriod("2026-11")])
+            for report in all.reports {
+                let expected = try await expected(database, report.period.label)
+                #expect(summary(.report(report)) == expected)
+                #expect(all.report(of: report.period) == report)
+            }
+            #expect(all.report(of: billingPeriod("2026-01")) == PeriodReport(period: billingPeriod("2026-01")))
+            #expect(all.report(of: nil).period == billingPeriod("2026-11"))
+        }
+    }
+
     @Test("lists the users with the most messages as sorting the table would")
     func top() async throws {
         let database = try await TestDatabase.fresh()

@@ -34,7 +34,7 @@ extension ReferenceModel {
                 return .answer(try setPlan(change, at: now))
             case .grant(let messages, let key, _):
                 return .answer(try grant(user, messages: messages, key: key, at: now))
-            case .attributed(let change, _):
+            case .attributed(let change, _, _):
                 return outcome(of: change, user: user, at: now)
             case .forget:
                 forget(user)

@@ -26,6 +26,21 @@ struct ActorTests {
         }
     }
 
+    @Test("has a reason on record, for that change and no other")
+    func reason() async throws {
+        let database = try await TestDatabase.fresh()
+        let harness = StoreHarness(database.conninfo, lanes: 1)
+        try await harness.running {
+            _ = try await harness.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
+            let reset = StoreOperation.attributed(.resetUsage(nil), actor: "token:ann", reason: "ticket 4711, it's \"late\"")
+            _ = try await harness.ask(ada, reset)
+            _ = try await harness.ask(ada, .attributed(.resetUsage(nil), actor: "token:ann"))
+            _ = try await harness.ask(ada, .resetUsage(nil))
+            let log = "select string_agg(coalesce(reason, 'none'), '; ' order by id) from headroom.audit_log where action = 'reset'"
+            #expect(try await database.psql.text(log) == "ticket 4711, it's \"late\"; none; none")
+        }
+    }
+
     @Test("is refused what it would be refused without a name")
     func refusals() async throws {
         let database = try await TestDatabase.fresh()

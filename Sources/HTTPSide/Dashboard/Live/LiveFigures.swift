@@ -1,0 +1,75 @@
+/// What the service does at this moment, as INFO tells it.
+struct LiveFigures: Equatable, Sendable {
+    enum Database: String, Sendable {
+        case up, degraded, down
+
+        /// Of the stylesheet's.
+        var state: String {
+            switch self {
+            case .up: "good"
+            case .degraded: "warning"
+            case .down: "bad"
+            }
+        }
+    }
+
+    var answersPerSecond: Double
+    /// Nil where there were no answers.
+    var p99Microseconds: Int?
+    var queueDepth: Int
+    var database: Database
+
+    /// - Parameter info: lines `name=value`.
+    init(info: [String]) {
+        var values: [Substring: Substring] = [:]
+        for line in info {
+            guard let equals = line.firstIndex(of: "=") else { continue }
+            values[line[..<equals]] = line[line.index(after: equals)...]
+        }
+        answersPerSecond = values["answers_per_second"].flatMap { Double($0) } ?? 0
+        p99Microseconds = values["latency_p99_us"].flatMap { Int($0) }
+        queueDepth = values["queue_depth"].flatMap { Int($0) } ?? 0
+        database = values["database"].flatMap { Database(rawValue: String($0)) } ?? .down
+    }
+
+    var rateText: String {
+        if answersPerSecond >= 99.95 { return NumberText.grouped(Int(answersPerSecond.rounded())) }
+        let tenths = Int((answersPerSecond * 10).rounded())
+        return tenths == 0 ? "0" : "\(tenths / 10).\(tenths % 10)"
+    }
+
+    var p99Text: String {
+        guard let microseconds = p99Microseconds else { return "–" }
+        if microseconds < 10_000 { return "\(LiveFigures.hundredths(microseconds / 10)) ms" }
+        if microseconds < 1_000_000 { return "\(NumberText.grouped(microseconds / 1_000)) ms" }
+        return "\(LiveFigures.hundredths(microseconds / 10_000)) s"
+    }
+
+    var sentence: String {
+        "\(rateText) answers a second, \(NumberText.count(queueDepth, "request")) waiting, the database is "
+            + "\(database.rawValue)."
+    }
+
+    var view: LiveView {
+        LiveView(
+            rate: rateText,
+            p99: p99Text,
+            queue: NumberText.grouped(queueDepth),
+            database: database.rawValue,
+            databaseState: database.state,
+            sentence: sentence
+        )
+    }
+
+    /// One event of the stream. Nothing in it needs escaping in JSON: numbers, and names of ours.
+    var event: String {
+        "event: figures\ndata: {\"rate\":\"\(rateText)\",\"p99\":\"\(p99Text)\",\"queue\":\"\(NumberText.grouped(queueDepth))\","
+            + "\"database\":\"\(database.rawValue)\",\"state\":\"\(database.state)\",\"number\":\(answersPerSecond),"
+            + "\"sentence\":\"\(sentence)\"}\n\n"
+    }
+
+    private static func hundredths(_ number: Int) -> String {
+        let rest = number % 100
+        return "\(number / 100).\(rest < 10 ? "0" : "")\(rest)"
+    }
+}

@@ -1,0 +1,44 @@
+import Mustache
+
+/// The pages' templates, which are part of the program: nothing is read from a disk, and a template that cannot be parsed
+/// stops the first test that draws any page.
+struct PageLibrary: Sendable {
+    enum Page: String, CaseIterable {
+        case overview, user, find, confirm, problem
+        case signIn = "sign-in"
+    }
+
+    private static let templates = [
+        "frame": Frame.template,
+        "notice": Notice.template,
+        "time": TimeElement.template,
+        "chart": OverviewPage.chartTemplate,
+        "live": LiveView.template,
+        "actions": UserPage.actionsTemplate,
+        "records": UserPage.recordsTemplate,
+        Page.overview.rawValue: OverviewPage.template,
+        Page.user.rawValue: UserPage.template,
+        Page.find.rawValue: FindPage.template,
+        Page.signIn.rawValue: SignInPage.template,
+        Page.confirm.rawValue: ConfirmPage.template,
+        Page.problem.rawValue: ProblemPage.template,
+    ]
+
+    private let library: MustacheLibrary
+
+    init() throws {
+        var library = MustacheLibrary()
+        for (name, template) in PageLibrary.templates {
+            try library.register(template, named: name)
+        }
+        self.library = library
+    }
+
+    /// Everything that a page's values say is escaped, but for charts, which escape by themselves.
+    func render(_ page: Page, _ values: Any) -> String {
+        guard let html = library.render(values, withTemplate: page.rawValue) else {
+            preconditionFailure("every page is registered")
+        }
+        return html
+    }
+}

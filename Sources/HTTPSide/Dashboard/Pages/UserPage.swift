@@ -1,0 +1,236 @@
+/// One user's story: where the user stands, how it came about, and what an operator may do about it.
+struct UserPage {
+    struct Usage {
+        /// `640 of 800`
+        var used: String
+        var sentence: String
+        var bar: String?
+        var tier: String
+        var facts: [Fact]
+        var age: String
+    }
+
+    /// A line of a list of facts: a text, or an instant.
+    struct Fact {
+        var name: String
+        var text: String?
+        var time: TimeText?
+        var more: String?
+    }
+
+    /// What the product shows to this user.
+    struct Words {
+        var display: String
+        var banner: String?
+        var notice: String?
+        var label: String
+        var isSilent: Bool
+    }
+
+    struct Period {
+        var name: String
+        var used: String
+        var limit: String
+        var share: String
+        var tier: String
+        var isCurrent: Bool
+    }
+
+    struct Subscription {
+        var transaction: String
+        var plan: String
+        var started: TimeText?
+        var expires: TimeText?
+        var more: String
+    }
+
+    struct Event {
+        var at: TimeText
+        var source: String
+        var kind: String
+        var outcome: String
+        /// Of the stylesheet's.
+        var outcomeState: String
+        var more: String
+    }
+
+    struct Change {
+        var at: TimeText
+        var what: String
+        var detail: String?
+        var actor: String?
+        var reason: String?
+    }
+
+    /// The forms of an operator, with what was typed and is to be mended.
+    struct Actions {
+        var user: String
+        var formSeal: String
+        var period: String
+        var messages: String?
+        var grantReason: String?
+        var resetReason: String?
+        var messagesMistake: String?
+        var grantReasonMistake: String?
+        var resetReasonMistake: String?
+    }
+
+    var frame: Frame
+    var user: String
+    var notices: [Notice]
+    var isUnknown: Bool
+    var usage: Usage?
+    var words: Words?
+    var actions: Actions?
+    var chart: OverviewPage.Chart?
+    var periods: [Period]
+    var hasPeriods: Bool
+    var recordsMissing: OverviewPage.Missing?
+    var hasRecords: Bool
+    var subscriptions: [Subscription]
+    var hasSubscriptions: Bool
+    var events: [Event]
+    var hasEvents: Bool
+    var changes: [Change]
+    var hasChanges: Bool
+    /// There may be more than these.
+    var isCut: Bool
+
+    static let template = """
+        {{<frame}}{{$main}}
+        <div class="title"><h1>User <span class="id">{{user}}</span></h1></div>
+        {{#notices}}{{>notice}}{{/notices}}
+        {{#usage}}
+        <section aria-labelledby="usage-heading">
+        <div class="heading"><h2 id="usage-heading">Usage now</h2><p class="age">Read {{age}}.</p></div>
+        <div class="card">
+        <p class="standing"><strong>{{used}}</strong> messages <span class="tier {{tier}}">{{tier}}</span></p>
+        {{{bar}}}
+        <p class="note">{{sentence}}</p>
+        <dl class="facts">
+        {{#facts}}
+        <div><dt>{{name}}</dt><dd>{{text}}{{#time}}{{>time}}{{/time}}{{#more}} <span class="muted">{{more}}</span>{{/more}}</dd></div>
+        {{/facts}}
+        </dl>
+        </div>
+        </section>
+        {{/usage}}
+        {{#words}}
+        <section aria-labelledby="words-heading">
+        <div class="heading"><h2 id="words-heading">What the user is shown</h2><p class="age">Counter: <strong>{{display}}</strong></p></div>
+        <div class="card">
+        <p class="said label-said">{{label}}</p>
+        {{#banner}}<blockquote class="said">{{banner}}</blockquote>{{/banner}}
+        {{#notice}}<blockquote class="said">{{notice}}</blockquote>{{/notice}}
+        {{#isSilent}}<p class="note">No banner and no notice: there is nothing to say yet.</p>{{/isSilent}}
+        </div>
+        </section>
+        {{/words}}
+        {{#actions}}{{>actions}}{{/actions}}
+        <section aria-labelledby="periods-heading">
+        <div class="heading"><h2 id="periods-heading">Billing periods</h2><p class="age">Newest first, 24 at most.</p></div>
+        {{#chart}}<div class="card"><div class="chart">{{{svg}}}</div>{{#note}}<p class="note">{{note}}</p>{{/note}}</div>{{/chart}}
+        {{#hasPeriods}}
+        <div class="card scroll" role="region" aria-labelledby="periods-heading" tabindex="0">
+        <table class="list">
+        <thead><tr><th scope="col">Period</th><th scope="col" class="number">Messages</th><th scope="col" class="number">Limit</th><th scope="col" class="number">Used</th><th scope="col">Tier</th></tr></thead>
+        <tbody>
+        {{#periods}}
+        <tr><th scope="row">{{name}}{{#isCurrent}} <span class="muted">now</span>{{/isCurrent}}</th><td class="number">{{used}}</td><td class="number">{{limit}}</td><td class="number">{{share}}</td><td><span class="tier {{tier}}">{{tier}}</span></td></tr>
+        {{/periods}}
+        </tbody>
+        </table>
+        </div>
+        {{/hasPeriods}}
+        {{^hasPeriods}}<p class="card empty">No message has been counted for this user yet.</p>{{/hasPeriods}}
+        </section>
+        {{#recordsMissing}}<p class="card empty">{{text}}</p>{{/recordsMissing}}
+        {{#hasRecords}}{{>records}}{{/hasRecords}}
+        {{/main}}{{/frame}}
+
+        """
+
+    static let actionsTemplate = """
+        <section aria-labelledby="actions-heading">
+        <div class="heading"><h2 id="actions-heading">Do something about it</h2><p class="age">Asks you once more before anything is changed.</p></div>
+        <div class="pair">
+        <form class="card" method="post" action="/dashboard/users/{{user}}/grant">
+        <h3>Grant messages</h3>
+        <p class="note">Raises the limit of {{period}} at once. The next period begins with the plan’s own allowance.</p>
+        <input type="hidden" name="seal" value="{{formSeal}}">
+        <div class="field"><label for="grant-messages">Messages</label>
+        {{#messagesMistake}}<p class="mistake" id="grant-messages-mistake">{{messagesMistake}}</p>{{/messagesMistake}}
+        <input id="grant-messages" name="messages" inputmode="numeric" autocomplete="off" required maxlength="9" value="{{messages}}"{{#messagesMistake}} aria-invalid="true" aria-describedby="grant-messages-mistake" autofocus{{/messagesMistake}}></div>
+        <div class="field"><label for="grant-reason">Reason, for the audit log</label>
+        {{#grantReasonMistake}}<p class="mistake" id="grant-reason-mistake">{{grantReasonMistake}}</p>{{/grantReasonMistake}}
+        <input id="grant-reason" name="reason" autocomplete="off" required maxlength="1024" value="{{grantReason}}"{{#grantReasonMistake}} aria-invalid="true" aria-describedby="grant-reason-mistake" autofocus{{/grantReasonMistake}}></div>
+        <button type="submit">Grant…</button>
+        </form>
+        <form class="card" method="post" action="/dashboard/users/{{user}}/reset">
+        <h3>Reset usage</h3>
+        <p class="note">Sets the count of {{period}} to 0. What was counted stays on record in the audit log.</p>
+        <input type="hidden" name="seal" value="{{formSeal}}">
+        <div class="field"><label for="reset-reason">Reason, for the audit log</label>
+        {{#resetReasonMistake}}<p class="mistake" id="reset-reason-mistake">{{resetReasonMistake}}</p>{{/resetReasonMistake}}
+        <input id="reset-reason" name="reason" autocomplete="off" required maxlength="1024" value="{{resetReason}}"{{#resetReasonMistake}} aria-invalid="true" aria-describedby="reset-reason-mistake" autofocus{{/resetReasonMistake}}></div>
+        <button type="submit">Reset…</button>
+        </form>
+        </div>
+        </section>
+
+        """
+
+    /// Subscriptions, the stores' events and the audit log.
+    static let recordsTemplate = """
+        <section aria-labelledby="subscriptions-heading">
+        <div class="heading"><h2 id="subscriptions-heading">Subscriptions</h2></div>
+        {{#hasSubscriptions}}
+        <div class="card scroll" role="region" aria-labelledby="subscriptions-heading" tabindex="0">
+        <table class="list">
+        <thead><tr><th scope="col">Transaction</th><th scope="col">Plan</th><th scope="col">Started</th><th scope="col">Expires</th><th scope="col">More</th></tr></thead>
+        <tbody>
+        {{#subscriptions}}
+        <tr><th scope="row" class="id">{{transaction}}</th><td>{{plan}}</td><td>{{#started}}{{>time}}{{/started}}{{^started}}–{{/started}}</td><td>{{#expires}}{{>time}}{{/expires}}{{^expires}}–{{/expires}}</td><td>{{more}}</td></tr>
+        {{/subscriptions}}
+        </tbody>
+        </table>
+        </div>
+        {{/hasSubscriptions}}
+        {{^hasSubscriptions}}<p class="card empty">None. The user is on the plan of those whom no store has told of.</p>{{/hasSubscriptions}}
+        </section>
+        <section aria-labelledby="events-heading">
+        <div class="heading"><h2 id="events-heading">Store events</h2><p class="age">Newest first.</p></div>
+        {{#hasEvents}}
+        <div class="card scroll" role="region" aria-labelledby="events-heading" tabindex="0">
+        <table class="list">
+        <thead><tr><th scope="col">Happened</th><th scope="col">Event</th><th scope="col">Store</th><th scope="col">Outcome</th><th scope="col">More</th></tr></thead>
+        <tbody>
+        {{#events}}
+        <tr><td>{{#at}}{{>time}}{{/at}}</td><th scope="row">{{kind}}</th><td>{{source}}</td><td><span class="state {{outcomeState}}">{{outcome}}</span></td><td class="long">{{more}}</td></tr>
+        {{/events}}
+        </tbody>
+        </table>
+        </div>
+        {{/hasEvents}}
+        {{^hasEvents}}<p class="card empty">No store has told anything about this user.</p>{{/hasEvents}}
+        </section>
+        <section aria-labelledby="story-heading">
+        <div class="heading"><h2 id="story-heading">Changes</h2><p class="age">Newest first: everything but messages, who did it, and why.</p></div>
+        {{#hasChanges}}
+        <div class="card scroll" role="region" aria-labelledby="story-heading" tabindex="0">
+        <table class="list">
+        <thead><tr><th scope="col">When</th><th scope="col">What</th><th scope="col">Before → after</th><th scope="col">Who</th><th scope="col">Why</th></tr></thead>
+        <tbody>
+        {{#changes}}
+        <tr><td>{{#at}}{{>time}}{{/at}}</td><th scope="row">{{what}}</th><td class="long">{{detail}}</td><td>{{actor}}</td><td class="long">{{reason}}</td></tr>
+        {{/changes}}
+        </tbody>
+        </table>
+        </div>
+        {{#isCut}}<p class="note">These are the newest 100. <code>headroom audit {{user}}</code> has all of them.</p>{{/isCut}}
+        {{/hasChanges}}
+        {{^hasChanges}}<p class="card empty">Nothing was changed for this user, by hand or by a store.</p>{{/hasChanges}}
+        </section>
+
+        """
+}

@@ -1,0 +1,47 @@
+import Usage
+
+/// An instant for a `<time>` element: what a machine reads, and what a person does, in UTC and said so.
+struct TimeText: Equatable {
+    let machine: String
+    let person: String
+
+    init(_ instant: Instant) {
+        machine = instant.text
+        let secondOfDay = instant.secondsSince1970 - instant.date.daysSince1970 * 86_400
+        let clock = [secondOfDay / 3_600, secondOfDay / 60 % 60, secondOfDay % 60].map(TimeText.twoDigits)
+        // A date that was meant as one needs no midnight.
+        let time = secondOfDay == 0 ? "00:00" : clock.joined(separator: ":")
+        person = "\(TimeText.day(instant.date)), \(time) UTC"
+    }
+
+    /// `21 November 2026`
+    static func day(_ date: CivilDate) -> String {
+        "\(date.day) \(monthName(date.month)) \(date.year)"
+    }
+
+    /// `21 Nov`
+    static func shortDay(_ date: CivilDate) -> String {
+        "\(date.day) \(monthName(date.month).prefix(3))"
+    }
+
+    /// `November 2026`, or the name of a period that never resets, as it is.
+    static func period(_ period: BillingPeriod) -> String {
+        guard let (year, month) = period.month else { return period.label }
+        return "\(monthName(month)) \(year)"
+    }
+
+    /// `Nov 26`, for an axis.
+    static func shortPeriod(_ period: BillingPeriod) -> String {
+        guard let (year, month) = period.month else { return period.label }
+        return "\(monthName(month).prefix(3)) \(twoDigits(Int64(year % 100)))"
+    }
+
+    static func monthName(_ month: Int) -> String {
+        let date = CivilDate(year: 1970, month: month, day: 1)
+        return String(date.monthAndDay.prefix { $0 != " " })
+    }
+
+    private static func twoDigits(_ number: Int64) -> String {
+        number < 10 ? "0\(number)" : "\(number)"
+    }
+}
