@@ -1,10 +1,10 @@
 -- name: read_daily_activity
--- $1 integer: days, today included. A row for each, also where nobody came, the oldest first.
+-- Messages and refusals of each of the last $1 UTC days, oldest first; today, by the database's clock, is the last. Days
+-- on which nothing was counted have zeros.
 select
-    to_char(days.day, 'YYYY-MM-DD') as day, coalesce(activity.messages, 0) as messages, coalesce(activity.blocked, 0) as blocked
-from generate_series(
-    (headroom.now() at time zone 'UTC')::date - ($1::integer - 1), (headroom.now() at time zone 'UTC')::date,
-    interval '1 day'
-) as days (day)
-left join headroom.daily_activity as activity on activity.day = days.day::date
+    days.day::date as day, coalesce(activity.messages, 0)::bigint as messages,
+    coalesce(activity.blocked, 0)::bigint as blocked
+from generate_series(0, $1::integer - 1) as ago (days)
+cross join lateral (select (headroom.now() at time zone 'UTC')::date - ago.days as day) as days
+left join headroom.daily_activity as activity on activity.day = days.day
 order by days.day;

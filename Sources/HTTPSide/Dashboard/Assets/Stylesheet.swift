@@ -48,7 +48,7 @@ enum Stylesheet {
         [hidden] { display: none !important; }
         .muted { color: var(--muted); font-weight: 400; }
         .id { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: .875em; overflow-wrap: anywhere; font-weight: 400; letter-spacing: -.01em; }
-        .page { max-width: 66rem; margin: 0 auto; padding: 0 1.25rem; }
+        .page { max-width: 66rem; margin-inline: auto; padding-inline: 1.25rem; }
         .skip { position: absolute; left: 1rem; top: -4rem; z-index: 2; background: var(--surface); color: var(--ink); padding: .5rem 1rem; border-radius: 0 0 8px 8px; }
         .skip:focus { top: 0; }
 
@@ -156,6 +156,7 @@ enum Stylesheet {
         .chart svg { display: block; flex: none; overflow: visible; }
         .chart .numbers { width: 2.5rem; font-size: 12px; fill: var(--muted); }
         .chart .columns { width: calc(100% - 3rem); margin-left: .5rem; }
+        .chart .columns.few { width: min(100% - 3rem, 32rem); }
         .columns .grid { stroke: var(--grid); stroke-width: 1; shape-rendering: crispEdges; }
         .columns .base { stroke: var(--edge); stroke-width: 1; shape-rendering: crispEdges; }
         .columns .touch { fill: transparent; }
@@ -165,7 +166,6 @@ enum Stylesheet {
         .column.selected.unfinished .value { fill: var(--surface); stroke: var(--prominent); }
         .column:hover .touch { fill: var(--raised); opacity: .6; }
         .columns .label { font-size: 12px; fill: var(--muted); display: none; }
-        .columns .label.at-narrow { display: inline; }
         .columns .line { fill: none; stroke: var(--accent); stroke-width: 2; vector-effect: non-scaling-stroke; stroke-linejoin: round; }
         .share { display: block; width: 100%; height: 1.5rem; border-radius: 6px; }
         .share .rest { fill: var(--rest); }
@@ -179,14 +179,9 @@ enum Stylesheet {
         """
 
     private static let media = """
-        @media (min-width: 37rem) {
-          .columns .label { display: none; }
-          .columns .label.at-medium { display: inline; }
-        }
-        @media (min-width: 60rem) {
-          .columns .label { display: none; }
-          .columns .label.at-wide { display: inline; }
-        }
+        @media (max-width: 36.99rem) { .columns .label.at-narrow { display: inline; } }
+        @media (min-width: 37rem) and (max-width: 59.99rem) { .columns .label.at-medium { display: inline; } }
+        @media (min-width: 60rem) { .columns .label.at-wide { display: inline; } }
         @media (max-width: 44rem) {
           .figures.four { grid-template-columns: 1fr 1fr; }
           .pair { grid-template-columns: 1fr; }
@@ -196,6 +191,9 @@ enum Stylesheet {
           .figures { grid-template-columns: 1fr 1fr; }
           .figures .main { grid-column: 1 / -1; }
           .figure, .card { padding-inline: 1rem; }
+          .list { font-size: .875rem; }
+          .list th, .list td { padding-inline: .4375rem; }
+          .top-users tbody th { max-width: 7.25rem; overflow: hidden; text-overflow: ellipsis; }
           .sign-out { margin-left: 0; width: 100%; justify-content: space-between; }
           .tiers .muted { display: block; padding-left: 1.25rem; font-size: .8125rem; }
         }

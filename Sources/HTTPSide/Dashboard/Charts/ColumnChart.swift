@@ -25,6 +25,8 @@ struct ColumnChart {
     private static let (top, bottom) = (10.0, 26.0)
     /// Of a letter of the labels, at most.
     private static let letterWidth = 7.2
+    /// So many look lost, and too fat, across a whole page.
+    private static let fewColumns = 6
     /// How wide the columns are together, at least, at each step of the stylesheet's.
     private static let widths = [("narrow", 250.0), ("medium", 480.0), ("wide", 800.0)]
 
@@ -37,7 +39,7 @@ struct ColumnChart {
         }
         return """
             <svg class="numbers" height="\(coordinate(ColumnChart.height))" aria-hidden="true">\(numbers.joined())</svg>
-            <svg class="columns" height="\(coordinate(ColumnChart.height))" role="img" \
+            <svg class="columns\(columns.count <= ColumnChart.fewColumns ? " few" : "")" height="\(coordinate(ColumnChart.height))" role="img" \
             aria-labelledby="\(id)-title \(id)-summary">
             <title id="\(id)-title">\(escaped(title))</title>
             <desc id="\(id)-summary">\(escaped(summary))</desc>
@@ -76,11 +78,8 @@ struct ColumnChart {
         let fromNewest = columns.count - 1 - index
         let classes = ColumnChart.widths.filter { fromNewest % labelInterval(within: $0.1) == 0 }.map { "at-" + $0.0 }
         guard !classes.isEmpty else { return "" }
-        // At the right edge the letters end where the columns do.
-        let isLast = fromNewest == 0
-        let x = isLast ? "100%" : share(of: Double(index) + 0.5)
-        return "<text class=\"label \(classes.joined(separator: " "))\" x=\"\(x)\""
-            + " y=\"\(coordinate(ColumnChart.height - 8))\" text-anchor=\"\(isLast ? "end" : "middle")\">"
+        return "<text class=\"label \(classes.joined(separator: " "))\" x=\"\(share(of: Double(index) + 0.5))\""
+            + " y=\"\(coordinate(ColumnChart.height - 8))\" text-anchor=\"middle\">"
             + "\(escaped(columns[index].label))</text>"
     }
 

@@ -115,6 +115,7 @@ struct OverviewPage {
         {{/tiers}}
         </tbody>
         </table>
+        <p class="note">The percentages are the usual ones; a plan may have its own.</p>
         </div>
         {{/glance}}
         {{#glanceMissing}}<p class="card empty">{{text}}</p>{{/glanceMissing}}
@@ -134,11 +135,11 @@ struct OverviewPage {
         <div class="heading"><h2 id="top-heading">Top users</h2><p class="age">Most messages in {{heading}}.{{#top}} Counted {{age}}.{{/top}}</p></div>
         {{#top}}
         <div class="card scroll" role="region" aria-labelledby="top-heading" tabindex="0">
-        <table class="list">
-        <thead><tr><th scope="col" class="number">#</th><th scope="col">User</th><th scope="col" class="number">Messages</th><th scope="col" class="number">Limit</th><th scope="col" class="number">Used</th><th scope="col">Tier</th></tr></thead>
+        <table class="list top-users">
+        <thead><tr><th scope="col" class="number">#</th><th scope="col">User</th><th scope="col" class="number">Messages</th><th scope="col">Tier</th><th scope="col" class="number">Used</th><th scope="col" class="number">Limit</th></tr></thead>
         <tbody>
         {{#rows}}
-        <tr><td class="number">{{rank}}</td><th scope="row"><a class="id" href="/dashboard/users/{{user}}">{{user}}</a></th><td class="number">{{used}}</td><td class="number">{{limit}}</td><td class="number">{{share}}</td><td><span class="tier {{tier}}">{{tier}}</span></td></tr>
+        <tr><td class="number">{{rank}}</td><th scope="row"><a class="id" href="/dashboard/users/{{user}}">{{user}}</a></th><td class="number">{{used}}</td><td><span class="tier {{tier}}">{{tier}}</span></td><td class="number">{{share}}</td><td class="number">{{limit}}</td></tr>
         {{/rows}}
         </tbody>
         </table>

@@ -77,8 +77,7 @@ struct OverviewPresenter {
     }
 
     private static let tierMeanings: [Tier: String] = [
-        .silent: "below the plan’s first mark", .gentle: "from 80 %, unless the plan says otherwise",
-        .prominent: "from 95 %, unless the plan says otherwise", .blocked: "all used, or more",
+        .silent: "below 80 % of the limit", .gentle: "80 to 94 %", .prominent: "95 to 99 %", .blocked: "all of it",
     ]
 
     private func glance(_ report: PeriodReport) -> OverviewPage.Glance {

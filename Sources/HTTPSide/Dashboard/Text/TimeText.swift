@@ -8,10 +8,10 @@ struct TimeText: Equatable {
     init(_ instant: Instant) {
         machine = instant.text
         let secondOfDay = instant.secondsSince1970 - instant.date.daysSince1970 * 86_400
-        let clock = [secondOfDay / 3_600, secondOfDay / 60 % 60, secondOfDay % 60].map(TimeText.twoDigits)
-        // A date that was meant as one needs no midnight.
-        let time = secondOfDay == 0 ? "00:00" : clock.joined(separator: ":")
-        person = "\(TimeText.day(instant.date)), \(time) UTC"
+        var clock = [secondOfDay / 3_600, secondOfDay / 60 % 60, secondOfDay % 60].map(TimeText.twoDigits)
+        // What stores and operators say is mostly to the minute.
+        if clock[2] == "00" { clock.removeLast() }
+        person = "\(TimeText.day(instant.date)), \(clock.joined(separator: ":")) UTC"
     }
 
     /// `21 November 2026`

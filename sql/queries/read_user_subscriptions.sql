@@ -1,0 +1,10 @@
+-- name: read_user_subscriptions
+-- The inputs from which user $1's state is derived, the newest first; $2 of them at most.
+select
+    subscription.original_transaction_id, subscription.plan, subscription.started_at, subscription.expires_at,
+    subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at, subscription.revoked_at,
+    subscription.product, subscription.next_plan
+from headroom.subscriptions as subscription
+where subscription.user_id = $1
+order by subscription.started_at desc nulls last, subscription.original_transaction_id
+limit $2::bigint;
