@@ -3,12 +3,20 @@ import Usage
 
 /// Reads what is on record about a user. Blocks; run it on a thread of its own.
 public struct StoryReader {
-    public struct Event: Sendable {
+    public struct Event: Sendable, Equatable {
         public var at: Instant
         public var what: String
         public var detail: String?
         public var actor: String?
         public var reason: String?
+
+        package init(at: Instant, what: String, detail: String?, actor: String?, reason: String?) {
+            self.at = at
+            self.what = what
+            self.detail = detail
+            self.actor = actor
+            self.reason = reason
+        }
     }
 
     private let options: ConnectionOptions
@@ -29,17 +37,18 @@ public struct StoryReader {
         parameters.append(uuid: (user.high, user.low))
         parameters.append(int64: Int64(limit))
         let result = try connection.query(EmbeddedSQL.readStory, parameters, deadline: .now + .seconds(30))
-        func text(_ row: Int, _ column: Int) -> String? {
-            result.isNull(row, column) ? nil : result.text(row, column)
-        }
-        return (0..<result.rowCount).map { row in
-            Event(
-                at: Instant(microsecondsSince1970: result.timestamp(row, 0)),
-                what: text(row, 1) ?? "",
-                detail: text(row, 2),
-                actor: text(row, 3),
-                reason: text(row, 4)
-            )
-        }
+        return (0..<result.rowCount).map { Event(result, $0) }
+    }
+}
+
+extension StoryReader.Event {
+    init(_ result: QueryResult, _ row: Int) {
+        self.init(
+            at: Instant(microsecondsSince1970: result.timestamp(row, 0)),
+            what: result.textOrNil(row, 1) ?? "",
+            detail: result.textOrNil(row, 2),
+            actor: result.textOrNil(row, 3),
+            reason: result.textOrNil(row, 4)
+        )
     }
 }

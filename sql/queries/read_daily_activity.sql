@@ -1,8 +1,8 @@
 -- name: read_daily_activity
--- Messages and refusals of each of the last $1 UTC days, oldest first; today, by the database's clock, is the last. Days
--- on which nothing was counted have zeros.
+-- Messages and refusals of each of the last $1 UTC days, oldest first; today, by the database's clock, is the last. A day is
+-- told as the days since 1970-01-01. Those on which nothing was counted have zeros.
 select
-    days.day::date as day, coalesce(activity.messages, 0)::bigint as messages,
+    (days.day - date '1970-01-01')::bigint as day, coalesce(activity.messages, 0)::bigint as messages,
     coalesce(activity.blocked, 0)::bigint as blocked
 from generate_series(0, $1::integer - 1) as ago (days)
 cross join lateral (select (headroom.now() at time zone 'UTC')::date - ago.days as day) as days

@@ -59,6 +59,7 @@ struct HTTPSurroundings: Sendable {
             MetricsRoutes(parts, http: metrics),
             UsageRoutes(store, access: parts.access),
             WebhookRoutes(self),
+            DashboardRoutes(self),
         ]
     }
 }

@@ -87,6 +87,14 @@ enum DashboardFixtures {
         ).usage(of: ada)
     }
 
+    static let subscription: UserRecords.Subscription = {
+        var subscription = UserRecords.Subscription(transaction: "2000000123456789", plan: "paid")
+        subscription.startedAt = at("2026-09-01T10:00:00Z")
+        subscription.expiresAt = at("2026-12-01T10:00:00Z")
+        subscription.product = "premium_monthly"
+        return subscription
+    }()
+
     static let user = UserFigures(
         user: ada,
         usage: .success(answer(772, held: 2)),
@@ -98,38 +106,39 @@ enum DashboardFixtures {
         ]),
         records: .success(
             UserRecords(
-                subscriptions: [
-                    UserRecords.Subscription(
-                        transaction: "2000000123456789",
-                        plan: "paid",
-                        startedAt: at("2026-09-01T10:00:00Z"),
-                        expiresAt: at("2026-12-01T10:00:00Z"),
-                        product: "premium_monthly"
-                    )
-                ],
+                subscriptions: [subscription],
                 events: [
                     UserRecords.Event(
                         at: at("2026-11-01T10:00:00Z"),
                         source: "revenuecat",
-                        kind: "renewed",
+                        type: "RENEWAL",
                         outcome: "applied",
-                        product: "premium_monthly",
-                        expiresAt: at("2026-12-01T10:00:00Z")
-                    )
+                        detail: "expires 2026-12-01T10:00:00Z, plan paid, state active",
+                        problem: nil
+                    ),
+                    UserRecords.Event(
+                        at: at("2026-10-02T08:10:00Z"),
+                        source: "revenuecat",
+                        type: "NON_RENEWING_PURCHASE",
+                        outcome: "failed",
+                        detail: nil,
+                        problem: "the product tokens_50 is not mapped"
+                    ),
                 ],
                 changes: [
-                    UserRecords.Change(
+                    StoryReader.Event(
                         at: at("2026-11-12T12:31:07Z"),
                         what: "reset",
                         detail: "count 801 → 0, limit 800, period 2026-11",
                         actor: "token:ann",
                         reason: "outage of the 12th"
                     ),
-                    UserRecords.Change(
+                    StoryReader.Event(
                         at: at("2026-09-01T10:00:02Z"),
                         what: "store_event",
                         detail: "plan trial → paid, state trial → active",
-                        actor: "headroom_service"
+                        actor: "headroom_service",
+                        reason: nil
                     ),
                 ]
             )

@@ -80,10 +80,9 @@ struct ActivityTests {
             "insert into headroom.daily_activity values ('2026-02-27', 9, 2), ('2026-01-01', 8, 1)"
         )
         let rows = try await database.psql.run { connection in
-            var parameters = Parameters()
-            parameters.append(int32: 4)
-            let result = try connection.query(EmbeddedSQL.readDailyActivity, parameters, deadline: .now + .seconds(60))
-            return (0..<result.rowCount).map { "\(result.text($0, 0)) \(result.int64($0, 1)) \(result.int64($0, 2))" }
+            try DayActivity.read(days: 4, on: connection, deadline: .now + .seconds(60)).map {
+                "\($0.day) \($0.messages) \($0.blocked)"
+            }
         }
         #expect(rows == ["2026-02-26 0 0", "2026-02-27 9 2", "2026-02-28 0 0", "2026-03-01 5 1"])
     }

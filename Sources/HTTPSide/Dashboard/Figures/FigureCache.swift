@@ -48,9 +48,12 @@ actor FigureCache<Key: Hashable & Sendable, Value: Sendable> {
         return shown(entry)
     }
 
-    /// What somebody here has just changed is read anew.
-    func forget(_ key: Key) {
-        entries[key] = nil
+    /// What is known, without reading anything.
+    ///
+    /// - Parameter trouble: why nothing is read.
+    func latest(_ key: Key, trouble: StoreError) -> Figure<Value> {
+        guard let entry = entries[key], let value = entry.value else { return .missing(trouble) }
+        return .known(value, age: ContinuousClock.now - entry.readAt, trouble: trouble)
     }
 
     private func shown(_ entry: Entry) -> Figure<Value> {

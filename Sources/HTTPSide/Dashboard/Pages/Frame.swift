@@ -1,8 +1,10 @@
+import HeadroomServer
+
 /// What every page has around it.
 struct Frame {
     /// Of the document, without the product's name.
     var title: String
-    var version: String
+    var version = HeadroomVersion.current
     /// Seals the forms of this page.
     var formSeal = ""
     /// The name of the token that somebody signed in with.

@@ -47,7 +47,7 @@ struct UserPage {
     struct Event {
         var at: TimeText
         var source: String
-        var kind: String
+        var type: String
         var outcome: String
         /// Of the stylesheet's.
         var outcomeState: String
@@ -206,7 +206,7 @@ struct UserPage {
         <thead><tr><th scope="col">Happened</th><th scope="col">Event</th><th scope="col">Store</th><th scope="col">Outcome</th><th scope="col">More</th></tr></thead>
         <tbody>
         {{#events}}
-        <tr><td>{{#at}}{{>time}}{{/at}}</td><th scope="row">{{kind}}</th><td>{{source}}</td><td><span class="state {{outcomeState}}">{{outcome}}</span></td><td class="long">{{more}}</td></tr>
+        <tr><td>{{#at}}{{>time}}{{/at}}</td><th scope="row">{{type}}</th><td>{{source}}</td><td><span class="state {{outcomeState}}">{{outcome}}</span></td><td class="long">{{more}}</td></tr>
         {{/events}}
         </tbody>
         </table>

@@ -37,11 +37,16 @@ struct UserPresenter {
             hasEvents: records?.events.isEmpty == false,
             changes: (records?.changes ?? []).map(change),
             hasChanges: records?.changes.isEmpty == false,
-            isCut: (records?.changes.count ?? 0) >= UserRecords.listMaximum
+            isCut: (records?.changes.count ?? 0) >= UserPresenter.listMaximum
         )
     }
 
+    /// Of each list; `headroom audit` has the rest.
+    static let listMaximum = 100
+
     private var answer: Answer? { try? figures.usage.get() }
+
+    var currentPeriod: BillingPeriod? { answer?.standing.period }
 
     /// Something that is needed cannot be read.
     var isIncomplete: Bool { !errors.isEmpty }
@@ -211,11 +216,6 @@ struct UserPresenter {
     }
 
     private func event(_ event: UserRecords.Event) -> UserPage.Event {
-        var more: [String] = []
-        if let plan = event.plan { more.append("plan \(plan)") }
-        if let product = event.product { more.append("product \(product)") }
-        if let expiresAt = event.expiresAt { more.append("expires \(TimeText(expiresAt).person)") }
-        if let problem = event.problem { more.append(problem) }
         let state =
             switch event.outcome {
             case "applied": "good"
@@ -226,14 +226,14 @@ struct UserPresenter {
         return UserPage.Event(
             at: TimeText(event.at),
             source: event.source,
-            kind: event.kind,
+            type: event.type,
             outcome: event.outcome,
             outcomeState: state,
-            more: more.joined(separator: "; ")
+            more: [event.problem, event.detail].compactMap(\.self).joined(separator: "; ")
         )
     }
 
-    private func change(_ change: UserRecords.Change) -> UserPage.Change {
+    private func change(_ change: StoryReader.Event) -> UserPage.Change {
         UserPage.Change(
             at: TimeText(change.at),
             what: change.what.replacing("_", with: " "),

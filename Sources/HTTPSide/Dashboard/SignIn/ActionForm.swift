@@ -62,7 +62,8 @@ struct ActionForm: Equatable, Sendable {
         scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
     }
 
-    private static func trimmed(_ text: String) -> String {
+    /// Without spaces around it: what is pasted has some.
+    static func trimmed(_ text: String) -> String {
         let front = text.drop { $0 == " " || $0 == "\t" }
         return String(front.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
     }

@@ -1,0 +1,190 @@
+import HTTPTypes
+import HeadroomServer
+import Hummingbird
+import LineProtocol
+import NIOCore
+import Usage
+
+/// Pages for people.
+struct DashboardRoutes: RouteCollecting {
+    private let parts: ServiceParts
+    private let figures: DashboardFigures
+    private let pages: PageLibrary
+    private let reception: Reception
+    private let hostCheck: HostCheck
+    private let liveStream = LiveStream()
+    private let signIn: SignInForms
+    private let actions: ActionForms
+
+    init(_ surroundings: HTTPSurroundings) {
+        parts = surroundings.parts
+        figures = DashboardFigures(surroundings)
+        do {
+            pages = try PageLibrary()
+        } catch {
+            preconditionFailure("a template cannot be parsed: \(error)")
+        }
+        reception = Reception(access: parts.access, isSecure: parts.configuration.httpHasTLS)
+        hostCheck = HostCheck(configuredHost: surroundings.configuration.address.host)
+        let forms = FormReading(reading: BodyReading(surroundings.configuration), reception: reception)
+        signIn = SignInForms(reception: reception, forms: forms, pages: pages)
+        actions = ActionForms(reception: reception, forms: forms, figures: figures, store: surroundings.store, pages: pages)
+    }
+
+    func add(to router: Router<HTTPContext>) {
+        let group = router.group("dashboard")
+            .add(middleware: PageHeaders(problemPage: problemPage))
+        for asset in Asset.all { group.get(RouterPath(asset.path)) { request, _ in DashboardRoutes.answer(asset, request) } }
+        let open = group.add(middleware: Authenticating(access: parts.access)).add(middleware: OpenPort(check: isOurs))
+        open.get("sign-in", use: signIn.show)
+        open.post("sign-in", use: signIn.take)
+        open.post("sign-out", use: signIn.leave)
+        open.get(use: overview)
+        open.get("live", use: live)
+        open.get("users", use: find)
+        open.get("users/:user", use: user)
+        open.post("users/:user/:action") { request, context in
+            try await actions.take(request, context, admitted: admit(request, context), user: DashboardRoutes.user(context))
+        }
+        // What a browser is led to by the address of a form.
+        open.get("users/:user/:action") { _, context in
+            PageAnswer.redirect(to: "/dashboard/users/\(try DashboardRoutes.user(context))")
+        }
+        group.get("**") { _, _ -> Response in throw Problem.notFound }
+    }
+
+    // MARK: Pages
+
+    @Sendable
+    private func overview(_ request: Request, _ context: HTTPContext) async throws -> Response {
+        let visitor = try admit(request, context)
+        let chosen = request.uri.queryParameters["period"].flatMap { BillingPeriod(String($0)) }
+        let presenter = OverviewPresenter(figures: await figures.overview(chosen))
+        var frame = reception.frame("Overview", visitor)
+        frame.isOverview = true
+        let status: HTTPResponse.Status = presenter.isIncomplete ? .serviceUnavailable : .ok
+        return PageAnswer.page(pages.render(.overview, presenter.page(frame)), status, cookie: visitor.newCookie)
+    }
+
+    @Sendable
+    private func find(_ request: Request, _ context: HTTPContext) throws -> Response {
+        let visitor = try admit(request, context)
+        let typed = request.uri.queryParameters["user"].map { String($0) } ?? ""
+        let trimmed = ActionForm.trimmed(typed)
+        if let user = UserID(trimmed) { return PageAnswer.redirect(to: "/dashboard/users/\(user)", cookie: visitor.newCookie) }
+        var frame = reception.frame("Find a user", visitor)
+        frame.isUsers = true
+        let page = FindPage(frame: frame, typed: String(trimmed.prefix(64)), mistake: trimmed.isEmpty ? nil : FindPage.noUser)
+        let status: HTTPResponse.Status = trimmed.isEmpty ? .ok : .badRequest
+        return PageAnswer.page(pages.render(.find, page), status, cookie: visitor.newCookie)
+    }
+
+    @Sendable
+    private func user(_ request: Request, _ context: HTTPContext) async throws -> Response {
+        let visitor = try admit(request, context)
+        let user = try DashboardRoutes.user(context)
+        let notice = request.uri.queryParameters["result"]
+            .flatMap { ActionResult(String($0), user: user, visitor: visitor, seals: reception.seals) }
+            .map(\.notice)
+        return await actions.userPage(user, visitor, notices: [notice].compactMap(\.self))
+    }
+
+    @Sendable
+    private func live(_ request: Request, _ context: HTTPContext) throws -> Response {
+        guard reception.visitor(request, context).mayLook else {
+            throw Problem(ReplyError.authenticationRequired)
+        }
+        let (reception, parts, figures) = (reception, parts, figures)
+        return try liveStream.response(figures: { figures.live }) {
+            if parts.draining.isSet { return "This instance is shutting down; reload the page in a while." }
+            var context = context
+            // Of a token that came with the request, what it may do now.
+            if let identity = context.identity {
+                let now = parts.access.policy.identity(ofToken: identity.tokenID)
+                context.permissions = now?.permissions ?? .nothing
+            } else {
+                context.permissions = parts.access.policy.permissionsWithoutToken
+            }
+            return reception.visitor(request, context).mayLook ? nil : "You are signed out. Reload the page to sign in."
+        }
+    }
+
+    // MARK: Who may
+
+    /// - Throws: a page to sign in, or one that says what is missing.
+    private func admit(_ request: Request, _ context: HTTPContext) throws -> Visitor {
+        let visitor = reception.visitor(request, context)
+        if visitor.mayLook { return visitor }
+        guard visitor.identity == nil else {
+            throw Problem(
+                ReplyError(code: .forbidden, text: "the token has no scope for the dashboard; it needs dashboard or operator")
+            )
+        }
+        let destination = request.method == .get ? Destination.checked(request.uri.description) : Destination.overview
+        throw PageAnswer(response: signIn.lead(to: destination, visitor))
+    }
+
+    /// Where no token is needed, who reaches the port is who may look; a page of another site must not be taken for one.
+    private func isOurs(_ request: Request) -> Bool {
+        parts.access.isRequired || hostCheck.isOurs(request.head.authority)
+    }
+
+    private static func user(_ context: HTTPContext) throws(Problem) -> UserID {
+        guard let user = context.parameters.get("user").flatMap({ UserID($0) }) else {
+            throw Problem(.notFound, code: "NOTFOUND", FindPage.noUser)
+        }
+        return user
+    }
+
+    // MARK: What is the same for everybody
+
+    private static func answer(_ asset: Asset, _ request: Request) -> Response {
+        var headers: HTTPFields = [.eTag: asset.entityTag, .cacheControl: "no-cache"]
+        if let known = request.headers[.ifNoneMatch], known == "*" || known.contains(asset.entityTag) {
+            return Response(status: .notModified, headers: headers)
+        }
+        headers[.contentType] = asset.mediaType
+        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: asset.text)))
+    }
+
+    @Sendable
+    private func problemPage(_ problem: Problem, _ request: Request, _ context: HTTPContext) -> Response {
+        let visitor = reception.visitor(request, context)
+        var frame = reception.frame(problem.heading, visitor)
+        frame.hasNavigation = visitor.mayLook
+        let page = ProblemPage(
+            frame: frame,
+            heading: problem.heading,
+            text: problem.detail.sentence,
+            advice: problem.advice,
+            link: "/dashboard",
+            linkText: "Go to the overview"
+        )
+        var response = PageAnswer.page(pages.render(.problem, page), problem.status, cookie: visitor.newCookie)
+        for field in problem.headers { response.headers[field.name] = field.value }
+        return response
+    }
+}
+
+/// Refuses what was sent to somebody else's name.
+private struct OpenPort: RouterMiddleware {
+    typealias Context = HTTPContext
+
+    let check: @Sendable (Request) -> Bool
+
+    func handle(
+        _ request: Request,
+        context: HTTPContext,
+        next: (Request, HTTPContext) async throws -> Response
+    ) async throws -> Response {
+        guard check(request) else {
+            throw Problem(
+                .misdirectedRequest,
+                code: "BADHOST",
+                "no token is needed here, so this is shown under this machine's own names only: open it by its address, "
+                    + "or make a token (headroom token create)"
+            )
+        }
+        return try await next(request, context)
+    }
+}

@@ -1,0 +1,50 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import Synchronization
+
+/// Live numbers as server-sent events: one a second, for as long as the browser listens and may look.
+final class LiveStream: Sendable {
+    /// Streams at a time. Each keeps a connection, and costs a second's INFO.
+    static let maximum = 64
+    private static let interval = Duration.seconds(1)
+
+    private let open = Mutex(0)
+
+    /// - Parameters:
+    ///   - figures: asked each second.
+    ///   - ending: why the stream is over; nil while it goes on.
+    func response(
+        figures: @escaping @Sendable () -> LiveFigures,
+        ending: @escaping @Sendable () -> String?
+    ) throws(Problem) -> Response {
+        let isOpen = open.withLock { open in
+            guard open < LiveStream.maximum else { return false }
+            open += 1
+            return true
+        }
+        guard isOpen else { throw LiveStream.tooMany }
+        let body = ResponseBody { writer in
+            defer { self.open.withLock { $0 -= 1 } }
+            // Who is cut off comes back after two seconds.
+            try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
+            while true {
+                if let reason = ending() {
+                    try await writer.write(ByteBuffer(string: "event: end\ndata: {\"text\":\"\(reason)\"}\n\n"))
+                    break
+                }
+                try await writer.write(ByteBuffer(string: figures().event))
+                try await Task.sleep(for: LiveStream.interval)
+            }
+            try await writer.finish(nil)
+        }
+        return Response(status: .ok, headers: [.contentType: "text/event-stream"], body: body)
+    }
+
+    private static let tooMany = Problem(
+        .serviceUnavailable,
+        code: "OVERLOADED",
+        "too many pages show live numbers; close some",
+        headers: [.retryAfter: "10"]
+    )
+}
