@@ -80,10 +80,11 @@ struct ActivityTests {
             "insert into headroom.daily_activity values ('2026-02-27', 9, 2), ('2026-01-01', 8, 1)"
         )
         let rows = try await database.psql.run { connection in
-            try DayActivity.read(days: 4, on: connection, deadline: .now + .seconds(60)).map {
-                "\($0.day) \($0.messages) \($0.blocked)"
-            }
+            try DayActivity.read(days: 4, on: connection, deadline: .now + .seconds(60))
         }
-        #expect(rows == ["2026-02-26 0 0", "2026-02-27 9 2", "2026-02-28 0 0", "2026-03-01 5 1"])
+        let expected = [(2, 26, 0, 0), (2, 27, 9, 2), (2, 28, 0, 0), (3, 1, 5, 1)].map { month, day, messages, blocked in
+            DayActivity(day: CivilDate(year: 2026, month: month, day: day), messages: messages, blocked: blocked)
+        }
+        #expect(rows == expected)
     }
 }
