@@ -10,7 +10,8 @@ struct UsageBody: Encodable {
     }
 
     private enum Name: String, CodingKey {
-        case user, plan, state, tier, display, used, held, limit, remaining, unlimited, period, resets, expires, day, days
+        case user, plan, state, tier, display, used, held, limit, remaining, unlimited, period, resets, expires, day,
+            days
         case previousPlan = "previous_plan"
         case label, accessible, notice, banner
     }

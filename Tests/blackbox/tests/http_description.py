@@ -1,0 +1,42 @@
+"""The API held against its own description, docs/openapi.json, by schemathesis: it makes requests of all kinds that the
+description allows and forbids, and looks whether the answers are those that it promises."""
+
+import os
+import re
+import subprocess
+import sys
+
+from support import processes, settings
+from support.case import Case
+from support.deadline import wait_until
+from support.service import command, environment
+
+
+class Description(Case):
+    FLAGS = ("--authentication", "required")
+    EXAMPLES = 40
+    """Per operation and kind of data."""
+
+    def test_schemathesis_finds_no_answer_that_it_does_not_allow(self):
+        token = command("token", "create", "a", "--scope", "dashboard", database_url=self.database_url).stdout.strip()
+        bearer = {"Authorization": f"Bearer {token}"}
+        wait_until(lambda: self.service.http("GET", "/metrics", headers=bearer).status == 200, 10, "the token is known")
+        for plan, used in (("paid", 700), ("trial", 41), ("pro", 3)):
+            self.psql.run(f"select set_plan('{self.user()}', '{plan}')")
+            self.psql.run(f"select increment_and_check_usage('7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11', {used})")
+        ran = subprocess.run(
+            [
+                sys.executable, "-m", "schemathesis.cli", "run", f"http://127.0.0.1:{self.service.http_port}/v1/openapi.json",
+                "--checks", "all", "--seed", str(settings.seed), "--max-examples", str(self.EXAMPLES),
+                "--generation-database", "none", "--header", f"Authorization: Bearer {token}",
+                "--continue-on-failure", "--no-color",
+            ],
+            capture_output=True, text=True, timeout=300, cwd=processes.directory(), env=environment(COLUMNS="200"),
+        )  # fmt: skip
+        self.assertEqual(ran.returncode, 0, ran.stdout.replace(token, "TOKEN") + ran.stderr)
+        generated = re.search(r"(\d+) generated", ran.stdout)
+        self.assertTrue(generated, ran.stdout)
+        self.assertGreater(int(generated[1]), 300, "so many requests at least")
+        if os.environ.get("HEADROOM_TEST_VERBOSE"):
+            print(ran.stdout)
+        self.assertNotIn("level=error", self.service.log())

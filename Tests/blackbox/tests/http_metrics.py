@@ -1,0 +1,169 @@
+"""What /metrics says: as promtool wants it, and as things were."""
+
+import re
+import subprocess
+
+from support.case import Case
+from support.deadline import wait_until
+from support.service import command
+
+SAMPLE = re.compile(r'([a-z_]+)(?:\{(.*)\})? (\S+)')
+LABEL = re.compile(r'([a-z]+)="((?:[^"\\]|\\.)*)"')
+
+
+def samples(text):
+    """(name, labels) → number."""
+    found = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        name, labels, value = SAMPLE.fullmatch(line).groups()
+        key = (name, frozenset(LABEL.findall(labels or "")))
+        assert key not in found, f"{line} stands twice"
+        found[key] = float(value)
+    return found
+
+
+class Metrics(Case):
+    FLAGS = ("--lanes", "1", "--authentication", "off")
+
+    def read(self, service=None):
+        answer = (service or self.service).http("GET", "/metrics")
+        self.assertEqual(answer.status, 200, answer.text)
+        self.assertEqual(answer.headers["Content-Type"], "text/plain; version=0.0.4; charset=utf-8")
+        return answer.text
+
+    def difference(self, act):
+        """What an act adds to each sample."""
+        before = samples(self.read())
+        act()
+        after = samples(self.read())
+        return lambda name, **labels: round(
+            after[(name, frozenset(labels.items()))] - before.get((name, frozenset(labels.items())), 0), 6
+        )
+
+    def test_promtool_has_no_complaint(self):
+        user = self.subscriber(used=1)
+        self.service.http("GET", f"/v1/usage/{user}")
+        self.service.http("GET", "/nothing")
+        token = command("token", "create", "back-end.1", "--scope", "chat", database_url=self.database_url).stdout.strip()
+        with self.service.connect() as line:
+            wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", 10, "the service knows the token")
+            text = self.read()
+        self.assertIn('headroom_token_connections{token="back-end.1"} 1\n', text)
+        checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+        self.assertEqual((checked.returncode, checked.stdout + checked.stderr), (0, ""))
+
+    def test_histograms_are_cumulative_and_end_with_their_count(self):
+        user = self.subscriber(used=1)
+        self.ask(f"CONSUME {user}")
+        rows = {}
+        for (name, labels), value in samples(self.read()).items():
+            if name.endswith("_bucket"):
+                rest = frozenset(pair for pair in labels if pair[0] != "le")
+                rows.setdefault((name, rest), []).append((float(dict(labels)["le"].replace("+Inf", "inf")), value))
+        self.assertGreaterEqual(len(rows), 6)
+        found = samples(self.read())
+        for (name, labels), buckets in rows.items():
+            self.assertEqual(buckets, sorted(buckets), name)
+            self.assertEqual([v for _, v in buckets], sorted(v for _, v in buckets), name)
+            # What was counted between the two readings is in the second.
+            self.assertLessEqual(buckets[-1][1], found[(name.replace("_bucket", "_count"), labels)], name)
+
+    def test_requests_answers_and_errors_are_counted_by_kind(self):
+        user, blocked = self.subscriber(used=1), self.subscriber(used=800)
+
+        def act():
+            for _ in range(3):
+                self.ask(f"CONSUME {user} 2")
+            self.ask(f"CONSUME {user} 5 key=a")
+            self.ask(f"CONSUME {user} 5 key=a")
+            self.ask(f"CONSUME {blocked}")
+            self.ask(f"CHECK {blocked}")
+            self.ask(f"USAGE {user}")
+            self.ask("CONSUME nobody")
+
+        added = self.difference(act)
+        self.assertEqual(added("headroom_requests_total", verb="consume"), 6)
+        self.assertEqual(added("headroom_requests_total", verb="usage"), 1)
+        self.assertEqual(added("headroom_answers_total", status="allowed", tier="silent"), 5)
+        self.assertEqual(added("headroom_answers_total", status="blocked", tier="blocked"), 2)
+        self.assertEqual(added("headroom_answers_total", status="ok", tier="silent"), 1)
+        self.assertEqual(added("headroom_errors_total", code="badarg"), 1)
+        self.assertEqual(added("headroom_messages_counted_total"), 11)
+        self.assertEqual(added("headroom_requests_blocked_total"), 1)
+        self.assertEqual(added("headroom_answer_duration_seconds_count"), 8)
+        self.assertGreater(added("headroom_answer_duration_seconds_sum"), 0)
+        self.assertEqual(added("headroom_batch_requests_sum"), 8)
+        self.assertEqual(added("headroom_batch_requests_count"), added("headroom_queue_wait_seconds_count"))
+        self.assertEqual(added("headroom_connections_accepted_total"), 9)
+        self.assertEqual(added("headroom_http_requests_total", route="/metrics", method="GET", status="2xx"), 1)
+        self.assertEqual(added("headroom_http_request_duration_seconds_count", route="/metrics"), 1)
+
+    def test_requests_over_http_are_counted_by_their_path_s_pattern(self):
+        def act():
+            self.service.http("GET", f"/v1/usage/{self.user()}")
+            self.service.http("HEAD", "/v1/usage/nobody")
+            self.service.http("POST", "/v1/report")
+            self.service.http("GET", "/" + self.user())
+
+        added = self.difference(act)
+        name = "headroom_http_requests_total"
+        self.assertEqual(added(name, route="/v1/usage/{user}", method="GET", status="2xx"), 1)
+        self.assertEqual(added(name, route="/v1/usage/{user}", method="HEAD", status="4xx"), 1)
+        self.assertEqual(added(name, route="none", method="POST", status="4xx"), 1)
+        self.assertEqual(added(name, route="none", method="GET", status="4xx"), 1)
+        self.assertNotRegex(self.read(), r"[0-9a-f]{8}-[0-9a-f]{4}", "no user is named")
+
+    def test_gauges_are_what_info_says(self):
+        with self.service.connect() as line:
+            line.ask("PING")
+            found, info = samples(self.read()), self.service.info()
+        self.assertEqual(found[("headroom_build_info", frozenset({("version", info["version"])}))], 1)
+        self.assertEqual(found[("headroom_database_info", frozenset({("version", info["database_version"])}))], 1)
+        for name, of_info in (
+            ("headroom_lanes", "lanes"), ("headroom_lanes_connected", "lanes_connected"),
+            ("headroom_schema_version", "schema_version"), ("headroom_batch_requests_count", "batches"),
+            ("headroom_batch_requests_sum", "requests"), ("headroom_database_reconnects_total", "reconnects"),
+        ):  # fmt: skip
+            self.assertEqual(found[(name, frozenset())], float(info[of_info]), name)
+        self.assertEqual(found[("headroom_connections", frozenset())], 1)
+        self.assertEqual((found[("headroom_database_up", frozenset())], found[("headroom_draining", frozenset())]), (1, 0))
+        self.assertEqual(found[("headroom_lane_queue_requests", frozenset({("lane", "0")}))], 0)
+
+    def test_the_process_is_told_as_the_system_sees_it(self):
+        found = samples(self.read())
+        with open(f"/proc/{self.service.process.pid}/status") as file:
+            status = dict(line.split(":", 1) for line in file)
+        resident = int(status["VmRSS"].split()[0]) * 1024
+        self.assertAlmostEqual(found[("process_resident_memory_bytes", frozenset())] / resident, 1, delta=0.3)
+        self.assertGreater(found[("process_cpu_seconds_total", frozenset())], 0)
+        self.assertGreaterEqual(found[("process_max_fds", frozenset())], found[("process_open_fds", frozenset())])
+
+    def test_the_database_s_absence_and_return_are_told(self):
+        pids = self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom lane'"
+                             f" and datname = '{self.database}'")  # fmt: skip
+        self.assertEqual(len(pids), 1)
+        wait_until(lambda: samples(self.read())[("headroom_database_reconnects_total", frozenset())] >= 1, 10, "it is back")
+
+    def test_every_family_is_documented(self):
+        with open(__file__.rsplit("/Tests/", 1)[0] + "/docs/reference.md") as file:
+            page = file.read()
+        for name in re.findall(r"^# TYPE (\S+) ", self.read(), flags=re.M):
+            self.assertTrue(f"| `{name}` |" in page, name)
+
+
+class Days(Case):
+    """The statistic that the housekeeper keeps."""
+
+    def test_what_was_counted_is_written_at_the_end_at_the_latest(self):
+        service = self.serve()
+        user = self.subscriber(used=1)
+        for _ in range(4):
+            service.ask(f"CONSUME {user} 3")
+        self.set_count(user, 800)
+        service.ask(f"CONSUME {user}")
+        service.stop()
+        rows = "select messages, blocked from headroom.daily_activity where day = (now() at time zone 'UTC')::date"
+        self.assertEqual(self.psql.run(rows), [["12", "1"]])
+        wait_until(lambda: self.psql.run(rows) == [["13", "1"]], 20, "the other instance adds what it counted meanwhile")
