@@ -3,6 +3,7 @@ import Postgres
 import PostgresTestSupport
 import Synchronization
 import Testing
+import Usage
 
 @testable import UsageStore
 
