@@ -49,9 +49,7 @@ FILES = [
     "http_api",
     "http_metrics",
     "http_description",
-]
-    "first_answer", "tiers", "states", "time_passing", "plans_in_rows", "sql_functions", "granting_and_forgetting", "one_truth", "adoption", "racing",
-    "client_libraries", "dashboards", "subscriptions", "bad_input", "connection_limits", "row_locks", "starting", "stopping", "outages", "lost_replies", "private_server", "roles", "commands", "operations", "authentication", "tls", "protected_mode", "load", "client_access", "database_tls", "hostile_peers", "secrets", "dashboard_pages",
+    "dashboard_pages",
 ]
 
 
