@@ -1,5 +1,10 @@
-/// A JSON text's contents. Parsed by `JSONParser`, within limits; written with sorted names, so that equal values are
-/// equal texts.
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A JSON text's contents. Decoded within `JSONBounds`; written with sorted names, so that equal values are equal texts.
 public enum JSONValue: Sendable, Equatable {
     case object([String: JSONValue])
     case array([JSONValue])
@@ -10,9 +15,15 @@ public enum JSONValue: Sendable, Equatable {
     case bool(Bool)
     case null
 
-    /// - Throws: `StoreEventError`, malformed or too large, that says at which byte.
+    /// - Throws: `StoreEventError`, malformed or too large.
     public init(parsing bytes: [UInt8]) throws(StoreEventError) {
-        self = try JSONParser.parse(bytes)
+        try JSONBounds.check(bytes)
+        do {
+            self = try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
+        } catch {
+            // The decoder's own words may repeat what was sent.
+            throw .malformed("the body is not JSON")
+        }
     }
 
     public subscript(name: String) -> JSONValue? {
@@ -20,71 +31,33 @@ public enum JSONValue: Sendable, Equatable {
     }
 
     public var text: String {
-        var text = ""
-        write(to: &text)
-        return text
-    }
-
-    private func write(to text: inout String) {
-        switch self {
-        case .object(let members):
-            text += "{"
-            for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
-                if index > 0 { text += "," }
-                JSONValue.write(member.key, to: &text)
-                text += ":"
-                member.value.write(to: &text)
-            }
-            text += "}"
-        case .array(let elements):
-            text += "["
-            for (index, element) in elements.enumerated() {
-                if index > 0 { text += "," }
-                element.write(to: &text)
-            }
-            text += "]"
-        case .string(let string): JSONValue.write(string, to: &text)
-        case .integer(let number): text += "\(number)"
-        case .decimal(let number): text += number.isFinite ? "\(number)" : "null"
-        case .bool(let value): text += value ? "true" : "false"
-        case .null: text += "null"
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard let data = try? encoder.encode(self) else {
+            preconditionFailure("a number that was decoded is finite, and nothing else cannot be encoded")
         }
-    }
-
-    private static func write(_ string: String, to text: inout String) {
-        text += "\""
-        for scalar in string.unicodeScalars {
-            switch scalar {
-            case "\"", "\\":
-                text += "\\"
-                text.unicodeScalars.append(scalar)
-            case "\u{0}"..."\u{1F}", "\u{7F}":
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
-            default: text.unicodeScalars.append(scalar)
-            }
-        }
-        text += "\""
+        return String(decoding: data, as: UTF8.self)
     }
 }
 
 extension JSONValue: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
+        // What is found most comes first: each way that is tried in vain makes an error.
+        if let string = try? container.decode(String.self) {
+            self = .string(string)
+        } else if container.decodeNil() {
             self = .null
-        } else if let value = try? container.decode(Bool.self) {
-            self = .bool(value)
         } else if let number = try? container.decode(Int64.self) {
             self = .integer(number)
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
         } else if let number = try? container.decode(Double.self) {
             self = .decimal(number)
-        } else if let string = try? container.decode(String.self) {
-            self = .string(string)
-        } else if let elements = try? container.decode([JSONValue].self) {
-            self = .array(elements)
+        } else if let members = try? container.decode([String: JSONValue].self) {
+            self = .object(members)
         } else {
-            self = .object(try container.decode([String: JSONValue].self))
+            self = .array(try container.decode([JSONValue].self))
         }
     }
 
