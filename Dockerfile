@@ -31,8 +31,8 @@ COPY --from=build /out/ /
 USER headroom
 # Loopback inside a container is nobody's. Whether those who reach the port are trusted is known where it is published and
 # not here, so it is said there: HEADROOM_TRUSTED_NETWORK=yes, or TLS and tokens. Without either it does not start.
-ENV HEADROOM_LISTEN=0.0.0.0:6747
-EXPOSE 6747
+ENV HEADROOM_LISTEN=0.0.0.0:6747 HEADROOM_HTTP=0.0.0.0:6748
+EXPOSE 6747 6748
 # There is no PostgreSQL in here: give it DATABASE_URL, or HEADROOM_DATABASE_URL.
 ENTRYPOINT ["headroom"]
 CMD ["serve"]

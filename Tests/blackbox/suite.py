@@ -50,6 +50,7 @@ FILES = [
     "http_metrics",
     "http_description",
     "dashboard_pages",
+    "http_monitoring",
 ]
 
 

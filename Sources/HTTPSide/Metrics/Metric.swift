@@ -32,7 +32,7 @@ extension Metric {
         messagesCounted, requestsBlocked,
     ]
     private static let database = [databaseUp, databaseInfo, schemaVersion, replicationLag]
-    private static let http = [httpRequests, httpDuration]
+    private static let http = [httpRequests, httpDuration, webhookRequests]
     private static let process = [
         cpuSeconds, residentMemory, virtualMemory, openDescriptors, descriptorsMaximum, threads, startTime,
     ]
@@ -172,6 +172,13 @@ extension Metric {
         .histogram,
         ["route"],
         "From having a request's head to having its answer's."
+    )
+
+    static let webhookRequests = Metric(
+        "headroom_webhook_requests_total",
+        .counter,
+        ["source", "type", "outcome"],
+        "Requests of stores by store, type of event and what became of it; type is none where it was not read."
     )
 
     // MARK: Process

@@ -9,10 +9,12 @@ import UsageStore
 struct MetricsRoutes: RouteCollecting {
     private let parts: ServiceParts
     private let http: HTTPMetrics
+    private let webhooks: WebhookCounters
 
-    init(_ parts: ServiceParts, http: HTTPMetrics) {
+    init(_ parts: ServiceParts, http: HTTPMetrics, webhooks: WebhookCounters) {
         self.parts = parts
         self.http = http
+        self.webhooks = webhooks
     }
 
     func add(to router: Router<HTTPContext>) {
@@ -34,6 +36,10 @@ struct MetricsRoutes: RouteCollecting {
         writeStore(to: &text)
         writeDatabase(to: &text)
         http.write(to: &text)
+        text.write(
+            .webhookRequests,
+            webhooks.snapshot.map { ([$0.key.source, $0.key.type.lowercased(), $0.key.outcome], .init($0.requests)) }
+        )
         ProcessFigures()?.write(to: &text)
         return text.text
     }

@@ -43,6 +43,7 @@ struct HTTPSurroundings: Sendable {
     var deadline: ContinuousClock.Instant { .now + configuration.requestTimeout }
 
     func router() -> Router<HTTPContext> {
+        let routes = routes
         // Once without anything else, because what is answered depends on which paths there are.
         let paths = Router(context: HTTPContext.self)
         for routes in routes { routes.add(to: paths) }
@@ -56,7 +57,7 @@ struct HTTPSurroundings: Sendable {
     private var routes: [any RouteCollecting] {
         [
             HealthRoutes(parts),
-            MetricsRoutes(parts, http: metrics),
+            MetricsRoutes(parts, http: metrics, webhooks: webhookCounters),
             UsageRoutes(store, access: parts.access),
             WebhookRoutes(self),
             DashboardRoutes(self),

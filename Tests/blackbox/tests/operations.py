@@ -254,6 +254,24 @@ class Operations(Case):
         finally:
             service.stop()
 
+    # Monitoring
+
+    def check_watch_it_with_prometheus(self, run):
+        url = self.cluster.url(self.cluster.new_database())
+        self.assertEqual(command("migrate", database_url=url).returncode, 0)
+        directory = processes.directory()
+        run(url=url, cwd=directory)
+        path = directory + "/headroom.token"
+        self.assertEqual(os.stat(path).st_mode & 0o077, 0, "nobody else can read it")
+        with open(path) as file:
+            bearer = {"Authorization": f"Bearer {file.read().strip()}"}
+        service = Service(database_url=url)
+        try:
+            self.assertEqual(service.http("GET", "/metrics").status, 401)
+            self.assertIn("headroom_requests_total", service.http("GET", "/metrics", headers=bearer).text)
+        finally:
+            service.stop()
+
     # The database
 
     def check_back_up(self, run):
