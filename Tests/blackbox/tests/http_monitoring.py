@@ -9,7 +9,7 @@ import urllib.request
 
 import yaml
 
-from support import processes
+from support import http, processes
 from support.case import Case
 from support.deadline import wait_until
 from support.service import command
@@ -119,7 +119,9 @@ class Running(Case):
                 found = re.search(r"Listening on\" address=127\.0\.0\.1:(\d+)", file.read())
             return found and found[1]
 
-        return process, f"http://127.0.0.1:{wait_until(address, 30, 'Prometheus listens')}/api/v1"
+        port = int(wait_until(address, 30, "Prometheus listens"))
+        wait_until(lambda: http.ask(port, "GET", "/-/ready").status == 200, 30, "Prometheus has read its own data")
+        return process, f"http://127.0.0.1:{port}/api/v1"
 
     def ask(self, api, path, **parameters):
         with urllib.request.urlopen(f"{api}/{path}?" + urllib.parse.urlencode(parameters), timeout=10) as response:
