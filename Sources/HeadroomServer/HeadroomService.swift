@@ -89,7 +89,8 @@ public struct HeadroomService: Sendable {
         let server = LineServer(parts)
         let hangups = tls == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
         let listen = try await server.bind()
-        let tellReady: @Sendable (ListenAddress?) -> Void = { http in
+        let (sidePortOpen, tellSidePort) = AsyncStream.makeStream(of: ListenAddress?.self)
+        let announcement = Announcement(parts.store, sidePort: sidePortOpen) { http in
             whenReady(Ready(listen: listen, http: http, speaksTLS: tls != nil, psqlCommand: psqlCommand))
         }
         let housekeeper = Housekeeper(
@@ -104,8 +105,12 @@ public struct HeadroomService: Sendable {
         ]
         // Stopped after the line protocol, so that it says meanwhile that the service drains, and before the store, which
         // it asks.
-        if let sidePort { services.append(try sidePort(parts, tellReady)) }
-        services.append(server)
+        if let sidePort {
+            services.append(try sidePort(parts) { tellSidePort.yield($0) })
+        } else {
+            tellSidePort.yield(nil)
+        }
+        services += [server, announcement]
         if let tls, let hangups { services.append(TLSReloading(contexts: tls, signals: hangups)) }
         if let privateServer {
             services.insert(PrivateServerService(server: privateServer, store: parts.store, logger: logger), at: 0)
@@ -117,7 +122,6 @@ public struct HeadroomService: Sendable {
             logger: logger
         )
         group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(1)
-        if sidePort == nil { tellReady(nil) }
         try await ServiceGroup(configuration: group).run()
     }
 

@@ -1,0 +1,38 @@
+import ServiceLifecycle
+import UsageStore
+
+/// Tells that the service is ready, once: when its ports are open and the lanes have their connections, so that the first
+/// question, and a balancer's first look at readiness, finds what the ready line promised.
+struct Announcement: Service, CustomStringConvertible {
+    let description = "announcement"
+    private let store: BatchingStore
+    private let sidePort: AsyncStream<ListenAddress?>
+    private let tell: @Sendable (_ sidePort: ListenAddress?) -> Void
+
+    /// The database was there a moment ago. If it has gone since, questions are answered all the same, by saying so.
+    private static let lanesTimeout = Duration.seconds(2)
+
+    /// - Parameter sidePort: yields once, the second port's address when that one is open, nil where there is none.
+    init(
+        _ store: BatchingStore,
+        sidePort: AsyncStream<ListenAddress?>,
+        tell: @escaping @Sendable (_ sidePort: ListenAddress?) -> Void
+    ) {
+        self.store = store
+        self.sidePort = sidePort
+        self.tell = tell
+    }
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            guard let address = await sidePort.first(where: { _ in true }) else { return }
+            let latest = ContinuousClock.now + Announcement.lanesTimeout
+            while store.snapshot.lanesConnected < store.configuration.lanes, ContinuousClock.now < latest {
+                do { try await Task.sleep(for: .milliseconds(2)) } catch { return }
+            }
+            tell(address)
+        }
+        // A service that returns ends the others.
+        try? await gracefulShutdown()
+    }
+}
