@@ -1050,6 +1050,7 @@ declare
     v_owner_id uuid;
     v_transferred_at timestamptz;
     v_trial_started_at timestamptz;
+    v_user_id uuid;
     v_users uuid[];
     v_was_folded boolean[] := '{}';
     v_before jsonb[] := '{}';
@@ -1097,12 +1098,19 @@ begin
     join headroom.plans as plans on plans.plan = events.plan and plans.cycle = 'trial'
     where events.source = p_source and events.original_transaction_id = p_transaction
         and events.kind in ('purchased', 'renewed');
-    update headroom.subscribers as subscriber set trial_started_at = v_trial_started_at
-    from headroom.store_owners as owners
-    where owners.source = p_source and owners.transaction = p_transaction
-        and subscriber.user_id = headroom.user_of_person(owners.person)
-        and coalesce(subscriber.trial_started_at > v_trial_started_at, v_trial_started_at is not null)
-        and v_owner.step > 0;
+    for v_user_id in
+        update headroom.subscribers as subscriber set trial_started_at = v_trial_started_at
+        from headroom.store_owners as owners
+        where owners.source = p_source and owners.transaction = p_transaction and v_owner.step > 0
+            and subscriber.user_id = headroom.user_of_person(owners.person)
+            and coalesce(subscriber.trial_started_at > v_trial_started_at, v_trial_started_at is not null)
+        returning subscriber.user_id
+    loop
+        -- A later trial of theirs goes on in this one.
+        perform headroom.fold_store_events(v_user_id);
+        update public.message_usage as usage set usable_until = '-infinity'
+        where usage.user_id = v_user_id and usage.usable_until > '-infinity';
+    end loop;
     update headroom.store_notifications as notifications set outcome = 'applied'
     from headroom.store_owners as owners
     where owners.source = p_source and owners.transaction = p_transaction and owners.step > 0
@@ -1222,6 +1230,7 @@ declare
     v_kind constant text := p_effect ->> 'kind';
     v_next_product constant text := case v_kind when 'product_changed' then p_effect ->> 'next_product' end;
     v_is_temporary constant boolean := v_kind = 'temporary';
+    v_is_needed constant boolean := v_kind in ('purchased', 'renewed', 'temporary', 'product_changed');
     v_expires timestamptz := (p_effect ->> 'expires')::timestamptz;
     v_person text;
     v_event headroom.store_events;
@@ -1237,10 +1246,11 @@ begin
         'transaction', v_transaction,
         -- It gives access and begins no period: nothing was paid yet.
         'kind', case when v_is_temporary then 'extended' else v_kind end,
-        'plan', case when v_next_product is null then headroom.plan_of_product(
-            v_source, p_effect ->> 'product', p_effect ->> 'period',
-            v_kind in ('purchased', 'renewed', 'temporary', 'product_changed')
-        ) end,
+        -- Without an end, what is no payment waits for one: it would give access for good.
+        'plan', case
+            when v_next_product is null and (v_is_needed or v_expires is not null or v_kind in ('expired', 'revoked'))
+                then headroom.plan_of_product(v_source, p_effect ->> 'product', p_effect ->> 'period', v_is_needed)
+        end,
         'product', case when v_next_product is null then p_effect ->> 'product' end,
         'next_plan', headroom.plan_of_product(v_source, v_next_product, 'normal', true),
         'next_product', v_next_product,
