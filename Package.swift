@@ -132,6 +132,7 @@ let package = Package(
                 "LoadGenerator",
                 "OperatorConsole",
                 "Postgres",
+                "StoreEvents",
                 "Usage",
                 "UsageStore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),

@@ -1,9 +1,16 @@
 import Logging
 import Postgres
 
-/// Forgets old keys, away from the lanes: on a connection of its own, a portion at a time.
+/// Forgets old keys, and what was in stores' old notifications, away from the lanes: on a connection of its own, a portion
+/// at a time.
 public struct Housekeeper: Sendable {
-    /// Keys forgotten in one transaction.
+    /// What one turn of the housekeeper forgot.
+    public struct Forgotten: Sendable, Equatable {
+        public var keys = 0
+        public var notifications = 0
+    }
+
+    /// Keys, or notifications, forgotten in one transaction.
     static let portion = 1_000
 
     private let options: ConnectionOptions
@@ -21,29 +28,42 @@ public struct Housekeeper: Sendable {
         self.logger = logger
     }
 
-    /// Forgets every key that is old enough, and returns how many. Pauses between portions as long as each took, so that
-    /// it never has more than half of a core of the database.
+    /// Forgets all that is old enough, and returns how much. Pauses between portions as long as each took, so that it
+    /// never has more than half of a core of the database.
     ///
     /// - Throws: when the database cannot be reached or refuses.
-    public func prune() async throws -> Int {
+    public func prune() async throws -> Forgotten {
+        let days = Int32(keepDays)
+        let keys = try await pruneAll { connection throws(PostgresError) in
+            var parameters = Parameters()
+            parameters.append(int32: days)
+            parameters.append(int32: Int32(Housekeeper.portion))
+            return try connection.query(EmbeddedSQL.pruneKeys, parameters, deadline: .now + .seconds(60))
+        }
+        let notifications = try await pruneAll { connection throws(PostgresError) in
+            var parameters = Parameters()
+            parameters.append(int32: Int32(Housekeeper.portion))
+            return try connection.query(EmbeddedSQL.pruneNotifications, parameters, deadline: .now + .seconds(60))
+        }
+        return Forgotten(keys: keys, notifications: notifications)
+    }
+
+    private func pruneAll(
+        _ portion: @escaping @Sendable (Connection) throws(PostgresError) -> QueryResult
+    ) async throws -> Int {
+        let options = options
         var total = 0
         while true {
             let started = ContinuousClock.now
-            let count = try await onThread(named: "headroom.housekeeper") { try prunePortion() }
+            let count = try await onThread(named: "headroom.housekeeper") {
+                let connection = try Connection.connect(options)
+                defer { connection.close() }
+                return Int(try portion(connection).int64(0, 0))
+            }
             total += count
             if count < Housekeeper.portion { return total }
             try await Task.sleep(for: ContinuousClock.now - started)
         }
-    }
-
-    private func prunePortion() throws(PostgresError) -> Int {
-        let connection = try Connection.connect(options)
-        defer { connection.close() }
-        var parameters = Parameters()
-        parameters.append(int32: Int32(keepDays))
-        parameters.append(int32: Int32(Housekeeper.portion))
-        let result = try connection.query(EmbeddedSQL.pruneKeys, parameters, deadline: .now + .seconds(60))
-        return Int(result.int64(0, 0))
     }
 
     /// Prunes every `interval` until cancelled.
@@ -51,8 +71,16 @@ public struct Housekeeper: Sendable {
         while true {
             do {
                 try await Task.sleep(for: interval)
-                let count = try await prune()
-                if count > 0 { logger.info("old keys forgotten", metadata: ["keys.count": "\(count)"]) }
+                let forgotten = try await prune()
+                if forgotten.keys > 0 {
+                    logger.info("old keys forgotten", metadata: ["keys.count": "\(forgotten.keys)"])
+                }
+                if forgotten.notifications > 0 {
+                    logger.info(
+                        "what was in stores' old notifications is forgotten",
+                        metadata: ["notifications.count": "\(forgotten.notifications)"]
+                    )
+                }
             } catch is CancellationError {
                 return
             } catch {

@@ -9,7 +9,7 @@ struct Headroom: AsyncParsableCommand {
         version: HeadroomVersion.current,
         subcommands: [
             Serve.self, Migrate.self, Roles.self, Prune.self, Ping.self, Status.self, User.self, Report.self, Top.self,
-            Audit.self, Token.self, Bench.self,
+            Audit.self, Token.self, Product.self, Events.self, Bench.self,
         ],
         defaultSubcommand: Serve.self
     )

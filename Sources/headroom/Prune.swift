@@ -4,8 +4,8 @@ import UsageStore
 
 struct Prune: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Forget old keys now (serve does it in the background).",
-        discussion: "Works in small portions beside a running service. Prints how many keys were forgotten."
+        abstract: "Forget old keys, and what was in stores' old events, now (serve does it in the background).",
+        discussion: "Works in small portions beside a running service. Prints how much was forgotten."
     )
 
     @OptionGroup var database: DatabaseOptions
@@ -14,12 +14,13 @@ struct Prune: AsyncParsableCommand {
     func run() async throws {
         let access = try DatabaseAccess(database, [(.keysKeepDays, keysKeepDays)])
         try await access.run { url in
-            let count = try await Housekeeper(
+            let forgotten = try await Housekeeper(
                 databaseURL: url,
                 keepDays: access.configuration.keysKeepDays,
                 logger: access.logger
             ).prune()
-            print("forgot \(count) keys")
+            print("forgot \(forgotten.keys) keys")
+            if forgotten.notifications > 0 { print("forgot what was in \(forgotten.notifications) events of stores") }
         }
     }
 }

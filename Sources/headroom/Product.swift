@@ -1,0 +1,130 @@
+import ArgumentParser
+import HeadroomServer
+import OperatorConsole
+import Postgres
+import UsageStore
+
+struct Product: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Say which plan a store's product is, or how many messages.",
+        discussion: """
+            Works on the database, as whoever logs in there, who must be granted headroom_operator or own the schema; no \
+            service need be running. A running one goes by it with the next event. Exit status 1 when the database \
+            refuses, 69 when it cannot be reached.
+            """,
+        subcommands: [ProductMap.self, ProductList.self, ProductUnmap.self]
+    )
+}
+
+struct ProductMap: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "map",
+        abstract: "Map a product to a plan, or a product that is bought once to messages; again, it maps it anew.",
+        discussion: "What was applied stays. Events that failed for the lack of it wait for headroom events replay."
+    )
+
+    @Argument(help: "revenuecat or appstore.") var source: String
+    @Argument(help: "The store's name for the product.") var product: String
+    @Option(help: "The plan that it is; select plan from headroom.plans lists them.") var plan: String?
+    @Option(help: "The plan while its trial runs; without it, trial.") var trialPlan: String?
+    @Option(help: "The plan while an introductory offer runs; without it, that of --plan.") var introPlan: String?
+    @Option(help: "Messages that it grants where it is bought once (0 to 1000000; 0 grants none).") var messages: Int?
+    @OptionGroup var database: DatabaseOptions
+
+    func validate() throws {
+        guard source == "revenuecat" || source == "appstore" else {
+            throw ValidationError("a source is revenuecat or appstore")
+        }
+        guard (1...255).contains(product.count) else { throw ValidationError("a product has 1 to 255 characters") }
+        guard plan != nil || messages != nil else {
+            throw ValidationError("--plan must be given, or --messages for a product that is bought once")
+        }
+        guard plan != nil || (trialPlan == nil && introPlan == nil) else {
+            throw ValidationError("--trial-plan and --intro-plan belong to --plan")
+        }
+        if let messages, !(0...1_000_000).contains(messages) {
+            throw ValidationError("--messages must be 0 to 1000000")
+        }
+    }
+
+    func run() async throws {
+        let mapped = ProductRegister.Product(
+            source: source,
+            product: product,
+            plan: plan,
+            trialPlan: trialPlan,
+            introPlan: introPlan,
+            messages: messages
+        )
+        let waiting = try await ProductAccess.run(database) { try $0.map(mapped) }
+        print("\(source) \(LogfmtHandler.harmless(product)) is mapped to \(ProductMap.text(of: mapped))")
+        if waiting > 0 {
+            print("\(waiting) kept events failed for the lack of it: headroom events replay --failed")
+        }
+    }
+
+    private static func text(of product: ProductRegister.Product) -> String {
+        [product.plan.map { "plan \($0)" }, product.messages.map { "\($0) messages" }]
+            .compactMap(\.self).joined(separator: " and ")
+    }
+}
+
+struct ProductList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list",
+        abstract: "List the products that are mapped."
+    )
+
+    @Flag(help: "JSON on standard output, an object a line, instead of a table.") var json = false
+    @OptionGroup var database: DatabaseOptions
+
+    func run() async throws {
+        let table = ProductTable(
+            try await ProductAccess.run(database) { try $0.list() }.map { product in
+                ProductTable.Product(
+                    source: product.source,
+                    product: product.product,
+                    plan: product.plan,
+                    trialPlan: product.trialPlan,
+                    introPlan: product.introPlan,
+                    messages: product.messages
+                )
+            }
+        )
+        if json {
+            for product in table.products { print(try product.jsonLine()) }
+        } else {
+            print(table.products.isEmpty ? "no product is mapped; headroom product map does it" : table.text)
+        }
+    }
+}
+
+struct ProductUnmap: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "unmap",
+        abstract: "Map a product to nothing.",
+        discussion: "What was applied stays. An event that names the product fails from then on, and is kept."
+    )
+
+    @Argument(help: "revenuecat or appstore.") var source: String
+    @Argument(help: "The store's name for the product.") var product: String
+    @OptionGroup var database: DatabaseOptions
+
+    func run() async throws {
+        let (source, product) = (source, product)
+        guard try await ProductAccess.run(database, { try $0.unmap(source: source, product: product) }) else {
+            throw CommandEnd.noData("this product is not mapped; headroom product list has those that are").exit()
+        }
+        print("\(source) \(LogfmtHandler.harmless(product)) is mapped to nothing")
+    }
+}
+
+/// The way of these commands to the database.
+private enum ProductAccess {
+    static func run<Value: Sendable>(
+        _ database: DatabaseOptions,
+        _ work: @escaping @Sendable (ProductRegister) throws -> Value
+    ) async throws -> Value {
+        try await StoreCommands.run(database) { url in try work(ProductRegister(databaseURL: url)) }
+    }
+}
