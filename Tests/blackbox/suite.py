@@ -51,6 +51,7 @@ FILES = [
     "http_description",
     "dashboard_pages",
     "http_monitoring",
+    "webhooks",
 ]
 
 

@@ -1,0 +1,136 @@
+"""The stores: what they post, signed as they sign it."""
+
+import base64
+import datetime
+import hashlib
+import hmac
+import json
+import os
+import time
+import uuid
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, utils
+from cryptography.x509.oid import NameOID, ObjectIdentifier
+
+from . import processes
+
+AUTHORIZATION = "Bearer a-secret-of-the-tests"
+SIGNING_SECRET = "another-secret-of-the-tests"
+BUNDLE = "com.example.chat"
+
+
+def milliseconds(instant):
+    """Of `2026-03-15T09:30:00Z`, with or without a fraction."""
+    return round(datetime.datetime.fromisoformat(instant.replace("Z", "+00:00")).timestamp() * 1000)
+
+
+def compact(value):
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def revenuecat(kind, at, user, transaction, **fields):
+    """An event of RevenueCat's. Names that end in `_at_ms` may be instants; `...` leaves a field out."""
+    event = {
+        "id": str(uuid.uuid4()), "type": kind, "event_timestamp_ms": milliseconds(at), "app_id": "app1234567890",
+        "app_user_id": user, "original_app_user_id": user, "aliases": user if user is ... else [user], "environment": "PRODUCTION", "store": "APP_STORE",
+        "product_id": "premium", "period_type": "NORMAL", "transaction_id": transaction if transaction is ... else transaction + "-1",
+        "original_transaction_id": transaction, "currency": "USD", "price": 4.99, "country_code": "US",
+        "subscriber_attributes": {"$email": {"value": "ann@example.com", "updated_at_ms": 1}}, "presented_offering_id": None,
+    }  # fmt: skip
+    for name, value in fields.items():
+        event[name] = milliseconds(value) if name.endswith("_at_ms") and isinstance(value, str) else value
+    return {"api_version": "1.0", "event": {name: value for name, value in event.items() if value is not ...}}
+
+
+def revenuecat_signature(body, secret=SIGNING_SECRET, at=None):
+    seconds = int(time.time() if at is None else at)
+    code = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256).hexdigest()
+    return f"t={seconds},v1={code}"
+
+
+class AppStore:
+    """Signs as the App Store does, with a root, an intermediate and a signer of the tests' own."""
+
+    SIGNER_MARK = "1.2.840.113635.100.6.11.1"
+    INTERMEDIATE_MARK = "1.2.840.113635.100.6.2.1"
+
+    def __init__(self):
+        self.root_key, self.root = self._issue("Test Root", None, None)
+        key, intermediate = self._issue("Test Intermediate", self.root_key, self.root, self.INTERMEDIATE_MARK)
+        self.key, signer = self._issue("Test Signer", key, intermediate, self.SIGNER_MARK, is_authority=False)
+        self.chain = [signer, intermediate, self.root]
+        self.root_file = os.path.join(processes.directory(), "root.cer")
+        with open(self.root_file, "wb") as file:
+            file.write(self.root.public_bytes(serialization.Encoding.DER))
+
+    @property
+    def flags(self):
+        return ("--appstore-bundle-id", BUNDLE, "--appstore-root-certificate", self.root_file)
+
+    @staticmethod
+    def _issue(name, issuer_key, issuer, mark=None, is_authority=True):
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(issuer.subject if issuer else subject)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(datetime.datetime(2020, 1, 1))
+            .not_valid_after(datetime.datetime(2040, 1, 1))
+            .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+        )
+        if mark:
+            builder = builder.add_extension(x509.UnrecognizedExtension(ObjectIdentifier(mark), b"\x05\x00"), critical=False)
+        return key, builder.sign(issuer_key or key, hashes.SHA256())
+
+    def sign(self, payload, algorithm="ES256", chain=None):
+        """A JWS in compact form; `payload` as it is when it is bytes."""
+
+        def part(data):
+            return base64.urlsafe_b64encode(data).rstrip(b"=")
+
+        certificates = [c.public_bytes(serialization.Encoding.DER) for c in chain or self.chain]
+        header = {"alg": algorithm, "x5c": [base64.b64encode(c).decode() for c in certificates]}
+        signed = part(compact(header)) + b"." + part(payload if isinstance(payload, bytes) else compact(payload))
+        r, s = utils.decode_dss_signature(self.key.sign(signed, ec.ECDSA(hashes.SHA256())))
+        return (signed + b"." + part(r.to_bytes(32, "big") + s.to_bytes(32, "big"))).decode()
+
+    def notification(
+        self, kind, subtype, at, user, transaction, product="premium", status=None, environment="Production",
+        bundle=BUNDLE, grace_until=None, next_product=None, without=(), **fields
+    ):  # fmt: skip
+        """A notification as it is posted. `fields` are the transaction's; those that end in `Date` may be instants."""
+        info = {
+            "originalTransactionId": transaction, "transactionId": transaction + "1", "bundleId": bundle, "productId": product,
+            "type": "Auto-Renewable Subscription", "environment": environment, "signedDate": milliseconds(at), "quantity": 1,
+            "price": 4990, "currency": "USD", "storefront": "USA",
+        }  # fmt: skip
+        if user:
+            info["appAccountToken"] = user.upper()
+        for name, value in fields.items():
+            info[name] = milliseconds(value) if name.endswith("Date") else value
+        renewal = {
+            "originalTransactionId": transaction, "productId": product, "autoRenewProductId": next_product or product,
+            "autoRenewStatus": 1, "environment": environment, "signedDate": milliseconds(at),
+        }  # fmt: skip
+        if grace_until:
+            renewal["gracePeriodExpiresDate"] = milliseconds(grace_until)
+        data = {"bundleId": bundle, "environment": environment, "bundleVersion": "1.0"}
+        if status:
+            data["status"] = status
+        if "transaction" not in without:
+            data["signedTransactionInfo"] = self.sign(info)
+        if "renewal" not in without:
+            data["signedRenewalInfo"] = self.sign(renewal)
+        payload = {
+            "notificationType": kind, "notificationUUID": str(uuid.uuid4()), "version": "2.0", "signedDate": milliseconds(at),
+        }  # fmt: skip
+        if subtype:
+            payload["subtype"] = subtype
+        if "data" not in without:
+            payload["data"] = data
+        return {"signedPayload": self.sign(payload)}

@@ -1,0 +1,154 @@
+"""Every event of both stores through HTTP: in order, in any order, twice, and long after. What holds then is asked of the
+line protocol."""
+
+import itertools
+import random
+
+from support.histories import REVENUECAT, app_store_histories
+from support.stores import revenuecat
+from support.webhooks import END, PURCHASE, Webhooks
+from support.wire import Answer
+
+LATE = "2026-07-01T12:00:00Z"
+ORDERS_MAXIMUM = 12
+"""Of each history."""
+
+
+class Histories(Webhooks):
+    CLOCK = PURCHASE
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.histories = {"revenuecat": REVENUECAT, "appstore": app_store_histories(cls.app_store)}
+
+    def each(self, check):
+        """Does it with every history of both stores, each a subtest of its own."""
+        for source, histories in self.histories.items():
+            for history in histories:
+                with self.subTest(source=source, history=history.name):
+                    check(history)
+
+    def events(self, history, user):
+        """What the store posts, each with the instant at which it happened."""
+        transaction = self.transaction()
+        events = []
+        for make in history.events:
+            event = make(user, transaction)
+            if "event" in event:
+                name = event["event"].get("original_transaction_id", "")
+                if name.startswith("{}"):
+                    event["event"]["original_transaction_id"] = transaction + name[2:]
+            events.append((make.at, event))
+        return events
+
+    def assert_holds(self, history, user, how):
+        for at, expected in history.standings:
+            self.set_clock(at)
+            self.assert_stands(user, expected, f"{history.name}, {how}, at {at}")
+
+    def test_each_event_does_what_the_tables_say(self):
+        self.each(self.tell_in_order)
+
+    def tell_in_order(self, history):
+        user = self.user()
+        for at, event in self.events(history, user):
+            self.set_clock(at)
+            self.assertIn(self.tell(event)["outcome"], ("applied", "ignored"))
+        self.assert_holds(history, user, "in order")
+
+    def test_every_order_and_any_repetition_ends_in_the_same(self):
+        self.each(self.tell_in_any_order)
+
+    def tell_in_any_order(self, history):
+        orders = list(itertools.permutations(range(len(history.events))))
+        random.shuffle(orders)
+        for order in orders[:ORDERS_MAXIMUM]:
+            # The clock is that of the last event: nothing is told before it happened.
+            self.set_clock(max(make.at for make in history.events))
+            user = self.user()
+            events = self.events(history, user)
+            told = [*order, *random.choices(order, k=2)]
+            for place in told:
+                outcome = self.tell(events[place][1])["outcome"]
+                self.assertIn(outcome, ("applied", "ignored", "waiting", "failed", "duplicate"))
+            outcomes = {self.tell(event)["outcome"] for _, event in events}
+            self.assertEqual(outcomes, {"duplicate"}, f"{history.name}, {told}: each is kept and counts")
+            self.assert_holds(history, user, f"order {told}")
+
+    def test_events_that_come_long_after_they_happened_end_in_the_same(self):
+        self.each(self.tell_late)
+
+    def tell_late(self, history):
+        self.set_clock(LATE)
+        user = self.user()
+        for _, event in self.events(history, user):
+            self.assertIn(self.tell(event)["outcome"], ("applied", "ignored"))
+        usage, consume = self.standing(user)
+        self.assertEqual(consume.status, "BLOCKED", f"{history.name}: {usage.text}")
+        self.assertIn(consume["reason"], ("expired", "billing_retry", "revoked", "trial_ended"), history.name)
+
+
+class Access(Webhooks):
+    def test_access_changes_with_the_very_next_consume(self):
+        self.set_clock(PURCHASE)
+        user, transaction = self.purchase()
+        for _ in range(3):
+            for kind, fields, status in (
+                ("CANCELLATION", {"cancel_reason": "CUSTOMER_SUPPORT"}, "BLOCKED"), ("REFUND_REVERSED", {}, "ALLOWED"),
+            ):  # fmt: skip
+                self.set_clock(PURCHASE)
+                event = revenuecat(kind, self.later(), user, transaction, expiration_at_ms=END, **fields)
+                self.set_clock(self.time)
+                answer = self.tell(event)
+                self.assertEqual((answer["outcome"], answer["access"]), ("applied", status == "ALLOWED"))
+                self.assertEqual(Answer(self.line.ask(f"CONSUME {user}")).status, status)
+
+    minute = 0
+
+    def later(self):
+        self.minute += 1
+        self.time = f"2026-03-02T12:{self.minute:02}:00Z"
+        return self.time
+
+    def test_an_upgrade_unblocks_and_keeps_the_count(self):
+        self.set_clock(PURCHASE)
+        user, transaction = self.purchase()
+        self.assertIn("+ALLOWED ", self.line.ask(f"CONSUME {user} 800"))
+        self.assertEqual(Answer(self.line.ask(f"CONSUME {user}"))["reason"], "limit_reached")
+        self.tell(self.app_store.notification(
+            "SUBSCRIBED", "INITIAL_BUY", PURCHASE, user, transaction + "7", product="unlimited",
+            purchaseDate=PURCHASE, expiresDate=END,
+        ))  # fmt: skip
+        answer = Answer(self.line.ask(f"CONSUME {user}"))
+        self.assertEqual((answer.status, answer["plan"], answer.used), ("ALLOWED", "pro", 801))
+
+    def test_a_transfer_takes_subscription_and_usage_along(self):
+        self.set_clock(PURCHASE)
+        user, transaction = self.purchase()
+        other = self.user()
+        self.assertIn("+ALLOWED ", self.line.ask(f"CONSUME {user} 10"))
+        transfer = revenuecat("TRANSFER", "2026-03-02T12:00:00Z", ..., transaction, transferred_from=[user], transferred_to=[other],
+                              **{name: ... for name in ("original_app_user_id", "aliases", "environment", "product_id",
+                                                        "transaction_id", "original_transaction_id", "period_type")})  # fmt: skip
+        self.set_clock("2026-03-02T12:00:00Z")
+        self.assertEqual(self.tell(transfer)["outcome"], "applied")
+        self.assert_stands(other, {"plan": "paid", "state": "active", "used": "10", "status": "ALLOWED"}, "who has it now")
+        self.assertEqual(self.standing(user)[1].get("plan"), "trial", "who had it before")
+        # What happened to it before, and is told only now, goes where the subscription went.
+        self.tell(revenuecat("CANCELLATION", "2026-03-01T15:00:00Z", user, transaction, cancel_reason="UNSUBSCRIBE", expiration_at_ms=END))
+        self.assert_stands(other, {"state": "cancelled"}, "an event from before the transfer")
+
+    def test_aliases_are_one_customer(self):
+        self.set_clock(PURCHASE)
+        user, transaction, mail = self.user(), self.transaction(), "ann@example.com"
+        bought = revenuecat("INITIAL_PURCHASE", PURCHASE, mail, transaction, purchased_at_ms=PURCHASE, expiration_at_ms=END)
+        answer = self.tell(bought)
+        self.assertEqual(answer["outcome"], "failed", "nobody knows whose it is yet")
+        alias = revenuecat("SUBSCRIBER_ALIAS", PURCHASE, user, ..., aliases=[user, mail], original_transaction_id=..., transaction_id=...)
+        self.assertEqual(self.tell(alias)["outcome"], "applied")
+        self.assertEqual(self.tell(bought)["outcome"], "duplicate", "it counts since the alias is known")
+        self.assert_stands(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "by the alias")
+        kept = self.psql.run("select string_agg(n::text, ' ') from headroom.store_notifications n")[0][0]
+        self.assertNotIn("ann", kept)
+        self.assertNotIn(mail, self.service.log())
