@@ -52,6 +52,7 @@ FILES = [
     "dashboard_pages",
     "http_monitoring",
     "webhooks",
+    "webhook_requests",
 ]
 
 
