@@ -6,7 +6,7 @@
 create or replace function headroom.fold_event(
     p_subscription headroom.subscriptions, p_event headroom.store_events
 ) returns headroom.subscriptions
-    language plpgsql stable set search_path = pg_catalog
+    language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_row headroom.subscriptions := p_subscription;

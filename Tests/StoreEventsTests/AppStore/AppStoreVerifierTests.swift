@@ -185,10 +185,11 @@ struct AppStoreVerifierTests {
         #expect(error == StoreEventError(.malformed, "signedPayload.signedDate is missing"))
     }
 
-    @Test(
-        "is refused with any algorithm but ES256",
-        arguments: ["none", "None", "", "HS256", "RS256", "ES384", "es256", "ES256K", "PS256", "EdDSA"]
-    )
+    private static let otherAlgorithms = [
+        "none", "None", "", "HS256", "RS256", "ES384", "es256", "ES256K", "PS256", "EdDSA",
+    ]
+
+    @Test("is refused with any algorithm but ES256", arguments: otherAlgorithms)
     func algorithms(algorithm: String) async throws {
         let authority = try TestAuthority()
         let signed = try authority.sign(.object(AppStorePayload("TEST").outer), algorithm: algorithm)
