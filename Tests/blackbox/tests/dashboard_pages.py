@@ -47,24 +47,27 @@ class Pages(PagesCase):
         cls.wait_for_tokens()
         cls.browser = Browser(cls.service)
         cls.browser.sign_in(cls.token)
+        assert cls.browser.text("h1") == "Overview", cls.browser.text("body")
 
     def test_every_page_has_no_violation_of_axe_and_no_sideways_scrolling(self):
+        stranger = new_user()
         pages = {
-            "overview": "/dashboard",
-            "user": f"/dashboard/users/{ADA}",
-            "find": "/dashboard/users",
-            "mistake": "/dashboard/users?user=ada",
-            "stranger": f"/dashboard/users/{new_user()}",
-            "trial": "/dashboard?period=trial",
-            "empty": "/dashboard?period=1999-12",
-            "missing": "/dashboard/nowhere",
+            "overview": ("/dashboard", "Overview"),
+            "user": (f"/dashboard/users/{ADA}", f"User {ADA}"),
+            "find": ("/dashboard/users", "Find a user"),
+            "mistake": ("/dashboard/users?user=ada", "Find a user"),
+            "stranger": (f"/dashboard/users/{stranger}", f"User {stranger}"),
+            "trial": ("/dashboard?period=trial", "Overview"),
+            "empty": ("/dashboard?period=1999-12", "Overview"),
+            "missing": ("/dashboard/nowhere", "There is no such page"),
         }
-        for name, path in pages.items():
+        for name, (path, heading) in pages.items():
             for width in WIDTHS:
                 for scheme in SCHEMES:
                     with self.subTest(page=name, width=width, scheme=scheme):
                         self.browser.look(width, scheme)
                         self.browser.open(path)
+                        self.assertEqual(self.browser.text("h1"), heading)
                         self.browser.picture(name)
                         self.assertEqual(self.browser.overflow(), 0)
                         self.assertEqual(self.browser.axe(), [])

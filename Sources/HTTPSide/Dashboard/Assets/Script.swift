@@ -37,7 +37,7 @@ enum Script {
               show("state", "Live, every second.");
               rates = rates.concat(now.number).slice(-seconds);
               draw();
-              part("chart").hidden = false;
+              part("chart").hidden = rates.length < 3;
               tell(now);
             });
             source.addEventListener("end", (event) => {

@@ -121,6 +121,12 @@ enum Stylesheet {
         .narrow .facts { grid-template-columns: 1fr; }
         .facts dt { color: var(--muted); font-size: .8125rem; }
         .facts dd { overflow-wrap: anywhere; }
+        .entries { list-style: none; padding-block: .375rem; }
+        .entries > li { display: grid; grid-template-columns: 15rem 1fr; gap: .125rem 1.25rem; padding: .625rem 0; margin: 0; }
+        .entries > li + li { border-top: 1px solid var(--grid); }
+        .entries .when { color: var(--muted); font-size: .9375rem; font-variant-numeric: tabular-nums; }
+        .entries div { min-width: 0; overflow-wrap: anywhere; }
+        .entries strong { font-weight: 600; }
         .said { border-left: 3px solid var(--accent); padding: .125rem 0 .125rem .875rem; font-size: 1.0625rem; }
         .label-said { border-color: var(--line); color: var(--muted); font-size: .9375rem; }
         .notice { border: 1px solid var(--line); border-left: 4px solid var(--edge); background: var(--surface); border-radius: 8px; padding: .75rem 1rem; margin-top: 1.25rem; }
@@ -191,6 +197,8 @@ enum Stylesheet {
           .figures { grid-template-columns: 1fr 1fr; }
           .figures .main { grid-column: 1 / -1; }
           .figure, .card { padding-inline: 1rem; }
+          .entries > li { grid-template-columns: 1fr; }
+          .entries .when { font-size: .8125rem; }
           .list { font-size: .875rem; }
           .list th, .list td { padding-inline: .4375rem; }
           .top-users tbody th { max-width: 7.25rem; overflow: hidden; text-overflow: ellipsis; }

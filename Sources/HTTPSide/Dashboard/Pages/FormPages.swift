@@ -34,13 +34,13 @@ struct SignInPage {
         <div class="title"><h1>Sign in</h1></div>
         {{#notices}}{{>notice}}{{/notices}}
         <form class="card narrow" method="post" action="/dashboard/sign-in">
-        <input type="hidden" name="seal" value="{{frame.formSeal}}">
-        <input type="hidden" name="to" value="{{destination}}">
         <div class="field"><label for="token">Token</label>
         <p class="note" id="token-hint">One with the scope <code>dashboard</code> to look, or <code>operator</code> to reset and grant as well. <code>headroom token create</code> makes one.</p>
         {{#mistake}}<p class="mistake" id="token-mistake">{{mistake}}</p>{{/mistake}}
         <input id="token" class="id" name="token" type="password" required autocomplete="current-password" autocapitalize="none" spellcheck="false" maxlength="256" aria-describedby="{{#mistake}}token-mistake {{/mistake}}token-hint"{{#mistake}} aria-invalid="true" autofocus{{/mistake}}></div>
         <button type="submit" class="primary">Sign in</button>
+        <input type="hidden" name="seal" value="{{frame.formSeal}}">
+        <input type="hidden" name="to" value="{{destination}}">
         <p class="note">You stay signed in for 8 hours on this browser, or until the token ends.</p>
         </form>
         {{#mayBeSignedIn}}<p class="note">Signed in already? <a href="{{destination}}">Go on to the page.</a></p>{{/mayBeSignedIn}}

@@ -95,7 +95,7 @@ struct OverviewPage {
         </form>
         </div>
         {{#notices}}{{>notice}}{{/notices}}
-        <section aria-labelledby="glance-heading">
+        <section>
         <div class="heading"><h2 id="glance-heading">{{heading}}</h2><p class="age">{{explanation}}{{#glance}} Counted {{age}}.{{/glance}}</p></div>
         {{#glance}}
         <dl class="figures">
@@ -121,20 +121,20 @@ struct OverviewPage {
         {{#glanceMissing}}<p class="card empty">{{text}}</p>{{/glanceMissing}}
         </section>
         {{#live}}{{>live}}{{/live}}
-        <section aria-labelledby="days-heading">
+        <section>
         <div class="heading"><h2 id="days-heading">Messages by day</h2><p class="age">The last 30 days, by the UTC day.{{#days}} Read {{age}}.{{/days}}</p></div>
         {{#days}}{{>chart}}{{/days}}
         {{#daysMissing}}<p class="card empty">{{text}}</p>{{/daysMissing}}
         </section>
-        <section aria-labelledby="history-heading">
+        <section>
         <div class="heading"><h2 id="history-heading">Messages by billing period</h2><p class="age">The last 12 months in which periods began.{{#history}} Counted {{age}}.{{/history}}</p></div>
         {{#history}}{{>chart}}{{/history}}
         {{#historyMissing}}<p class="card empty">{{text}}</p>{{/historyMissing}}
         </section>
-        <section aria-labelledby="top-heading">
+        <section>
         <div class="heading"><h2 id="top-heading">Top users</h2><p class="age">Most messages in {{heading}}.{{#top}} Counted {{age}}.{{/top}}</p></div>
         {{#top}}
-        <div class="card scroll" role="region" aria-labelledby="top-heading" tabindex="0">
+        <div class="card scroll" role="group" aria-labelledby="top-heading" tabindex="0">
         <table class="list top-users">
         <thead><tr><th scope="col" class="number">#</th><th scope="col">User</th><th scope="col" class="number">Messages</th><th scope="col">Tier</th><th scope="col" class="number">Used</th><th scope="col" class="number">Limit</th></tr></thead>
         <tbody>
@@ -185,7 +185,7 @@ struct LiveView {
     var sentence: String
 
     static let template = """
-        <section id="live" aria-labelledby="live-heading" data-source="/dashboard/live">
+        <section id="live" data-source="/dashboard/live">
         <div class="heading"><h2 id="live-heading">Right now</h2><p class="age"><span id="live-state">As this page was made; reload it for newer numbers.</span> <button id="live-pause" class="quiet small" type="button" hidden>Pause</button></p></div>
         <dl class="figures four">
         <div class="figure"><dt>Answers a second</dt><dd id="live-rate">{{rate}}</dd><dd class="more">from the store, in the last 5 s</dd></div>

@@ -41,7 +41,7 @@ struct UserPage {
         var plan: String
         var started: TimeText?
         var expires: TimeText?
-        var more: String
+        var more: String?
     }
 
     struct Event {
@@ -51,13 +51,16 @@ struct UserPage {
         var outcome: String
         /// Of the stylesheet's.
         var outcomeState: String
-        var more: String
+        var problem: String?
+        var detail: String?
     }
 
     struct Change {
         var at: TimeText
         var what: String
-        var detail: String?
+        /// What was otherwise before; else all that is told.
+        var changed: String?
+        var unchanged: String?
         var actor: String?
         var reason: String?
     }
@@ -101,7 +104,7 @@ struct UserPage {
         <div class="title"><h1>User <span class="id">{{user}}</span></h1></div>
         {{#notices}}{{>notice}}{{/notices}}
         {{#usage}}
-        <section aria-labelledby="usage-heading">
+        <section>
         <div class="heading"><h2 id="usage-heading">Usage now</h2><p class="age">Read {{age}}.</p></div>
         <div class="card">
         <p class="standing"><strong>{{used}}</strong> messages <span class="tier {{tier}}">{{tier}}</span></p>
@@ -116,7 +119,7 @@ struct UserPage {
         </section>
         {{/usage}}
         {{#words}}
-        <section aria-labelledby="words-heading">
+        <section>
         <div class="heading"><h2 id="words-heading">What the user is shown</h2><p class="age">Counter: <strong>{{display}}</strong></p></div>
         <div class="card">
         <p class="said label-said">{{label}}</p>
@@ -127,16 +130,16 @@ struct UserPage {
         </section>
         {{/words}}
         {{#actions}}{{>actions}}{{/actions}}
-        <section aria-labelledby="periods-heading">
+        <section>
         <div class="heading"><h2 id="periods-heading">Billing periods</h2><p class="age">Newest first, 24 at most.</p></div>
         {{#chart}}<div class="card"><div class="chart">{{{svg}}}</div>{{#note}}<p class="note">{{note}}</p>{{/note}}</div>{{/chart}}
         {{#hasPeriods}}
-        <div class="card scroll" role="region" aria-labelledby="periods-heading" tabindex="0">
+        <div class="card scroll" role="group" aria-labelledby="periods-heading" tabindex="0">
         <table class="list">
-        <thead><tr><th scope="col">Period</th><th scope="col" class="number">Messages</th><th scope="col" class="number">Limit</th><th scope="col" class="number">Used</th><th scope="col">Tier</th></tr></thead>
+        <thead><tr><th scope="col">Period</th><th scope="col" class="number">Messages</th><th scope="col" class="number">Limit</th><th scope="col">Tier</th><th scope="col" class="number">Used</th></tr></thead>
         <tbody>
         {{#periods}}
-        <tr><th scope="row">{{name}}{{#isCurrent}} <span class="muted">now</span>{{/isCurrent}}</th><td class="number">{{used}}</td><td class="number">{{limit}}</td><td class="number">{{share}}</td><td><span class="tier {{tier}}">{{tier}}</span></td></tr>
+        <tr><th scope="row">{{name}}{{#isCurrent}} <span class="muted">now</span>{{/isCurrent}}</th><td class="number">{{used}}</td><td class="number">{{limit}}</td><td><span class="tier {{tier}}">{{tier}}</span></td><td class="number">{{share}}</td></tr>
         {{/periods}}
         </tbody>
         </table>
@@ -151,7 +154,7 @@ struct UserPage {
         """
 
     static let actionsTemplate = """
-        <section aria-labelledby="actions-heading">
+        <section>
         <div class="heading"><h2 id="actions-heading">Do something about it</h2><p class="age">Asks you once more before anything is changed.</p></div>
         <div class="pair">
         <form class="card" method="post" action="/dashboard/users/{{user}}/grant">
@@ -182,51 +185,36 @@ struct UserPage {
 
     /// Subscriptions, the stores' events and the audit log.
     static let recordsTemplate = """
-        <section aria-labelledby="subscriptions-heading">
-        <div class="heading"><h2 id="subscriptions-heading">Subscriptions</h2></div>
+        <section>
+        <div class="heading"><h2>Subscriptions</h2></div>
         {{#hasSubscriptions}}
-        <div class="card scroll" role="region" aria-labelledby="subscriptions-heading" tabindex="0">
-        <table class="list">
-        <thead><tr><th scope="col">Transaction</th><th scope="col">Plan</th><th scope="col">Started</th><th scope="col">Expires</th><th scope="col">More</th></tr></thead>
-        <tbody>
+        <ul class="card entries">
         {{#subscriptions}}
-        <tr><th scope="row" class="id">{{transaction}}</th><td>{{plan}}</td><td>{{#started}}{{>time}}{{/started}}{{^started}}–{{/started}}</td><td>{{#expires}}{{>time}}{{/expires}}{{^expires}}–{{/expires}}</td><td>{{more}}</td></tr>
+        <li><p class="when">{{plan}}</p><div><p class="id">{{transaction}}</p><p>{{#started}}From {{>time}}{{/started}}{{#expires}} until {{>time}}{{/expires}}</p>{{#more}}<p class="note">{{more}}</p>{{/more}}</div></li>
         {{/subscriptions}}
-        </tbody>
-        </table>
-        </div>
+        </ul>
         {{/hasSubscriptions}}
         {{^hasSubscriptions}}<p class="card empty">None. The user is on the plan of those whom no store has told of.</p>{{/hasSubscriptions}}
         </section>
-        <section aria-labelledby="events-heading">
-        <div class="heading"><h2 id="events-heading">Store events</h2><p class="age">Newest first.</p></div>
+        <section>
+        <div class="heading"><h2>Store events</h2><p class="age">Newest first.</p></div>
         {{#hasEvents}}
-        <div class="card scroll" role="region" aria-labelledby="events-heading" tabindex="0">
-        <table class="list">
-        <thead><tr><th scope="col">Happened</th><th scope="col">Event</th><th scope="col">Store</th><th scope="col">Outcome</th><th scope="col">More</th></tr></thead>
-        <tbody>
+        <ol class="card entries">
         {{#events}}
-        <tr><td>{{#at}}{{>time}}{{/at}}</td><th scope="row">{{type}}</th><td>{{source}}</td><td><span class="state {{outcomeState}}">{{outcome}}</span></td><td class="long">{{more}}</td></tr>
+        <li><p class="when">{{#at}}{{>time}}{{/at}}</p><div><p><strong>{{type}}</strong> <span class="state {{outcomeState}}">{{outcome}}</span> <span class="muted">{{source}}</span></p>{{#problem}}<p class="mistake">{{problem}}</p>{{/problem}}{{#detail}}<p class="note">{{detail}}</p>{{/detail}}</div></li>
         {{/events}}
-        </tbody>
-        </table>
-        </div>
+        </ol>
         {{/hasEvents}}
         {{^hasEvents}}<p class="card empty">No store has told anything about this user.</p>{{/hasEvents}}
         </section>
-        <section aria-labelledby="story-heading">
-        <div class="heading"><h2 id="story-heading">Changes</h2><p class="age">Newest first: everything but messages, who did it, and why.</p></div>
+        <section>
+        <div class="heading"><h2>Changes</h2><p class="age">Newest first: everything but messages, who did it, and why.</p></div>
         {{#hasChanges}}
-        <div class="card scroll" role="region" aria-labelledby="story-heading" tabindex="0">
-        <table class="list">
-        <thead><tr><th scope="col">When</th><th scope="col">What</th><th scope="col">Before → after</th><th scope="col">Who</th><th scope="col">Why</th></tr></thead>
-        <tbody>
+        <ol class="card entries">
         {{#changes}}
-        <tr><td>{{#at}}{{>time}}{{/at}}</td><th scope="row">{{what}}</th><td class="long">{{detail}}</td><td>{{actor}}</td><td class="long">{{reason}}</td></tr>
+        <li><p class="when">{{#at}}{{>time}}{{/at}}</p><div><p><strong>{{what}}</strong>{{#actor}} by <strong>{{actor}}</strong>{{/actor}}{{#reason}}: {{reason}}{{/reason}}</p>{{#changed}}<p>{{changed}}</p>{{/changed}}{{#unchanged}}<p class="note">{{unchanged}}</p>{{/unchanged}}</div></li>
         {{/changes}}
-        </tbody>
-        </table>
-        </div>
+        </ol>
         {{#isCut}}<p class="note">These are the newest 100. <code>headroom audit {{user}}</code> has all of them.</p>{{/isCut}}
         {{/hasChanges}}
         {{^hasChanges}}<p class="card empty">Nothing was changed for this user, by hand or by a store.</p>{{/hasChanges}}

@@ -125,7 +125,7 @@ struct UserPresenter {
     private func facts(_ standing: Standing) -> [UserPage.Fact] {
         var facts = [
             UserPage.Fact(name: "Plan", text: standing.plan.label, more: standing.plan.name),
-            UserPage.Fact(name: "State", text: standing.state.rawValue),
+            UserPage.Fact(name: "State", text: standing.state.rawValue.spaced),
             UserPage.Fact(name: "Remaining", text: standing.remaining.map(NumberText.grouped) ?? "unlimited"),
             UserPage.Fact(name: "Billing period", text: TimeText.period(standing.period)),
         ]
@@ -133,7 +133,7 @@ struct UserPresenter {
             facts.append(UserPage.Fact(name: "Held", text: NumberText.grouped(standing.held), more: "not yet committed"))
         }
         if let lapse = standing.lapse ?? standing.refusal(of: 1) {
-            facts.append(UserPage.Fact(name: "Refused because", text: lapse.rawValue))
+            facts.append(UserPage.Fact(name: "Refused because", text: lapse.rawValue.spaced))
         }
         if let resetsAt = standing.resetsAt, standing.limit != nil, standing.lapse == nil {
             facts.append(UserPage.Fact(name: "Comes back", time: TimeText(resetsAt)))
@@ -143,7 +143,7 @@ struct UserPresenter {
         }
         if let expiresAt = standing.expiresAt {
             let isOver = expiresAt <= standing.observedAt
-            facts.append(UserPage.Fact(name: isOver ? "Ended" : "Paid or granted until", time: TimeText(expiresAt)))
+            facts.append(UserPage.Fact(name: isOver ? "Ended" : "Access until", time: TimeText(expiresAt)))
         }
         if let previous = standing.previousPlan {
             facts.append(UserPage.Fact(name: "Plan before", text: previous))
@@ -211,7 +211,7 @@ struct UserPresenter {
             plan: subscription.plan,
             started: subscription.startedAt.map { TimeText($0) },
             expires: subscription.expiresAt.map { TimeText($0) },
-            more: more.joined(separator: "; ")
+            more: more.isEmpty ? nil : more.joined(separator: "; ").sentence
         )
     }
 
@@ -229,15 +229,22 @@ struct UserPresenter {
             type: event.type,
             outcome: event.outcome,
             outcomeState: state,
-            more: [event.problem, event.detail].compactMap(\.self).joined(separator: "; ")
+            problem: event.problem,
+            detail: event.detail?.isEmpty == true ? nil : event.detail
         )
     }
 
     private func change(_ change: StoryReader.Event) -> UserPage.Change {
-        UserPage.Change(
+        let parts = (change.detail ?? "").split(separator: ", ").map(String.init)
+        let changed = parts.filter { $0.contains("→") }
+        // A row that came or went has nothing on the other side.
+        let told = changed.isEmpty ? parts : changed
+        let rest = changed.isEmpty ? [] : parts.filter { !$0.contains("→") }
+        return UserPage.Change(
             at: TimeText(change.at),
-            what: change.what.replacing("_", with: " "),
-            detail: change.detail,
+            what: change.what.spaced,
+            changed: told.isEmpty ? nil : told.joined(separator: ", "),
+            unchanged: rest.isEmpty ? nil : rest.joined(separator: ", "),
             actor: change.actor,
             reason: change.reason
         )
@@ -245,8 +252,6 @@ struct UserPresenter {
 }
 
 extension String {
-    /// Foundation's would bring its locale.
-    fileprivate func replacing(_ character: Character, with other: Character) -> String {
-        String(map { $0 == character ? other : $0 })
-    }
+    /// A name of the protocol's as words.
+    fileprivate var spaced: String { String(map { $0 == "_" ? " " : $0 }) }
 }

@@ -5,10 +5,10 @@ enum Origin {
     ///   - fetchSite: the Sec-Fetch-Site header, which no script can set.
     ///   - authority: the Host header.
     static func isOurs(_ origin: String?, fetchSite: String?, authority: String?) -> Bool {
-        if let fetchSite, fetchSite != "same-origin" { return false }
-        guard let origin else { return true }
+        if let fetchSite { return fetchSite == "same-origin" }
+        // Our pages have their browser tell nobody where they are (Referrer-Policy), and Origin is null then, to us too.
+        guard let origin, origin != "null" else { return true }
         guard let authority else { return false }
-        // A page that may not say where it is from says null.
         return origin == "http://\(authority)" || origin == "https://\(authority)"
     }
 }

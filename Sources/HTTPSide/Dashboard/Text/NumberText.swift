@@ -19,13 +19,14 @@ enum NumberText {
         return tenths % 10 == 0 ? "\(tenths / 10)\(unit.name)" : "\(tenths / 10).\(tenths % 10)\(unit.name)"
     }
 
-    /// A share with one decimal: `12.3 %`; of nothing it is `0 %`. What is not nothing never reads as nothing.
+    /// A share with one decimal, so that they stand under each other: `12.3 %`, `4.0 %`. What is not nothing never reads
+    /// as nothing, and what is not all never as all.
     static func percent(_ part: Int, of whole: Int) -> String {
-        guard whole > 0, part > 0 else { return "0 %" }
+        guard whole > 0, part > 0 else { return "0.0 %" }
         let tenths = Int((Double(part) * 1_000 / Double(whole)).rounded())
         if tenths == 0 { return "< 0.1 %" }
         if tenths >= 1_000, part < whole { return "> 99.9 %" }
-        return tenths % 10 == 0 ? "\(tenths / 10) %" : "\(tenths / 10).\(tenths % 10) %"
+        return "\(tenths / 10).\(tenths % 10) %"
     }
 
     /// `1 user`, `2 users`.
