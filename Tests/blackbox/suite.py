@@ -53,6 +53,7 @@ FILES = [
     "http_monitoring",
     "webhooks",
     "webhook_requests",
+    "dashboard_access",
 ]
 
 

@@ -59,10 +59,12 @@ def seed(case, users=4_000, months=12):
 def story(case, user):
     """A trial, a purchase, a renewal, a cancellation that was taken back, an outage that was made good."""
     days = lambda ago: case.psql.value(f"select headroom.instant_text(headroom.now() - interval '{ago} days')")
+    case.psql.run("set session_replication_role = replica")
     case.psql.run(
         f"""insert into message_usage (user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
         values ('{user}', 'trial', 64, 100, 'trial', 100, 'trial', headroom.now() - interval '100 days')"""
     )
+    case.psql.run("set session_replication_role = origin")
     events = [
         ("purchased", 97, {"plan": "paid", "product": "premium_monthly", "expires": days(67)}),
         ("renewed", 67, {"expires": days(37)}),
@@ -79,12 +81,14 @@ def story(case, user):
     case.service.ask(f"CONSUME {user} 772")
     case.psql.run(f"select grant_messages('{user}', 50, 'outage of the 12th, ticket 4711')")
     case.psql.run("reset headroom.actor")
+    case.psql.run("set session_replication_role = replica")
     for number, ago in enumerate([1, 2, 3]):
         case.psql.run(
             f"""insert into message_usage (user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
             values ('{user}', to_char(date_trunc('month', headroom.now() at time zone 'UTC') - interval '{ago} months', 'YYYY-MM'),
             {[800, 512, 388][number]}, 800, 'paid', 800, 'active', headroom.now()) on conflict do nothing"""
         )
+    case.psql.run("set session_replication_role = origin")
 
 
 def token(case, name, *scopes):

@@ -8,6 +8,12 @@ from support.browser import SCHEMES, WIDTHS, Browser
 from support.case import Case
 from support.deadline import wait_until
 from support.product import ADA, new_user, seed, token
+from support.service import command
+from support.wire import Answer
+
+
+def number(text):
+    return int(re.sub(r"[^0-9]", "", text))
 
 
 def number(text):
@@ -16,39 +22,41 @@ def number(text):
 
 @unittest.skipIf(browser.missing(), f"not installed: {browser.missing()}")
 class PagesCase(Case):
+    """A service with a year of a product's usage, and a browser that is signed in as an operator."""
+
+    FLAGS = None
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.number, cls.token = token(cls, "ann", "operator")
-        cls.wait_for_tokens()
+        cls.service = cls.serve()
+        seed(cls)
+        cls.number, cls.token = token(cls, "ann", "operator", "chat")
+        wait_until(lambda: cls.service.ask("CHECK " + ADA).startswith("-NOAUTH"), 5, "a token is required")
         cls.browser = Browser(cls.service)
+        cls.browser.sign_in(cls.token)
+        assert cls.browser.text("h1") == "Overview", cls.browser.text("body")
 
     @classmethod
     def tearDownClass(cls):
         cls.browser.close()
         super().tearDownClass()
 
-    @classmethod
-    def wait_for_tokens(cls):
-        wait_until(lambda: cls.service.ask("PING").startswith("-NOAUTH"), 5, "a token is required")
-
     def tearDown(self):
         self.assertEqual(self.browser.complaints(), [], "the browser's console")
 
+    def setUp(self):
+        super().setUp()
+        self.browser.look("desktop", "light")
+        self.browser.complaints()
+
+    def ask(self, *requests):
+        with self.service.connect() as line:
+            line.ask(f"AUTH {self.token}")
+            return [line.ask(request) for request in requests][-1]
+
 
 class Pages(PagesCase):
-    FLAGS = ()
-
-    @classmethod
-    def setUpClass(cls):
-        Case.setUpClass.__func__(cls)
-        seed(cls)
-        cls.number, cls.token = token(cls, "ann", "operator")
-        cls.wait_for_tokens()
-        cls.browser = Browser(cls.service)
-        cls.browser.sign_in(cls.token)
-        assert cls.browser.text("h1") == "Overview", cls.browser.text("body")
-
     def test_every_page_has_no_violation_of_axe_and_no_sideways_scrolling(self):
         stranger = new_user()
         pages = {
@@ -67,8 +75,224 @@ class Pages(PagesCase):
                     with self.subTest(page=name, width=width, scheme=scheme):
                         self.browser.look(width, scheme)
                         self.browser.open(path)
-                        self.assertEqual(self.browser.text("h1"), heading)
-                        self.browser.picture(name)
-                        self.assertEqual(self.browser.overflow(), 0)
-                        self.assertEqual(self.browser.axe(), [])
+                        self.assert_page_is_fine(name, heading)
+        # A page that is not there is an error to the console, too.
+        self.assertTrue(all("status of 40" in line for line in self.browser.complaints()))
+
+    def test_pages_that_follow_a_form_are_fine_as_well(self):
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                with self.subTest(width=width, scheme=scheme):
+                    self.browser.look(width, scheme)
+                    self.browser.open(f"/dashboard/users/{ADA}")
+                    self.browser.fill("#grant-messages", "5")
+                    self.browser.fill("#grant-reason", "ticket 4712")
+                    self.browser.find("form[action$=grant] button").click()
+                    self.assert_page_is_fine("confirm", "Grant messages")
+                    self.browser.find("main .primary").click()
+                    self.assertIn("Granted.", self.browser.text(".notice"))
+                    self.assert_page_is_fine("granted", f"User {ADA}")
+                    self.browser.open(f"/dashboard/users/{ADA}")
+                    self.browser.fill("#grant-messages", "none")
+                    self.browser.fill("#grant-reason", "ticket 4712")
+                    self.browser.find("form[action$=grant] button").click()
+                    self.assertEqual(self.browser.run("return document.activeElement.id"), "grant-messages")
+                    self.assert_page_is_fine("draft", f"User {ADA}")
         self.browser.complaints()
+
+    def test_signing_in_is_fine_with_and_without_a_mistake(self):
+        other = Browser(self.service)
+        self.addCleanup(other.close)
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                with self.subTest(width=width, scheme=scheme):
+                    other.look(width, scheme)
+                    other.open("/dashboard")
+                    self.assert_page_is_fine("sign-in", "Sign in", other)
+                    other.sign_in("headroom_wrong")
+                    self.assertIn("No live token is that", other.text())
+                    self.assert_page_is_fine("wrong", "Sign in", other)
+
+    def assert_page_is_fine(self, name, heading, shown=None):
+        shown = shown or self.browser
+        self.assertEqual(shown.text("h1"), heading)
+        if shown.all("#live"):
+            wait_until(lambda: "Live" in shown.text("#live-state"), 5, "the live numbers have begun")
+        shown.picture(name)
+        self.assertEqual(shown.overflow(), 0)
+        self.assertEqual(shown.axe(), [])
+        levels = shown.run("return [...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
+        self.assertEqual(levels[0], 1)
+        self.assertTrue(all(after - before <= 1 for before, after in zip(levels, levels[1:])), levels)
+        self.assertEqual(levels.count(1), 1)
+
+    def test_the_numbers_are_those_of_the_database(self):
+        for period, heading in [(None, None), ("trial", "trial")]:
+            label = period or self.psql.value("select to_char(headroom.now() at time zone 'UTC', 'YYYY-MM')")
+            row = self.psql.run(
+                "select users, messages, silent, gentle, prominent, blocked from billing_period_report"
+                f" where billing_period = '{label}'"
+            )[0]
+            self.browser.open("/dashboard" + (f"?period={period}" if period else ""))
+            figures = [number(dd.text) for dd in self.browser.all(".figures:not(.four) dd:not(.more)")]
+            self.assertEqual(figures, [int(row[1]), int(row[0]), int(row[5])])
+            tiers = [number(cell.text) for cell in self.browser.all(".tiers tbody td:nth-child(2)")]
+            self.assertEqual(tiers, [int(count) for count in row[2:]])
+            top = self.psql.run(
+                f"select user_id, used, tier from monthly_usage where billing_period = '{label}' order by used desc, user_id limit 10"
+            )
+            shown = [
+                [line.find_element("css selector", "a").text, str(number(line.find_elements("css selector", "td")[1].text)),
+                 line.find_element("css selector", ".tier").text]
+                for line in self.browser.all(".top-users tbody tr")
+            ]  # fmt: skip
+            self.assertEqual(shown, top)
+
+    def test_the_charts_and_their_tables_are_those_of_the_database(self):
+        self.browser.open("/dashboard")
+        self.browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+        days, periods = self.browser.all("details")
+
+        def rows(table):
+            return [[cell.text for cell in row.find_elements("css selector", "th,td")] for row in table.find_elements("css selector", "tbody tr")]
+
+        wanted = self.psql.run(
+            "select trim(to_char(day, 'FMDD FMMonth YYYY')), messages, blocked from headroom.daily_activity order by day desc limit 30"
+        )
+        shown = [[name.replace(" so far", ""), str(number(messages)), str(number(blocked))] for name, messages, blocked in rows(days)]
+        # Today's go on: the service adds its own every ten seconds.
+        self.assertEqual(shown[1:], wanted[1:])
+        wanted = self.psql.run(
+            "select trim(to_char(to_date(billing_period, 'YYYY-MM'), 'FMMonth YYYY')), messages, users from billing_period_report"
+            " where billing_period ~ '^2' order by billing_period desc limit 12"
+        )
+        shown = [[name.replace(" so far", ""), str(number(messages)), str(number(users))] for name, messages, users in rows(periods)]
+        self.assertEqual(shown, wanted)
+        # Heights are to each other as the numbers are.
+        heights = [float(rect.get_attribute("height")) for rect in self.browser.all("svg[aria-labelledby^=history] .value")]
+        scale = heights[-1] / int(wanted[0][1])
+        for height, row in zip(reversed(heights), wanted):
+            self.assertAlmostEqual(height, scale * int(row[1]), delta=0.2)
+        titles = self.browser.run("return [...document.querySelectorAll('svg[role=img]')].every(s => s.querySelector('title,desc') || s.ariaLabel)")
+        self.assertTrue(titles)
+
+    def test_a_users_page_is_what_the_database_knows(self):
+        user = new_user()
+        self.ask(f"SETPLAN {user} paid state=cancelled", f"CONSUME {user} 770", f"RESERVE {user} 5 key=r")
+        self.psql.run(f"set headroom.reason = 'as asked <b>for</b>'; update message_usage set \"limit\" = 790 where user_id = '{user}'")
+        self.psql.run("reset headroom.reason")
+        self.browser.open("/dashboard/users")
+        self.browser.fill("#user", f" {user.upper()} ")
+        self.browser.find("main button").click()
+        self.assertEqual(self.browser.path, f"/dashboard/users/{user}")
+        text = self.browser.text()
+        answer = Answer(self.ask(f"USAGE {user}"))
+        self.assertIn("770 of 790 messages prominent", text.replace("\n", " "))
+        for fact in [f"Remaining\n{answer['remaining']}", "State\ncancelled", "Plan\nPremium paid", "Held\n5", answer["banner"], answer["notice"]]:
+            self.assertIn(fact, text)
+        self.assertIn("limit 800 → 790", text)
+        self.assertIn("as asked <b>for</b>", text)
+        self.assertEqual(self.browser.all("main b"), [])
+        story = self.psql.number(f"select count(*) from user_story where user_id = '{user}'")
+        self.assertEqual(len(self.browser.all("ol.entries > li")), story)
+        events = self.psql.number(f"select count(*) from headroom.store_events where user_id = '{ADA}'")
+        self.browser.open(f"/dashboard/users/{ADA}")
+        self.assertEqual(len(self.browser.all("ol.entries")[0].find_elements("css selector", "li")), events)
+
+    def test_live_numbers_move(self):
+        self.browser.open("/dashboard")
+        wait_until(lambda: "Live" in self.browser.text("#live-state"), 5, "the stream is open")
+
+        def busy():
+            self.ask(*[f"CONSUME {new_user()}" for _ in range(50)])
+            return float(self.browser.text("#live-rate").replace(",", "")) > 5 and "ms" in self.browser.text("#live-p99")
+
+        wait_until(busy, 10, "the rate and the latency show")
+        wait_until(lambda: len((self.browser.find("#live-line").get_attribute("points") or "").split()) >= 3, 10, "the line grows")
+        self.browser.picture("live")
+        self.assertEqual(self.browser.axe(), [])
+        self.browser.find("#live-pause").click()
+        self.assertEqual(self.browser.text("#live-state"), "Paused.")
+        paused = self.browser.find("#live-line").get_attribute("points")
+        self.ask(*[f"CONSUME {new_user()}" for _ in range(50)])
+        self.assertEqual(self.browser.find("#live-line").get_attribute("points"), paused)
+        self.browser.find("#live-pause").click()
+        wait_until(lambda: "Live" in self.browser.text("#live-state"), 5, "it goes on")
+
+    def test_the_keyboard_is_enough(self):
+        from selenium.webdriver.common.keys import Keys
+
+        user = new_user()
+        self.ask(f"CONSUME {user} 30")
+        at = lambda: self.browser.run("const e = document.activeElement; return e.id || e.textContent.trim().slice(0, 40) || e.tagName")
+
+        def tab_to(name, most=40):
+            for _ in range(most):
+                self.browser.press(Keys.TAB)
+                if at() == name:
+                    outline = self.browser.run("return getComputedStyle(document.activeElement).outlineStyle")
+                    self.assertNotEqual(outline, "none", f"{name} does not show that it has the focus")
+                    return
+            self.fail(f"TAB does not come to {name}, but to {at()}")
+
+        self.browser.open("/dashboard")
+        tab_to("Skip to the content", 1)
+        self.browser.press(Keys.ENTER)
+        self.assertEqual(at(), "main")
+        self.browser.open("/dashboard")
+        tab_to("Find a user")
+        self.browser.press(Keys.ENTER)
+        tab_to("user")
+        self.browser.press(user, Keys.ENTER)
+        wait_until(lambda: self.browser.path == f"/dashboard/users/{user}", 5, "the user's page")
+        tab_to("reset-reason")
+        self.browser.press("asked by keyboard", Keys.ENTER)
+        wait_until(lambda: self.browser.text("h1") == "Reset usage", 5, "the question")
+        tab_to("Yes, reset")
+        self.browser.press(Keys.SPACE)
+        wait_until(lambda: self.browser.all(".notice"), 5, "the result")
+        self.assertIn("Reset.", self.browser.text(".notice"))
+        self.assertEqual(self.count(user), 0)
+        row = self.psql.run(f"select actor, reason from headroom.audit_log where user_id = '{user}' and action = 'reset'")
+        self.assertEqual(row, [["token:ann", "asked by keyboard"]])
+
+    def test_everything_works_without_scripts(self):
+        user = new_user()
+        self.ask(f"CONSUME {user} 30")
+        plain = Browser(self.service, has_scripts=False)
+        self.addCleanup(plain.close)
+        plain.sign_in(self.token)
+        self.assertEqual(plain.text("h1"), "Overview")
+        self.assertIn("reload it for newer numbers", plain.text("#live-state"))
+        self.assertFalse(plain.find("#live-pause").is_displayed())
+        self.assertFalse(plain.find("#live-chart").is_displayed())
+        from selenium.webdriver.support.ui import Select
+
+        Select(plain.find("#period")).select_by_value("trial")
+        plain.find(".title button").click()
+        self.assertEqual(plain.path, "/dashboard?period=trial")
+        self.assertEqual(plain.text("#glance-heading"), "trial")
+        plain.find("details summary").click()
+        self.assertTrue(plain.find("details table").is_displayed())
+        plain.open(f"/dashboard/users/{user}")
+        plain.fill("#grant-messages", "70")
+        plain.fill("#grant-reason", "no scripts")
+        plain.find("form[action$=grant] button").click()
+        self.assertIn("Grant 70 messages for trial?", plain.text())
+        plain.find("main .primary").click()
+        self.assertIn("The limit of this period is 170 now.", plain.text(".notice"))
+        plain.find(".sign-out button").click()
+        self.assertEqual(plain.text("h1"), "Sign in")
+        plain.open("/dashboard")
+        self.assertEqual(plain.text("h1"), "Sign in")
+
+    def test_a_revoked_token_ends_what_is_open(self):
+        ended, text = token(self, "leaver", "dashboard")
+        other = Browser(self.service)
+        self.addCleanup(other.close)
+        wait_until(lambda: other.sign_in(text) or other.text("h1") == "Overview", 5, "the token is known")
+        wait_until(lambda: "Live" in other.text("#live-state"), 5, "the stream is open")
+        self.assertEqual(command("token", "revoke", str(ended), database_url=self.database_url).returncode, 0)
+        wait_until(lambda: "signed out" in other.text("#live-state"), 5, "the page says so")
+        other.open("/dashboard/users")
+        self.assertEqual(other.text("h1"), "Sign in")

@@ -122,7 +122,7 @@ enum Stylesheet {
         .facts dt { color: var(--muted); font-size: .8125rem; }
         .facts dd { overflow-wrap: anywhere; }
         .entries { list-style: none; padding-block: .375rem; }
-        .entries > li { display: grid; grid-template-columns: 15rem 1fr; gap: .125rem 1.25rem; padding: .625rem 0; margin: 0; }
+        .entries > li { display: grid; grid-template-columns: 17rem 1fr; gap: .125rem 1.25rem; padding: .625rem 0; margin: 0; }
         .entries > li + li { border-top: 1px solid var(--grid); }
         .entries .when { color: var(--muted); font-size: .9375rem; font-variant-numeric: tabular-nums; }
         .entries div { min-width: 0; overflow-wrap: anywhere; }

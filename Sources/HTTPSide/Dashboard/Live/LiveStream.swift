@@ -8,6 +8,8 @@ final class LiveStream: Sendable {
     /// Streams at a time. Each keeps a connection, and costs a second's INFO.
     static let maximum = 64
     private static let interval = Duration.seconds(1)
+    /// How often it is looked whether the stream is over: a service that shuts down gives it less than a second.
+    private static let looks = 5
 
     private let open = Mutex(0)
 
@@ -28,13 +30,15 @@ final class LiveStream: Sendable {
             defer { self.open.withLock { $0 -= 1 } }
             // Who is cut off comes back after two seconds.
             try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
+            var look = 0
             while true {
                 if let reason = ending() {
                     try await writer.write(ByteBuffer(string: "event: end\ndata: {\"text\":\"\(reason)\"}\n\n"))
                     break
                 }
-                try await writer.write(ByteBuffer(string: figures().event))
-                try await Task.sleep(for: LiveStream.interval)
+                if look % LiveStream.looks == 0 { try await writer.write(ByteBuffer(string: figures().event)) }
+                look += 1
+                try await Task.sleep(for: LiveStream.interval / LiveStream.looks)
             }
             try await writer.finish(nil)
         }

@@ -111,7 +111,8 @@ struct OverviewPresenter {
     }
 
     private var glanceMissing: String {
-        guard figures.periods.value != nil else { return missing(figures.periods) }
+        guard let known = figures.periods.value else { return missing(figures.periods) }
+        guard figures.period == known.current else { return "Nobody has used anything in this period." }
         return "Nobody has used anything in this period yet. As soon as your product sends CONSUME, it shows here: "
             + "the README’s first lines have one to try."
     }

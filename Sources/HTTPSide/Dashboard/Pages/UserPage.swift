@@ -159,7 +159,7 @@ struct UserPage {
         <div class="pair">
         <form class="card" method="post" action="/dashboard/users/{{user}}/grant">
         <h3>Grant messages</h3>
-        <p class="note">Raises the limit of {{period}} at once. The next period begins with the plan’s own allowance.</p>
+        <p class="note">Raises the limit of the current period, {{period}}, at once. The next one begins with the plan’s own allowance.</p>
         <input type="hidden" name="seal" value="{{formSeal}}">
         <div class="field"><label for="grant-messages">Messages</label>
         {{#messagesMistake}}<p class="mistake" id="grant-messages-mistake">{{messagesMistake}}</p>{{/messagesMistake}}
@@ -171,7 +171,7 @@ struct UserPage {
         </form>
         <form class="card" method="post" action="/dashboard/users/{{user}}/reset">
         <h3>Reset usage</h3>
-        <p class="note">Sets the count of {{period}} to 0. What was counted stays on record in the audit log.</p>
+        <p class="note">Sets the count of the current period, {{period}}, to 0. What was counted stays on record in the audit log.</p>
         <input type="hidden" name="seal" value="{{formSeal}}">
         <div class="field"><label for="reset-reason">Reason, for the audit log</label>
         {{#resetReasonMistake}}<p class="mistake" id="reset-reason-mistake">{{resetReasonMistake}}</p>{{/resetReasonMistake}}

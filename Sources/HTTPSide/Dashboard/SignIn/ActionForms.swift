@@ -45,7 +45,7 @@ struct ActionForms: Sendable {
         return UserPage.Actions(
             user: user.description,
             formSeal: frame.formSeal,
-            period: presenter.currentPeriod.map { TimeText.period($0) } ?? "the current period",
+            period: presenter.currentPeriod.map { TimeText.period($0) } ?? "whichever it is",
             messages: draft?.messages,
             grantReason: draft?.action == "grant" ? draft?.reason : nil,
             resetReason: draft?.action == "reset" ? draft?.reason : nil,
