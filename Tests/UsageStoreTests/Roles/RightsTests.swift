@@ -127,6 +127,46 @@ struct RightsTests {
         Right("delete from headroom.daily_activity"),
     ]
 
+    private static let told = #"{"source": "appstore", "id": "n", "type": "TEST", "at": "2026-11-01"}"#
+
+    private static let stores = [
+        Right("select headroom.take_store_notification('\(told)')", .service, .operator),
+        Right(
+            "select headroom.take_store_notification('\(told)'); select headroom.replay_store_notification('\(told)')",
+            .service,
+            .operator
+        ),
+        Right(
+            "select headroom.take_store_notification('\(told)'); select headroom.retry_store_notification('appstore', 'n')",
+            .service,
+            .operator
+        ),
+        Right("select headroom.prune_store_notifications()", .service, .operator),
+        Right("select headroom.map_product('appstore', 'p', 'paid')", .operator),
+        Right("select headroom.unmap_product('appstore', 'p')", .operator),
+        Right("select * from headroom.store_products", .service, .operator),
+        Right("insert into headroom.store_products (source, product, plan) values ('appstore', 'p', 'paid')", .operator),
+        Right("update headroom.store_products set plan = 'pro'", .operator),
+        Right("delete from headroom.store_products", .operator),
+        Right("select * from headroom.store_notifications", .service, .operator),
+        Right("delete from headroom.store_notifications", .service),
+        Right("update headroom.store_notifications set payload = null", .service),
+        Right("select * from headroom.store_identities", .service, .operator),
+        Right("update headroom.store_identities set user_id = '\(user(1))'", .service),
+        Right("select * from headroom.store_claims", .service, .operator),
+        Right("delete from headroom.store_claims", .service),
+        Right("select * from headroom.store_transfers", .service, .operator),
+        Right("delete from headroom.store_transfers", .service),
+        Right("select * from headroom.store_owners", .service, .operator),
+        Right("update headroom.store_owners set person = '\(user(1))'", .service),
+        Right("select * from headroom.store_carried_usage", .service, .operator),
+        Right("delete from headroom.store_carried_usage", .service),
+        Right("select * from headroom.store_purchases", .service, .operator),
+        Right("delete from headroom.store_purchases", .service),
+        Right("select headroom.lock_subscribers('{}')", .service),
+        Right("select headroom.forget_store_facts('\(user(1))')", .service),
+    ]
+
     private static let making = [
         Right("create table headroom.mine ()"),
         Right("create table public.mine ()"),
