@@ -241,6 +241,27 @@ struct AppStoreVerifierTests {
         return text + String(repeating: "=", count: (4 - text.count % 4) % 4)
     }
 
+    @Test("is refused wherever one of its characters was changed")
+    func mutations() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("seed \(seed)")
+        var random = SeededGenerator(seed: seed)
+        let authority = try TestAuthority()
+        let verifier = try authority.verifier()
+        let signed = Array(try AppStorePayload("DID_RENEW").signed(by: authority).utf8)
+        #expect(await refusal(of: String(decoding: signed, as: UTF8.self), by: verifier) == nil)
+        for _ in 0..<500 {
+            var changed = signed
+            // Of the last character two bits stand for nothing.
+            let place = Int.random(in: 0..<changed.count - 1, using: &random)
+            let other = UInt8.random(in: 0x2D...0x7A, using: &random)
+            guard changed[place] != other else { continue }
+            changed[place] = other
+            let text = String(decoding: changed, as: UTF8.self)
+            #expect(await refusal(of: text, by: verifier) != nil, "\(place): \(other)")
+        }
+    }
+
     @Test("is refused when what is signed inside was altered, or signed by somebody else")
     func inner() async throws {
         let (authority, other) = (try TestAuthority(), try TestAuthority())

@@ -67,6 +67,30 @@ struct RevenueCatKeepingTests {
         #expect(throws: StoreEventError.self) { try RevenueCatEvent.sanitized(body: Array(text.utf8)) }
     }
 
+    @Test("is read or refused, and the same when it is read again, wherever its bytes are cut or changed")
+    func mutations() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("seed \(seed)")
+        var random = SeededGenerator(seed: seed)
+        for type in ["INITIAL_PURCHASE", "CANCELLATION", "TEMPORARY_ENTITLEMENT_GRANT", "TRANSFER"] {
+            let body = RevenueCatPayload(type, ["transferred_from": .array(["a"]), "transferred_to": .array(["b"])])
+                .body
+            for _ in 0..<1_000 {
+                var changed = Array(body.prefix(Int.random(in: body.count - 20...body.count + 80, using: &random)))
+                for _ in 0..<Int.random(in: 1...4, using: &random) {
+                    changed[Int.random(in: 0..<changed.count, using: &random)] = UInt8.random(
+                        in: 0...255,
+                        using: &random
+                    )
+                }
+                guard let kept = try? RevenueCatEvent.sanitized(body: changed) else { continue }
+                let notification = try RevenueCatEvent.translate(payload: Array(kept.text.utf8))
+                #expect(notification.effects.isEmpty || notification.problem == nil)
+                #expect(!notification.jsonText.contains("example.com"))
+            }
+        }
+    }
+
     @Test("has at most a hundred aliases")
     func manyAliases() throws {
         let aliases = (0..<5_000).map { JSONValue.string("customer \($0)") }
