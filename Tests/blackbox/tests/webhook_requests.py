@@ -2,6 +2,7 @@
 to do, nothing changed, and the next good event counts."""
 
 import base64
+import json
 import os
 import random
 import threading
@@ -10,7 +11,7 @@ import time
 from support import processes
 from support.case import Case
 from support.deadline import wait_until
-from support.service import Service
+from support.service import Service, command
 from support.stores import (
     AUTHORIZATION, BUNDLE, SIGNING_SECRET, AppStore, compact, milliseconds, revenuecat, revenuecat_signature,
 )  # fmt: skip
@@ -150,7 +151,13 @@ class Requests(Webhooks):
             answer = service.http("POST", f"/webhooks/{store}", {"event": {}})
             self.assert_refused((answer.status, answer.json), 404, setting)
 
-    def test_an_unknown_user_or_product_is_kept_and_counts_as_soon_as_it_is_known(self):
+    def command(self, *arguments):
+        """A command on the database, as its owner; its output."""
+        done = command(*arguments, database_url=self.database_url)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_an_unknown_product_is_kept_and_listed_and_applied_by_a_replay_once_it_is_mapped(self):
         product = f"new-{random.randrange(10**9)}"
         user, transaction = self.user(), self.transaction()
         bought = revenuecat("INITIAL_PURCHASE", PURCHASE, user, transaction, product_id=product,
@@ -158,18 +165,46 @@ class Requests(Webhooks):
         answer = self.tell(bought)
         self.assertEqual(answer["outcome"], "failed")
         self.assertIn(product, answer["problem"])
-        nobody = self.app_store.notification("SUBSCRIBED", "INITIAL_BUY", PURCHASE, None, self.transaction(), expiresDate=END)
-        self.assertEqual(self.tell(nobody)["outcome"], "failed")
-        listed = self.psql.run("select id from headroom.store_notifications where outcome = 'failed'")
-        self.assertIn([bought["event"]["id"]], listed)
-        # The purchase and its cancellation, which comes before the product is known.
         cancelled = revenuecat("CANCELLATION", LATER, user, transaction, product_id=product, cancel_reason="UNSUBSCRIBE",
                                expiration_at_ms=END)  # fmt: skip
         self.tell(cancelled)
-        self.psql.run(f"select headroom.map_product('revenuecat', '{product}', 'paid')")
-        self.assertEqual(self.tell(bought)["outcome"], "applied")
-        self.tell(cancelled)
-        self.assert_stands(user, {"plan": "paid", "state": "cancelled", "status": "ALLOWED"}, "after the mapping")
+        self.assertEqual(self.standing(user)[0]["plan"], "trial", "nothing of it counts yet")
+        listed = [json.loads(line) for line in self.command("events", "list", "--failed", "--json").splitlines()]
+        entry = next(entry for entry in listed if entry["id"] == bought["event"]["id"])
+        self.assertIn(product, entry["problem"])
+        self.command("product", "map", "revenuecat", product, "--plan", "paid")
+        command("events", "replay", "--failed", database_url=self.database_url)
+        self.assert_stands(user, {"plan": "paid", "state": "cancelled", "status": "ALLOWED"}, "after the replay")
+        self.assertEqual(self.tell(bought)["outcome"], "duplicate")
+        story = self.command("audit", user)
+        for text in ("INITIAL_PURCHASE", "CANCELLATION: UNSUBSCRIBE", "paid"):
+            self.assertIn(text, story)
+
+    def test_an_unknown_user_is_kept_and_counts_as_soon_as_an_event_names_him(self):
+        user, transaction = self.user(), self.transaction()
+        told = lambda kind, who, at, **fields: self.tell(  # noqa: E731
+            self.app_store.notification(kind, None, at, who, transaction, expiresDate=END, purchaseDate=PURCHASE, **fields)
+        )
+        self.assertEqual(told("SUBSCRIBED", None, PURCHASE)["outcome"], "failed")
+        self.assertEqual(told("DID_RENEW", user, LATER)["outcome"], "applied")
+        self.assert_stands(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "since the second event")
+        outcomes = self.psql.run(
+            "select distinct outcome from headroom.store_notifications where source = 'appstore'"
+            f" and mentions @> array['transaction:{transaction}']"
+        )
+        self.assertEqual(outcomes, [["applied"]])
+
+    def test_a_replay_of_all_that_was_kept_changes_nothing(self):
+        user, transaction = self.purchase()
+        event = revenuecat("CANCELLATION", PURCHASE, user, transaction, cancel_reason="UNSUBSCRIBE", expiration_at_ms=END)
+        self.tell(event)
+        signed = self.app_store.notification("DID_FAIL_TO_RENEW", "GRACE_PERIOD", PURCHASE, self.user(), self.transaction(), expiresDate=END)
+        self.tell(signed)
+        tables = ("subscriptions", "store_events", "store_purchases", "store_owners")
+        before = [self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables]
+        for source, kept in self.psql.run("select source, id from headroom.store_notifications where outcome = 'applied'"):
+            self.command("events", "replay", source, kept)
+        self.assertEqual([self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables], before)
 
     def test_an_event_that_lacks_something_is_kept_with_what_it_lacks(self):
         answer = self.tell(self.event(expiration_at_ms=None))
