@@ -46,10 +46,23 @@ enum CertificateChain {
         case .validCertificate(let chain) where Array(chain) == certificates: return key
         case .validCertificate: throw ChainFault("its certificates do not sign each other in their order")
         case .couldNotValidate(let failures):
-            throw ChainFault(
-                failures.last?.policyFailureReason.description ?? "no certificate in it signs the one before"
-            )
+            throw ChainFault(reason(failures.last?.policyFailureReason, certificates, at: time))
         }
+    }
+
+    /// In our own words: those of RFC5280Policy repeat the certificates' names, which whoever sends them made up.
+    private static func reason(
+        _ reason: PolicyFailureReason?,
+        _ certificates: [Certificate],
+        at time: Date
+    ) -> String {
+        // No range: an end before its beginning is one more thing that can be sent.
+        guard certificates.allSatisfy({ $0.notValidBefore <= time && time <= $0.notValidAfter }) else {
+            return "a certificate in it was not valid at the time of signing"
+        }
+        guard let text = reason?.description else { return "no certificate in it signs the one before" }
+        return text.hasPrefix("RFC5280Policy")
+            ? "a certificate in it signs what it may not sign, as a certificate authority" : text
     }
 
     /// When all of the certificates are valid.

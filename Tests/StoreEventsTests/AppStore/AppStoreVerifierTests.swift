@@ -52,16 +52,21 @@ struct AppStoreVerifierTests {
     }
 
     private static let wrongCertificates: [BadChain] = [
-        BadChain(testDescription: "a signer that had expired", reason: "expire") {
+        BadChain(testDescription: "a signer that had expired", reason: "not valid at the time") {
             try TestAuthority(signer: signer { $0.ends = TestAuthority.time(-1) })
         },
-        BadChain(testDescription: "a signer that was not valid yet", reason: "valid") {
+        BadChain(testDescription: "a signer that was not valid yet", reason: "not valid at the time") {
             try TestAuthority(signer: signer { $0.begins = TestAuthority.time(60) })
         },
-        BadChain(testDescription: "an intermediate that had expired", reason: "expire") {
+        BadChain(testDescription: "an intermediate that had expired", reason: "not valid at the time") {
             try TestAuthority(intermediate: intermediate { $0.ends = TestAuthority.time(-1) })
         },
-        BadChain(testDescription: "a root that had expired", reason: "expire") {
+        BadChain(testDescription: "a signer that ends before it begins", reason: "not valid at the time") {
+            try TestAuthority(
+                signer: signer { ($0.begins, $0.ends) = (TestAuthority.time(60), TestAuthority.time(-60)) }
+            )
+        },
+        BadChain(testDescription: "a root that had expired", reason: "not valid at the time") {
             try TestAuthority(root: Making(ends: TestAuthority.time(-1)))
         },
         BadChain(testDescription: "a signer without its mark", reason: "signer has not the mark") {
@@ -73,7 +78,7 @@ struct AppStoreVerifierTests {
         BadChain(testDescription: "an intermediate without its mark", reason: "intermediate has not the mark") {
             try TestAuthority(intermediate: intermediate { $0.mark = nil })
         },
-        BadChain(testDescription: "an intermediate that is no authority", reason: "CA") {
+        BadChain(testDescription: "an intermediate that is no authority", reason: "may not sign, as") {
             try TestAuthority(intermediate: intermediate { $0.isAuthority = false })
         },
         BadChain(testDescription: "an intermediate that may not sign certificates", reason: "may not be used") {
@@ -82,7 +87,7 @@ struct AppStoreVerifierTests {
         BadChain(testDescription: "a signer that may not sign", reason: "may not be used") {
             try TestAuthority(signer: signer { $0.use = KeyUsage(keyEncipherment: true) })
         },
-        BadChain(testDescription: "a root that allows no intermediate", reason: "path length") {
+        BadChain(testDescription: "a root that allows no intermediate", reason: "may not sign, as") {
             try TestAuthority(root: Making(pathLength: 0))
         },
         BadChain(testDescription: "a signer with an unknown critical extension", reason: "chain is not good") {
@@ -151,6 +156,7 @@ struct AppStoreVerifierTests {
         let error = try #require(await refusal(of: signed, by: try authority.verifier()))
         #expect(error.kind == .unverified)
         #expect(error.description.contains(bad.reason), "\(error)")
+        #expect(!error.description.contains("Test "), "it repeats no name of a certificate's")
     }
 
     @Test("is refused under another root, also one of the same name, and whatever root is sent along")
@@ -204,7 +210,7 @@ struct AppStoreVerifierTests {
         for algorithm in ["none", "HS256", "ES256"] {
             let header = JSONValue.object(["alg": .string(algorithm), "x5c": certificates])
             let parts = [Array(header.text.utf8), payload].map(TestAuthority.urlSafe).joined(separator: ".")
-            let key = SymmetricKey(data: authority.signer.key.publicKey.derRepresentation)
+            let key = SymmetricKey(data: authority.signerKey.publicKey.derRepresentation)
             let code = Array(HMAC<SHA256>.authenticationCode(for: Array(parts.utf8), using: key))
             for signature in [[], code, code + code, Array(repeating: 0, count: 64)] {
                 let signed = "\(parts).\(TestAuthority.urlSafe(signature))"
@@ -359,7 +365,7 @@ struct AppStoreVerifierTests {
         let authority = try TestAuthority()
         let pem = try authority.root.certificate.serializeAsPEM().pemString
         #expect(try PinnedRoot(file: Array(pem.utf8)) == PinnedRoot(file: authority.root.der))
-        let keyPEM = authority.root.key.pemRepresentation
+        let keyPEM = authority.signerKey.pemRepresentation
         for bytes in [[], Array("hello".utf8), Array(keyPEM.utf8), authority.signer.der, authority.intermediate.der] {
             #expect(throws: StoreEventError.self) { try PinnedRoot(file: bytes) }
         }

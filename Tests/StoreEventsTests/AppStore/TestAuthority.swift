@@ -9,7 +9,7 @@ import X509
 struct TestAuthority {
     struct Issued {
         var certificate: Certificate
-        var key: P256.Signing.PrivateKey
+        var key: Certificate.PrivateKey
 
         var der: [UInt8] {
             var serializer = DER.Serializer()
@@ -41,6 +41,7 @@ struct TestAuthority {
     var root: Issued
     var intermediate: Issued
     var signer: Issued
+    let signerKey = P256.Signing.PrivateKey()
 
     init(
         root rootMaking: Making = Making(),
@@ -49,11 +50,19 @@ struct TestAuthority {
     ) throws {
         root = try TestAuthority.issue("Test Root", rootMaking, by: nil)
         intermediate = try TestAuthority.issue("Test Intermediate", intermediateMaking, by: root)
-        signer = try TestAuthority.issue("Test Signer", signerMaking, by: intermediate)
+        signer = try TestAuthority.issue("Test Signer", signerMaking, by: intermediate, signerKey: signerKey)
     }
 
-    static func issue(_ name: String, _ making: Making, by issuer: Issued?) throws -> Issued {
-        let key = P256.Signing.PrivateKey()
+    /// - Parameter signerKey: nil for an authority's.
+    static func issue(
+        _ name: String,
+        _ making: Making,
+        by issuer: Issued?,
+        signerKey: P256.Signing.PrivateKey? = nil
+    ) throws -> Issued {
+        // Apple's authorities have keys on P-384, and its signers on P-256.
+        let key: Certificate.PrivateKey =
+            signerKey.map { Certificate.PrivateKey($0) } ?? Certificate.PrivateKey(P384.Signing.PrivateKey())
         let subject = try DistinguishedName { CommonName(name) }
         let extensions = try Certificate.Extensions {
             Critical(
@@ -74,13 +83,13 @@ struct TestAuthority {
         let certificate = try Certificate(
             version: .v3,
             serialNumber: Certificate.SerialNumber(),
-            publicKey: Certificate.PublicKey(key.publicKey),
+            publicKey: key.publicKey,
             notValidBefore: making.begins,
             notValidAfter: making.ends,
             issuer: issuer?.certificate.subject ?? subject,
             subject: subject,
             extensions: extensions,
-            issuerPrivateKey: Certificate.PrivateKey(issuer?.key ?? key)
+            issuerPrivateKey: issuer?.key ?? key
         )
         return Issued(certificate: certificate, key: key)
     }
@@ -109,7 +118,7 @@ struct TestAuthority {
 
     func sign(header: JSONValue, payload: [UInt8]) throws -> String {
         let signed = "\(TestAuthority.urlSafe(Array(header.text.utf8))).\(TestAuthority.urlSafe(payload))"
-        let signature = try signer.key.signature(for: Array(signed.utf8))
+        let signature = try signerKey.signature(for: Array(signed.utf8))
         return "\(signed).\(TestAuthority.urlSafe(Array(signature.rawRepresentation)))"
     }
 
