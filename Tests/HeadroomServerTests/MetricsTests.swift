@@ -33,6 +33,30 @@ struct MetricsTests {
         }
     }
 
+    @Test("latencies in doubling buckets are those below each power of two, and their sum is exact")
+    func doubling() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var generator = SplitMix(state: seed)
+        var values: [UInt32] = [0, 1, 15, 16, 31, 32, 1_023, 1_024, .max]
+        for _ in 0..<500 {
+            let maximum = UInt32.max >> UInt32.random(in: 0..<32, using: &generator)
+            values.append(UInt32.random(in: 0...maximum, using: &generator))
+        }
+        let metrics = ServiceMetrics(eventLoops: 2)
+        for (index, value) in values.enumerated() {
+            let latencies = metrics.loops[index % 2].latencies
+            latencies.begin(second: 1)
+            latencies.record(microseconds: value)
+            latencies.end(microseconds: UInt64(value))
+        }
+        let counts = metrics.snapshot().latencyCounts
+        #expect(counts.sum == values.reduce(0) { $0 + UInt64($1) })
+        for bucket in counts.counts.indices {
+            let below = values.count { UInt64($0) < 1 << UInt64(bucket) }
+            #expect(counts.counts[...bucket].reduce(0, +) == UInt64(below), "below 2^\(bucket), seed \(seed)")
+        }
+    }
+
     @Test("percentiles are those of a sorted list, to the bucket")
     func percentiles() {
         let seed = UInt64.random(in: 0 ... .max)

@@ -58,7 +58,8 @@ struct LaneMetricsTests {
             #expect(try await store.ask(user(1), .commit(messageKey("a"))).isAllowed)
             #expect(proxy.cuts == 3)
             #expect(store.store.activity == Activity(messages: 13, blocked: 0))
-            #expect(store.store.snapshot.reconnects == 3)
+            // The lane tells it after it has answered.
+            try await waitUntil("three losses are told") { store.store.snapshot.reconnects == 3 }
         }
         #expect(try await database.count(of: user(1), period: "2026-11") == 13)
     }
