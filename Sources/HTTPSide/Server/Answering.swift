@@ -20,7 +20,8 @@ struct Answering: RouterMiddleware {
         }
         // Nobody is to guess at a body's type, whatever it is.
         response.headers[.xContentTypeOptions] = "nosniff"
-        return response
+        // The body of a refusal, too, would be taken for the next answer.
+        return request.method == .head ? response.createHeadResponse() : response
     }
 
     private func problem(_ error: any Error, _ request: Request, _ context: HTTPContext) -> Problem {

@@ -45,7 +45,9 @@ struct DescriptionTests {
     func paths() throws {
         let document = try JSONDecoder().decode(Document.self, from: OpenAPIDocument.data)
         #expect(document.openapi.hasPrefix("3.1."))
-        let described = document.paths.flatMap { path, operations in operations.keys.map { "\($0.uppercased()) \(path)" } }
+        let described = document.paths.flatMap { path, operations in
+            operations.keys.map { "\($0.uppercased()) \(path)" }
+        }
         let taken = try routes().map { "\($0.method.rawValue) \($0.path.description)" }.filter { route in
             !["/webhooks/", "/dashboard"].contains { route.contains(" \($0)") } && route != "GET /"
         }

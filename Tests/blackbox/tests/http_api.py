@@ -1,6 +1,8 @@
 """Where users stand, over HTTP: as the line protocol has it, and as HTTP has it."""
 
 import json
+import socket
+from http import HTTPStatus
 
 from support.case import NOON, Case
 from support.deadline import wait_until
@@ -10,6 +12,10 @@ from support.wire import Answer
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 PAGE = "docs/openapi.json"
 NUMBERS = {"used", "held", "limit", "remaining", "day", "days"}
+
+
+def answers_line(status):
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()
 
 
 def expected(line):
@@ -138,6 +144,16 @@ class API(Case):
             for name in ("ETag", "Content-Type", "Content-Length", "Cache-Control", "RateLimit"):
                 self.assertEqual(head.headers[name], got.headers[name], f"{path} {name}")
         self.assertEqual(self.get("/metrics", method="HEAD").status, 200)
+
+    def test_head_has_no_body_when_it_is_refused_either(self):
+        refused = (("/nothing", 404), ("/webhooks/revenuecat", 405), ("/v1/usage/nobody", 400), ("/v1/usage/" + USER, 200))
+        with socket.create_connection(("127.0.0.1", self.service.http_port), 10) as connection:
+            answers = connection.makefile("rb")
+            for path, status in refused:
+                connection.sendall(f"HEAD {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+                self.assertEqual(answers.readline(), answers_line(status), path)
+                while answers.readline() != b"\r\n":
+                    pass
 
     def test_other_methods_are_refused_with_those_that_there_are(self):
         paths = (f"/v1/usage/{USER}", "/v1/report", "/v1/openapi.json", "/metrics", "/healthz", "/readyz")
