@@ -3,6 +3,11 @@ extension Body {
         Body("count 16 requests and their answers", requests: 16) {
             let metrics = MetricsUnderTest()
             return { metrics.turn(16) }
-        }
+        },
+        // Once for all of its requests, be they one or hundreds.
+        Body("count a batch in its lane", requests: 1) {
+            let metrics = LaneMetricsUnderTest()
+            return { metrics.carry() }
+        },
     ]
 }

@@ -94,6 +94,18 @@ struct MetricsUnderTest {
     }
 }
 
+struct LaneMetricsUnderTest {
+    private let metrics = LaneMetrics()
+
+    /// What a lane adds to a batch that one statement counts, but for its two looks at the clock.
+    func carry() {
+        metrics.batchSizes.record(64)
+        metrics.queueWaits.record(.microseconds(123))
+        metrics.record(.count, took: .microseconds(456))
+        metrics.add(64, to: .messages)
+    }
+}
+
 extension Request {
     /// Requests as one event loop stages them, of users in no order.
     fileprivate static func staged(_ count: Int, users: Int) -> [Request] {

@@ -72,18 +72,23 @@ extension Metric {
         .counter,
         "Connections that ended before their TLS handshake was done; absent without TLS."
     )
-    static let requests = Metric("headroom_requests_total", .counter, ["verb"], "Requests by verb.")
+    static let requests = Metric(
+        "headroom_requests_total",
+        .counter,
+        ["verb"],
+        "Requests of the line protocol by verb."
+    )
     static let answers = Metric(
         "headroom_answers_total",
         .counter,
         ["status", "tier"],
-        "Answers about a user by status and by the user's tier."
+        "Answers of the line protocol about a user, by status and by the user's tier."
     )
     static let errors = Metric(
         "headroom_errors_total",
         .counter,
         ["code"],
-        "Error replies by code, and messages that when-unavailable let through uncounted."
+        "Error replies of the line protocol by code, and messages that when-unavailable let through uncounted."
     )
     static let answerDuration = Metric(
         "headroom_answer_duration_seconds",

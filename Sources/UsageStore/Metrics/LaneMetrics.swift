@@ -23,7 +23,11 @@ final class LaneMetrics: Sendable {
 
     /// A statement was sent then, and is answered now.
     func record(_ kind: StatementKind, sentAt: ContinuousClock.Instant) {
-        statements[kind.rawValue].record(.now - sentAt)
+        record(kind, took: .now - sentAt)
+    }
+
+    func record(_ kind: StatementKind, took duration: Duration) {
+        statements[kind.rawValue].record(duration)
     }
 
     func countFailures(_ count: Int, _ error: StoreError) {
