@@ -1,3 +1,4 @@
+import Foundation
 import HTTPTypes
 import Hummingbird
 import LineProtocol
@@ -47,9 +48,14 @@ struct Query {
 }
 
 extension HTTPContext {
+    /// What stands in the path for `{name}`, without its percent signs: `%2D` is a dash there as anywhere.
+    func pathParameter(_ name: String) -> String? {
+        parameters.get(name)?.removingPercentEncoding
+    }
+
     /// The user that the path names.
     func user() throws(Problem) -> UserID {
-        guard let text = parameters.get("user"), let user = UserID(text) else {
+        guard let text = pathParameter("user"), let user = UserID(text) else {
             throw .badArgument("user must be a UUID: 8-4-4-4-12 hexadecimal digits")
         }
         return user

@@ -51,10 +51,15 @@ struct UsageRoutes: RouteCollecting {
     private func report(_ request: Request, _ context: HTTPContext) async throws -> Response {
         try context.require(.report)
         _ = try Query(request)
-        let period = try context.parameters.get("period").map { text throws(Problem) in try Query.period(text) }
-        let outcome = await store.read(.report(period))
+        let outcome = await store.read(.report(try period(context)))
         guard case .report(let report) = outcome else { throw Problem(outcome) }
         return try JSONAnswer(ReportBody(report)).response(to: request)
+    }
+
+    /// Nil where the path has no place for one.
+    private func period(_ context: HTTPContext) throws(Problem) -> BillingPeriod? {
+        guard context.parameters.get("period") != nil else { return nil }
+        return try Query.period(context.pathParameter("period") ?? "")
     }
 
     /// Everybody may know what can be asked.

@@ -83,7 +83,11 @@ struct ActivityTests {
         let rows = try await database.psql.run { connection in
             try DayActivity.read(days: 4, on: connection, deadline: .now + .seconds(60))
         }
-        let expected = [(2, 26, 0, 0), (2, 27, 9, 2), (2, 28, 0, 0), (3, 1, 5, 1)].map { month, day, messages, blocked in
+        let expected = [(2, 26, 0, 0), (2, 27, 9, 2), (2, 28, 0, 0), (3, 1, 5, 1)].map {
+            month,
+            day,
+            messages,
+            blocked in
             DayActivity(day: CivilDate(year: 2026, month: month, day: day), messages: messages, blocked: blocked)
         }
         #expect(rows == expected)

@@ -166,6 +166,14 @@ class API(Case):
             for method in ("GET", "POST", "DELETE"):
                 self.problem(self.get(path, method=method), 404, "NOTFOUND")
 
+    def test_a_path_may_be_written_with_percent_signs(self):
+        user = self.subscriber(used=7)
+        self.assertEqual(self.get("/v1/usage/" + user.replace("-", "%2D")).json["used"], 7)
+        self.assertEqual(self.get(f"/v1/usage/{user}?period=2026%2D03").json["used"], 7)
+        self.assertEqual(self.get("/v1/report/2026%2d03").json["period"], "2026-03")
+        for path in ("/v1/report/%FF", "/v1/report/%", "/v1/usage/%F0%9F"):
+            self.problem(self.get(path), 400, "BADARG")
+
     def test_bad_parameters_are_refused_with_what_they_must_be(self):
         for path, what in (
             ("/v1/usage/nobody", "user must be a UUID"),
