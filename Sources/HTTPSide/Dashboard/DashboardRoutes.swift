@@ -58,7 +58,7 @@ struct DashboardRoutes: RouteCollecting {
     @Sendable
     private func overview(_ request: Request, _ context: HTTPContext) async throws -> Response {
         let visitor = try admit(request, context)
-        let chosen = request.uri.queryParameters["period"].flatMap { BillingPeriod(String($0)) }
+        let chosen = request.query["period"].flatMap { BillingPeriod($0) }
         let presenter = OverviewPresenter(figures: await figures.overview(chosen))
         var frame = reception.frame("Overview", visitor)
         frame.isOverview = true
@@ -69,7 +69,7 @@ struct DashboardRoutes: RouteCollecting {
     @Sendable
     private func find(_ request: Request, _ context: HTTPContext) throws -> Response {
         let visitor = try admit(request, context)
-        let typed = request.uri.queryParameters["user"].map { String($0) } ?? ""
+        let typed = request.query["user"] ?? ""
         let trimmed = ActionForm.trimmed(typed)
         if let user = UserID(trimmed) { return PageAnswer.redirect(to: "/dashboard/users/\(user)", cookie: visitor.newCookie) }
         var frame = reception.frame("Find a user", visitor)
@@ -83,8 +83,8 @@ struct DashboardRoutes: RouteCollecting {
     private func user(_ request: Request, _ context: HTTPContext) async throws -> Response {
         let visitor = try admit(request, context)
         let user = try DashboardRoutes.user(context)
-        let notice = request.uri.queryParameters["result"]
-            .flatMap { ActionResult(String($0), user: user, visitor: visitor, seals: reception.seals) }
+        let notice = request.query["result"]
+            .flatMap { ActionResult($0, user: user, visitor: visitor, seals: reception.seals) }
             .map(\.notice)
         return await actions.userPage(user, visitor, notices: [notice].compactMap(\.self))
     }

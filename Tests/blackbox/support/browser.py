@@ -75,7 +75,14 @@ class Browser:
         return self.driver.find_elements("css selector", selector)
 
     def text(self, selector="main"):
-        return self.find(selector).text
+        """What a person reads there; nothing while the page changes to another one."""
+        from selenium.common.exceptions import JavascriptException
+
+        try:
+            # At one go: an element that is found first may be gone when it is asked.
+            return self.run("const part = document.querySelector(arguments[0]); return part ? part.innerText.trim() : ''", selector)
+        except JavascriptException:
+            return ""
 
     @property
     def path(self):

@@ -38,6 +38,12 @@ extension Problem {
     )
 }
 
+extension Request {
+    /// What stands behind the question mark, as a browser writes a form that is fetched: with a plus for a space. What is
+    /// malformed says nothing.
+    var query: [String: String] { FormFields.parse((uri.query ?? "").utf8) ?? [:] }
+}
+
 extension HTTPField.Name {
     static let fetchSite = HTTPField.Name("Sec-Fetch-Site")!
 }

@@ -11,7 +11,7 @@ struct SignInForms: Sendable {
     @Sendable
     func show(_ request: Request, _ context: HTTPContext) -> Response {
         let visitor = reception.visitor(request, context)
-        let destination = Destination.checked(request.uri.queryParameters["to"].map { String($0) })
+        let destination = Destination.checked(request.query["to"])
         if visitor.mayLook { return PageAnswer.redirect(to: destination, cookie: visitor.newCookie) }
         let isForeign = request.headers[.fetchSite].map { $0 == "cross-site" || $0 == "same-site" } ?? false
         return page(visitor, destination: destination, mayBeSignedIn: isForeign)
