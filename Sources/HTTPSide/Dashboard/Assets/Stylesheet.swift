@@ -201,7 +201,8 @@ enum Stylesheet {
           .entries .when { font-size: .8125rem; }
           .list { font-size: .875rem; }
           .list th, .list td { padding-inline: .4375rem; }
-          .top-users tbody th { max-width: 7.25rem; overflow: hidden; text-overflow: ellipsis; }
+          .list tbody th { white-space: normal; }
+          .top-users tbody th { white-space: nowrap; max-width: 7.25rem; overflow: hidden; text-overflow: ellipsis; }
           .sign-out { margin-left: 0; width: 100%; justify-content: space-between; }
           .tiers .muted { display: block; padding-left: 1.25rem; font-size: .8125rem; }
         }
