@@ -3,9 +3,10 @@ line protocol."""
 
 import itertools
 import random
+import threading
 
 from support.histories import REVENUECAT, app_store_histories
-from support.stores import revenuecat
+from support.stores import AUTHORIZATION, revenuecat
 from support.webhooks import END, PURCHASE, Webhooks
 from support.wire import Answer
 
@@ -83,13 +84,53 @@ class Histories(Webhooks):
         self.each(self.tell_late)
 
     def tell_late(self, history):
+        in_time, late = self.user(), self.user()
+        for at, event in self.events(history, in_time):
+            self.set_clock(at)
+            self.tell(event)
         self.set_clock(LATE)
-        user = self.user()
-        for _, event in self.events(history, user):
+        for _, event in self.events(history, late):
             self.assertIn(self.tell(event)["outcome"], ("applied", "ignored"))
-        usage, consume = self.standing(user)
-        self.assertEqual(consume.status, "BLOCKED", f"{history.name}: {usage.text}")
-        self.assertIn(consume["reason"], ("expired", "billing_retry", "revoked", "trial_ended"), history.name)
+        expected, found = ([answer.fields for answer in self.standing(user)] for user in (in_time, late))
+        # Messages that are bought are granted in the period that runs when they are told of.
+        for fields in (*expected, *found):
+            for name in ("user", "limit", "accessible") if "pack" in history.name else ("user",):
+                fields.pop(name, None)
+        self.assertEqual(found, expected, history.name)
+        self.assertIn(found[1]["reason"], ("expired", "billing_retry", "revoked", "trial_ended"), history.name)
+
+    def test_events_of_many_users_at_once_beside_messages_end_in_the_same(self):
+        history = next(h for h in self.histories["revenuecat"] if h.name == "a billing issue that is mended")
+        self.set_clock(history.standings[0][0])
+        users = [self.user() for _ in range(12)]
+        told = [event for user in users for _, event in self.events(history, user)] * 2
+        random.shuffle(told)
+        problems, allowed, done = [], dict.fromkeys(users, 0), threading.Event()
+
+        def tell(events):
+            for event in events:
+                answer = self.service.http("POST", "/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION}, timeout=30)
+                if answer.status != 200:
+                    problems.append(answer)
+
+        def consume():
+            with self.service.connect(30) as line:
+                while not done.is_set():
+                    for user in users:
+                        allowed[user] += line.ask(f"CONSUME {user}").startswith("+ALLOWED")
+
+        consumer = threading.Thread(target=consume)
+        tellers = [threading.Thread(target=tell, args=(told[place::4],)) for place in range(4)]
+        for thread in (consumer, *tellers):
+            thread.start()
+        for thread in tellers:
+            thread.join(60)
+        done.set()
+        consumer.join(60)
+        self.assertEqual(problems, [])
+        for user in users:
+            self.assertEqual(self.count(user), allowed[user], "each message that was allowed is counted once")
+            self.assert_stands(user, history.standings[0][1], history.name)
 
 
 class Access(Webhooks):
