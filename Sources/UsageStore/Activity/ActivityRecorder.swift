@@ -11,32 +11,41 @@ public final class ActivityRecorder: Sendable {
     public static let interval = Duration.seconds(10)
 
     private let options: ConnectionOptions
+    private let timeout: Duration
     private let total: @Sendable () -> Activity
     private let written = Mutex(Activity())
     private let logger: Logger
 
-    /// - Parameter total: what was counted since the start; asked on any thread.
-    public init(databaseURL: String, logger: Logger, total: @escaping @Sendable () -> Activity) {
+    /// - Parameters:
+    ///   - timeout: of connecting, and of the statement.
+    ///   - total: what was counted since the start; asked on any thread.
+    public init(
+        databaseURL: String,
+        timeout: Duration = .seconds(1),
+        logger: Logger,
+        total: @escaping @Sendable () -> Activity
+    ) {
         options = ConnectionOptions(
             conninfo: databaseURL,
-            connectTimeout: .seconds(1),
+            connectTimeout: timeout,
             applicationName: "headroom housekeeper",
             // Nobody waits for this to be durable, so no flush of the log is made for it.
             sessionSettings: [("synchronous_commit", "off"), ("timezone", "UTC")],
             role: ServiceRole.name
         )
+        self.timeout = timeout
         self.total = total
         self.logger = logger
     }
 
-    /// Adds what was counted since the last time, by one statement of a second at most. Not twice at once.
+    /// Adds what was counted since the last time, by one statement. Not twice at once.
     ///
     /// - Throws: when the database cannot be reached or refuses; then the next time adds it.
     public func record() async throws {
         let total = total()
         let difference = written.withLock { total - $0 }
         guard difference != Activity() else { return }
-        let options = options
+        let (options, timeout) = (options, timeout)
         do {
             try await onThread(named: "headroom.activity") {
                 let connection = try Connection.connect(options)
@@ -44,7 +53,7 @@ public final class ActivityRecorder: Sendable {
                 var parameters = Parameters()
                 parameters.append(int64: Int64(clamping: difference.messages))
                 parameters.append(int64: Int64(clamping: difference.blocked))
-                _ = try connection.query(EmbeddedSQL.addDailyActivity, parameters, deadline: .now + .seconds(1))
+                _ = try connection.query(EmbeddedSQL.addDailyActivity, parameters, deadline: .now + timeout)
             }
             written.withLock { $0 = total }
         } catch {

@@ -94,7 +94,7 @@ struct LaneMetricsTests {
         let database = try await TestDatabase.fresh()
         let proxy = try ServerProxy(to: database.conninfo)
         defer { proxy.close() }
-        let store = StoreHarness(proxy.conninfo, lanes: 1, requestTimeout: .seconds(1))
+        let store = StoreHarness(proxy.conninfo, lanes: 1, requestTimeout: .seconds(4))
         try await store.running {
             _ = try await store.ask(user(1), .consume(1))
             #expect(store.store.metrics.outcomesUnknown == 0)

@@ -24,7 +24,7 @@ struct SessionPoolTests {
     ) -> SessionPool {
         SessionPool(
             name: "test",
-            StoreConfiguration(databaseURL: conninfo, connectTimeout: .seconds(30)),
+            StoreConfiguration(databaseURL: conninfo, requestTimeout: .seconds(30), connectTimeout: .seconds(30)),
             sessions: sessions,
             capacity: capacity,
             readOnly: readOnly,
