@@ -77,7 +77,8 @@ struct EventsShow: AsyncParsableCommand {
 
     func run() async throws {
         let name = NotificationRegister.Name(source: source, id: id)
-        let shown = try await StoreCommands.run(database) { url in try NotificationRegister(databaseURL: url).show(name) }
+        let shown = try await StoreCommands.run(database) { url in try NotificationRegister(databaseURL: url).show(name)
+        }
         guard let shown else {
             throw CommandEnd.noData("there is no such event; headroom events list has those that came").exit()
         }

@@ -59,7 +59,8 @@ struct ProductMap: AsyncParsableCommand {
         let waiting = try await ProductAccess.run(database) { try $0.map(mapped) }
         print("\(source) \(LogfmtHandler.harmless(product)) is mapped to \(ProductMap.text(of: mapped))")
         if waiting > 0 {
-            print("\(waiting) kept events failed for the lack of it: headroom events replay --failed")
+            let events = waiting == 1 ? "event" : "events"
+            print("\(waiting) kept \(events) failed for the lack of it: headroom events replay --failed")
         }
     }
 

@@ -53,6 +53,7 @@ FILES = [
     "http_monitoring",
     "webhooks",
     "webhook_requests",
+    "store_commands",
     "dashboard_access",
 ]
 

@@ -4,12 +4,12 @@ select jsonb_pretty(shown.notification) as pretty, shown.notification::text as c
 from (
     select jsonb_build_object(
         'source', notifications.source, 'id', notifications.id, 'type', notifications.type,
-        'at', headroom.instant_text(notifications.happened_at),
-        'received_at', headroom.instant_text(notifications.received_at),
+        'at', to_char(notifications.happened_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+        'received_at', to_char(notifications.received_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
         'environment', notifications.environment, 'user', notifications.user_id, 'outcome', notifications.outcome,
         'problem', notifications.problem, 'attempts', notifications.attempts,
-        'applied_at', headroom.instant_text(notifications.applied_at), 'effect', notifications.effect,
-        'identities', to_jsonb(notifications.identities), 'effects', notifications.effects,
+        'applied_at', to_char(notifications.applied_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+        'effect', notifications.effect, 'identities', to_jsonb(notifications.identities), 'effects', notifications.effects,
         'payload', notifications.payload
     ) as notification
     from headroom.store_notifications as notifications

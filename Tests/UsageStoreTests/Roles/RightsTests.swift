@@ -145,7 +145,7 @@ struct RightsTests {
         Right("select headroom.map_product('appstore', 'p', 'paid')", .operator),
         Right("select headroom.unmap_product('appstore', 'p')", .operator),
         Right("select * from headroom.store_products", .service, .operator),
-        Right("insert into headroom.store_products (source, product, plan) values ('appstore', 'p', 'paid')", .operator),
+        Right("insert into headroom.store_products (source, product, plan) values ('appstore', 'p', 'pro')", .operator),
         Right("update headroom.store_products set plan = 'pro'", .operator),
         Right("delete from headroom.store_products", .operator),
         Right("select * from headroom.store_notifications", .service, .operator),

@@ -38,16 +38,27 @@ struct NotificationKeepingTests {
     func forgotten() async throws {
         let psql = try await fresh()
         for (number, person) in [(1, ada), (2, bob)] {
-            try await psql.take(Told("b\(number)", "2026-11-05", by: [digest(number), person], Told.purchased("T\(number)")))
+            try await psql.take(
+                Told("b\(number)", "2026-11-05", by: [digest(number), person], Told.purchased("T\(number)"))
+            )
             try await psql.take(Told("c\(number)", "2026-11-06", ["kind": "cancelled", "transaction": "T\(number)"]))
             try await psql.take(
-                Told("g\(number)", "2026-11-06", by: [person], ["kind": "granted", "transaction": "G\(number)", "product": "pack"])
+                Told(
+                    "g\(number)",
+                    "2026-11-06",
+                    by: [person],
+                    ["kind": "granted", "transaction": "G\(number)", "product": "pack"]
+                )
             )
-            try await psql.take(Told("f\(number)", "2026-11-06", by: [person], Told.purchased("F\(number)", "no such product")))
+            try await psql.take(
+                Told("f\(number)", "2026-11-06", by: [person], Told.purchased("F\(number)", "no such product"))
+            )
             try await psql.take(
                 Told("m\(number)", "2026-11-07", ["kind": "merged", "identities": [person, digest(10 + number)]])
             )
-            try await psql.take(Told("x\(number)", "2026-11-08", Told.transferred(from: [digest(20 + number)], to: [person])))
+            try await psql.take(
+                Told("x\(number)", "2026-11-08", Told.transferred(from: [digest(20 + number)], to: [person]))
+            )
         }
         let names = [ada, digest(1), digest(11)]
         #expect(try await places(of: ada, psql).count > 8)
@@ -101,7 +112,9 @@ struct NotificationKeepingTests {
         let refusal = "select headroom.retry_store_notification('revenuecat', 'failed')"
         #expect(try await psql.refusal(refusal) == "55000")
         #expect(try await psql.refusal("select headroom.prune_store_notifications('29 days')") == "22023")
-        #expect(try await psql.take(Told("old", "2026-11-05", by: [ada], Told.purchased("T")))["outcome"] == "duplicate")
+        #expect(
+            try await psql.take(Told("old", "2026-11-05", by: [ada], Told.purchased("T")))["outcome"] == "duplicate"
+        )
         #expect(try await psql.number("select count(*) from headroom.subscriptions") == 2, "what was applied stays")
     }
 }

@@ -19,7 +19,8 @@ struct NotificationOrderTests {
 
     /// A history is generated as text with these in place of ids, so that each telling has its own.
     private enum Someone: Sendable, CustomStringConvertible {
-        case user(Int), digest(Int)
+        case user(Int)
+        case digest(Int)
 
         var description: String {
             switch self {
@@ -41,7 +42,8 @@ struct NotificationOrderTests {
         var from: [Someone] = []
 
         var description: String {
-            let subject = kind == "transferred" || kind == "merged" ? "\(from) to" : "\(transaction) \(product) \(period)"
+            let subject =
+                kind == "transferred" || kind == "merged" ? "\(from) to" : "\(transaction) \(product) \(period)"
             return "\(id): \(at) \(kind) \(subject) \(identities) \(expires ?? "")"
         }
     }
@@ -54,7 +56,9 @@ struct NotificationOrderTests {
 
     private func someone(_ random: inout SeededGenerator, isSteady: Bool) -> [Someone] {
         let number = Int.random(in: 0..<3, using: &random)
-        if isSteady { return random.element(of: [[.user(number)], [.digest(number)], [.digest(number), .user(number)], []]) }
+        if isSteady {
+            return random.element(of: [[.user(number)], [.digest(number)], [.digest(number), .user(number)], []])
+        }
         let user = Someone.user(Int.random(in: 0..<NotificationOrderTests.people, using: &random))
         let digest = Someone.digest(number)
         return switch Int.random(in: 0..<10, using: &random) {
@@ -218,7 +222,9 @@ struct NotificationOrderTests {
                 states.append(state)
                 guard state == states[0] else {
                     let told = steps.map(\.description).joined(separator: "\n")
-                    Issue.record("seed \(seed), history \(turn), order \(order)\n\(told)\n\(difference(state, states[0]))")
+                    Issue.record(
+                        "seed \(seed), history \(turn), order \(order)\n\(told)\n\(difference(state, states[0]))"
+                    )
                     return
                 }
             }

@@ -24,7 +24,12 @@ struct NotificationRaceTests {
         let database = try await fresh()
         let sessions = try await sessions(4, database)
         for number in 0..<15 {
-            let told = Told("e\(number)", "2026-11-05", by: ["\(user(UInt64(number / 3)))"], Told.purchased("T\(number)"))
+            let told = Told(
+                "e\(number)",
+                "2026-11-05",
+                by: ["\(user(UInt64(number / 3)))"],
+                Told.purchased("T\(number)")
+            )
             let outcomes = try await withThrowingTaskGroup(of: String?.self) { group in
                 for session in sessions { group.addTask { try await session.take(told)["outcome"] } }
                 return try await group.reduce(into: [String?]()) { $0.append($1) }
@@ -42,7 +47,9 @@ struct NotificationRaceTests {
         let sessions = try await sessions(2, database)
         try await sessions[0].execute("begin")
         try await sessions[0].take(Told("t", "2026-11-06", Told.transferred(from: ["\(user(1))"], to: ["\(user(2))"])))
-        let second = Task { try await sessions[1].take(Told("e", "2026-11-05", by: ["\(user(1))"], Told.purchased("T"))) }
+        let second = Task {
+            try await sessions[1].take(Told("e", "2026-11-05", by: ["\(user(1))"], Told.purchased("T")))
+        }
         try await waitUntil("the second waits for the first") {
             try await database.psql.number(
                 """
@@ -119,7 +126,8 @@ struct NotificationRaceTests {
             case 0: Told.transferred(from: [one], to: [other])
             case 1: ["kind": "merged", "identities": [one, other, digest(Int.random(in: 0..<3, using: &random))]]
             case 2: ["kind": "granted", "transaction": "G \(id)", "product": "pack"]
-            default: Told.purchased("T\(Int.random(in: 0..<8, using: &random))", random.element(of: ["monthly", "large"]))
+            default:
+                Told.purchased("T\(Int.random(in: 0..<8, using: &random))", random.element(of: ["monthly", "large"]))
             }
         return Told(id, at, by: [one, digest(Int.random(in: 0..<3, using: &random))], effect)
     }

@@ -17,7 +17,9 @@ struct OneTimePurchaseTests {
 
     private func granted(_ id: String, quantity: Int = 1, transaction: String = "G") -> Told {
         Told(
-            id, "2026-11-20T10:00:00Z", by: [ada],
+            id,
+            "2026-11-20T10:00:00Z",
+            by: [ada],
             ["kind": "granted", "transaction": transaction, "product": "pack", "quantity": quantity]
         )
     }
@@ -81,7 +83,9 @@ struct OneTimePurchaseTests {
         try await database.psql.take(about("revoked", "2026-12-01T11:00:00Z"))
         #expect(try await limit(database) == "800")
         #expect(
-            try await database.psql.rows("select granted, \"limit\" from message_usage where billing_period = '2026-11'")
+            try await database.psql.rows(
+                "select granted, \"limit\" from message_usage where billing_period = '2026-11'"
+            )
                 == ["50|850"]
         )
         try await database.psql.take(about("reinstated", "2026-12-01T12:00:00Z"))
@@ -96,7 +100,9 @@ struct OneTimePurchaseTests {
         try await database.psql.execute("select headroom.unmap_product('revenuecat', 'pack')")
         let failed = try await database.psql.take(granted("g2", transaction: "G2"))
         #expect(failed["outcome"] == "failed" && failed["problem"]?.contains("--messages") == true)
-        try await database.psql.execute("select headroom.map_product('revenuecat', 'pack', null, p_messages => 1000000)")
+        try await database.psql.execute(
+            "select headroom.map_product('revenuecat', 'pack', null, p_messages => 1000000)"
+        )
         let large = try await database.psql.take(granted("g3", quantity: 2, transaction: "G3"))
         #expect(large["problem"]?.contains("at most 1000000") == true)
         #expect(try await limit(database) == "800")

@@ -81,7 +81,9 @@ struct TakingTests {
         )
     }
 
-    @Test("of a product that is mapped to nothing is kept as failed, changes nothing else, and is applied when it is mapped")
+    @Test(
+        "of a product that is mapped to nothing is kept as failed, changes nothing else, and is applied when it is mapped"
+    )
     func unmapped() async throws {
         let database = try await fresh()
         let told = Told("e", "2026-11-05", by: [ada], type: "RENEWAL", Told.purchased("T", "team.monthly"))
@@ -142,7 +144,9 @@ struct TakingTests {
         )
         func told(_ kind: String, _ at: String, _ period: String, _ expires: String) -> Told {
             Told(
-                "\(kind) \(at)", at, by: [ada],
+                "\(kind) \(at)",
+                at,
+                by: [ada],
                 ["kind": kind, "transaction": "T", "product": "offer", "period": period, "expires": expires]
             )
         }
@@ -180,7 +184,8 @@ struct TakingTests {
         try await database.moveClock(to: at("2026-11-20T13:00:00Z"))
         var told = Told("e", "2026-11-20T12:30:00Z", by: [ada], Told.purchased("T"))
         try await database.psql.take(told)
-        let state = "select (select to_jsonb(s) from headroom.subscriptions as s where s.original_transaction_id = 'T') || to_jsonb(u) from headroom.subscribers as u"
+        let state =
+            "select (select to_jsonb(s) from headroom.subscriptions as s where s.original_transaction_id = 'T') || to_jsonb(u) from headroom.subscribers as u"
         let before = try await database.psql.text(state)
         #expect(try await database.psql.take(told, with: "replay_store_notification")["outcome"] == "applied")
         #expect(try await database.psql.text(state) == before)
@@ -192,7 +197,9 @@ struct TakingTests {
         told.effects = [Told.purchased("T", "large", expires: "2026-12-31")]
         #expect(try await database.psql.take(told, with: "replay_store_notification")["outcome"] == "applied")
         #expect(
-            try await database.psql.rows("select plan, headroom.instant_text(expires_at) from headroom.subscriptions where original_transaction_id = 'T'")
+            try await database.psql.rows(
+                "select plan, headroom.instant_text(expires_at) from headroom.subscriptions where original_transaction_id = 'T'"
+            )
                 == ["pro|2026-12-31T00:00:00Z"]
         )
         told.id = "another"
@@ -211,17 +218,41 @@ struct TakingTests {
         (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "yesterday"}"#, "22023"),
         (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-02-30"}"#, "22023"),
         (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "more": 1}"#, "22023"),
-        (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "identities": ["ann@example.com"]}"#, "22023"),
+        (
+            #"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "identities": ["ann@example.com"]}"#,
+            "22023"
+        ),
         (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "identities": "x"}"#, "22023"),
         (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": {}}"#, "22023"),
         (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [5]}"#, "22023"),
-        (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "bought"}]}"#, "22023"),
-        (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "renewed"}]}"#, "22004"),
-        (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "granted", "transaction": "T"}]}"#, "22004"),
-        (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "granted", "transaction": "T", "product": "p", "quantity": -1}]}"#, "22023"),
-        (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "transferred", "from": []}]}"#, "22004"),
-        (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "renewed", "transaction": "T", "expires": "never"}]}"#, "22023"),
-        (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "renewed", "transaction": "T", "period": "long"}]}"#, "22023"),
+        (
+            #"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "bought"}]}"#,
+            "22023"
+        ),
+        (
+            #"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "renewed"}]}"#,
+            "22004"
+        ),
+        (
+            #"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "granted", "transaction": "T"}]}"#,
+            "22004"
+        ),
+        (
+            #"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "granted", "transaction": "T", "product": "p", "quantity": -1}]}"#,
+            "22023"
+        ),
+        (
+            #"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "transferred", "from": []}]}"#,
+            "22004"
+        ),
+        (
+            #"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "renewed", "transaction": "T", "expires": "never"}]}"#,
+            "22023"
+        ),
+        (
+            #"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "effects": [{"kind": "renewed", "transaction": "T", "period": "long"}]}"#,
+            "22023"
+        ),
         (#"{"source": "revenuecat", "id": "e", "type": "t", "at": "2026-11-05", "payload": []}"#, "22023"),
     ]
 
@@ -241,7 +272,10 @@ struct TakingTests {
     func undone() async throws {
         let database = try await fresh()
         let told = Told(
-            "e", "2026-11-05", by: [ada], Told.purchased("T"),
+            "e",
+            "2026-11-05",
+            by: [ada],
+            Told.purchased("T"),
             ["kind": "renewed", "transaction": "T2", "product": "monthly"]
         )
         let answer = try await database.psql.take(told)
@@ -257,7 +291,8 @@ struct TakingTests {
         let database = try await fresh()
         for (call, state) in [
             ("'revenuecat', 'p', 'no_such_plan'", "P0002"), ("'revenuecat', 'p', null", "22004"),
-            ("null, 'p', 'paid'", "22004"), ("'Revenue Cat', 'p', 'paid'", "22023"), ("'revenuecat', '', 'paid'", "22023"),
+            ("null, 'p', 'paid'", "22004"), ("'Revenue Cat', 'p', 'paid'", "22023"),
+            ("'revenuecat', '', 'paid'", "22023"),
             ("'revenuecat', 'p', null, null, null, 1000001", "22023"), ("'revenuecat', 'p', 'paid', 'none'", "P0002"),
         ] {
             #expect(try await database.psql.refusal("select headroom.map_product(\(call))") == state, "\(call)")

@@ -93,7 +93,9 @@ struct TransferTests {
         try await database.psql.take(transfer("t", "2026-11-21T00:00:00Z", from: [ada], to: [bob]))
         try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
         #expect(try await standing(user(2), database) == "fine|paid|0|800")
-        #expect(try await database.psql.number("select count(*) from headroom.subscriptions where user_id = '\(ada)'") == 0)
+        #expect(
+            try await database.psql.number("select count(*) from headroom.subscriptions where user_id = '\(ada)'") == 0
+        )
         let renewed = Told("r", "2026-11-20T00:00:00Z", Told.purchased("T", "large"))
         #expect(try await database.psql.take(renewed)["user"] == bob, "nobody is named: it is the owner's")
     }
@@ -117,7 +119,12 @@ struct TransferTests {
     func trials() async throws {
         for isLate in [false, true] {
             let database = try await fresh("2026-11-05T12:00:00Z")
-            let trial = Told("trial", "2026-11-05", by: [ada], Told.purchased("T", expires: "2026-11-08", period: "trial"))
+            let trial = Told(
+                "trial",
+                "2026-11-05",
+                by: [ada],
+                Told.purchased("T", expires: "2026-11-08", period: "trial")
+            )
             let transfer = transfer("t", "2026-11-05T11:00:00Z", from: [ada], to: [bob])
             if isLate { try await database.psql.take(transfer) }
             try await database.psql.execute(
@@ -148,7 +155,9 @@ struct TransferTests {
         #expect(try await database.consume(user(1))["reason"] == "trial_limit_reached")
         try await database.psql.take(Told("bought", "2026-11-20T13:00:00Z", by: [bob], Told.purchased("T")))
         #expect(try await standing(user(1), database) == "fine|paid|0|800", "bought before by who is the same person")
-        try await database.psql.take(Told("by digest", "2026-11-21T01:00:00Z", by: [digest(5)], Told.purchased("T2", "large")))
+        try await database.psql.take(
+            Told("by digest", "2026-11-21T01:00:00Z", by: [digest(5)], Told.purchased("T2", "large"))
+        )
         #expect(try await standing(user(1), database) == "fine|pro|0")
         #expect(try await database.consume(user(2))["reason"] == "trial_limit_reached")
     }
@@ -156,7 +165,9 @@ struct TransferTests {
     @Test("is in the story of both, and its events are found under the new one")
     func story() async throws {
         let database = try await fresh()
-        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], type: "INITIAL_PURCHASE", Told.purchased("T")))
+        try await database.psql.take(
+            Told("bought", "2026-11-05", by: [ada], type: "INITIAL_PURCHASE", Told.purchased("T"))
+        )
         try await database.psql.take(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         for person in [ada, bob] {
             let told = try await database.psql.text(

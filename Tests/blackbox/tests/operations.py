@@ -1,5 +1,6 @@
 """Each recipe of docs/operations.md, run as it stands there, and what came of it."""
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ from support.case import NOON, Case
 from support.deadline import wait_until
 from support.postgres import SQLError
 from support.service import Service, command, environment
+from support.stores import revenuecat
 from support.wire import Answer
 
 PAGE = os.path.join(os.path.dirname(__file__), "../../../docs/operations.md")
@@ -64,7 +66,7 @@ class Operations(Case):
     def run_recipe(self, heading, url=None, **variables):
         """Runs its blocks in their order, and returns what they printed."""
         # What is done to users is an operator's; to make, copy and prune a database takes its owner or the service's login.
-        operators = recipes("One user", "Everybody")
+        operators = recipes("One user", "Everybody", "Stores")
         default = self.as_operator if heading in operators else self.database_url
         directory = processes.directory()
         path = os.pathsep.join([os.path.dirname(settings.binary), self.cluster.bin, os.environ["PATH"]])
@@ -271,6 +273,34 @@ class Operations(Case):
             self.assertIn("headroom_requests_total", service.http("GET", "/metrics", headers=bearer).text)
         finally:
             service.stop()
+
+    # Stores
+
+    def check_map_a_product(self, run):
+        said = run()
+        self.assertRegex(said, r"appstore +com\.example\.pack50 +- +- +- +50\n")
+        self.assertRegex(said, r"revenuecat +com\.example\.premium\.monthly +paid +trial +- +-\n")
+        products = self.psql.run("select product, plan, messages from headroom.store_products order by product")
+        self.assertIn(["com.example.team.monthly", "pro", None], products)
+        self.assertIn(["com.example.pack100", None, "100"], products)
+
+    def check_an_event_failed(self, run):
+        payload = revenuecat(
+            "INITIAL_PURCHASE", NOON, USER, "9001", product_id="com.example.gold.monthly", expiration_at_ms="2027-01-01T00:00:00Z"
+        )
+        event = payload["event"]
+        notification = {
+            "source": "revenuecat", "id": event["id"], "type": event["type"], "at": NOON, "identities": [USER],
+            "environment": "production", "payload": payload,
+            "effects": [{"kind": "purchased", "transaction": "9001", "product": "com.example.gold.monthly"}],
+        }  # fmt: skip
+        said = json.loads(self.psql.value(f"select headroom.take_store_notification('{json.dumps(notification)}')"))
+        self.assertEqual(said["outcome"], "failed")
+        said = run()
+        self.assertIn("1 kept event failed for the lack of it", said)
+        self.assertIn(f"revenuecat {event['id']} applied", said)
+        self.assertEqual(self.answer(f"USAGE {USER}")["plan"], "pro")
+        self.assertEqual(self.psql.run("select from headroom.store_notifications where outcome = 'failed'"), [])
 
     # The database
 
