@@ -28,13 +28,21 @@ struct DashboardRoutes: RouteCollecting {
         hostCheck = HostCheck(configuredHost: surroundings.configuration.address.host)
         let forms = FormReading(reading: BodyReading(surroundings.configuration), reception: reception)
         signIn = SignInForms(reception: reception, forms: forms, pages: pages)
-        actions = ActionForms(reception: reception, forms: forms, figures: figures, store: surroundings.store, pages: pages)
+        actions = ActionForms(
+            reception: reception,
+            forms: forms,
+            figures: figures,
+            store: surroundings.store,
+            pages: pages
+        )
     }
 
     func add(to router: Router<HTTPContext>) {
         let group = router.group("dashboard")
             .add(middleware: PageHeaders(problemPage: problemPage))
-        for asset in Asset.all { group.get(RouterPath(asset.path)) { request, _ in DashboardRoutes.answer(asset, request) } }
+        for asset in Asset.all {
+            group.get(RouterPath(asset.path)) { request, _ in DashboardRoutes.answer(asset, request) }
+        }
         let open = group.add(middleware: Authenticating(access: parts.access)).add(middleware: OpenPort(check: isOurs))
         open.get("sign-in", use: signIn.show)
         open.post("sign-in", use: signIn.take)
@@ -44,7 +52,12 @@ struct DashboardRoutes: RouteCollecting {
         open.get("users", use: find)
         open.get("users/:user", use: user)
         open.post("users/:user/:action") { request, context in
-            try await actions.take(request, context, admitted: admit(request, context), user: DashboardRoutes.user(context))
+            try await actions.take(
+                request,
+                context,
+                admitted: admit(request, context),
+                user: DashboardRoutes.user(context)
+            )
         }
         // What a browser is led to by the address of a form.
         open.get("users/:user/:action") { _, context in
@@ -71,10 +84,16 @@ struct DashboardRoutes: RouteCollecting {
         let visitor = try admit(request, context)
         let typed = request.query["user"] ?? ""
         let trimmed = ActionForm.trimmed(typed)
-        if let user = UserID(trimmed) { return PageAnswer.redirect(to: "/dashboard/users/\(user)", cookie: visitor.newCookie) }
+        if let user = UserID(trimmed) {
+            return PageAnswer.redirect(to: "/dashboard/users/\(user)", cookie: visitor.newCookie)
+        }
         var frame = reception.frame("Find a user", visitor)
         frame.isUsers = true
-        let page = FindPage(frame: frame, typed: String(trimmed.prefix(64)), mistake: trimmed.isEmpty ? nil : FindPage.noUser)
+        let page = FindPage(
+            frame: frame,
+            typed: String(trimmed.prefix(64)),
+            mistake: trimmed.isEmpty ? nil : FindPage.noUser
+        )
         let status: HTTPResponse.Status = trimmed.isEmpty ? .ok : .badRequest
         return PageAnswer.page(pages.render(.find, page), status, cookie: visitor.newCookie)
     }
@@ -95,7 +114,7 @@ struct DashboardRoutes: RouteCollecting {
             throw Problem(ReplyError.authenticationRequired)
         }
         let (reception, parts, figures) = (reception, parts, figures)
-        return try liveStream.response(figures: { figures.live }) {
+        @Sendable func ending() -> String? {
             if parts.draining.isSet { return "This instance is shutting down; reload the page in a while." }
             var context = context
             // Of a token that came with the request, what it may do now.
@@ -107,6 +126,7 @@ struct DashboardRoutes: RouteCollecting {
             }
             return reception.visitor(request, context).mayLook ? nil : "You are signed out. Reload the page to sign in."
         }
+        return try liveStream.response(figures: { figures.live }, ending: ending)
     }
 
     // MARK: Who may
@@ -117,7 +137,10 @@ struct DashboardRoutes: RouteCollecting {
         if visitor.mayLook { return visitor }
         guard visitor.identity == nil else {
             throw Problem(
-                ReplyError(code: .forbidden, text: "the token has no scope for the dashboard; it needs dashboard or operator")
+                ReplyError(
+                    code: .forbidden,
+                    text: "the token has no scope for the dashboard; it needs dashboard or operator"
+                )
             )
         }
         let destination = request.method == .get ? Destination.checked(request.uri.description) : Destination.overview

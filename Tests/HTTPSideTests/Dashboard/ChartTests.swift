@@ -66,7 +66,9 @@ struct ChartTests {
     func labels() {
         let svg = chart(Array(repeating: 5, count: 30)).svg
         for width in ["narrow", "medium", "wide"] {
-            let shown = svg.components(separatedBy: "<").filter { $0.hasPrefix("text class=\"label") && $0.contains("at-\(width)") }
+            let shown = svg.components(separatedBy: "<").filter {
+                $0.hasPrefix("text class=\"label") && $0.contains("at-\(width)")
+            }
             #expect(shown.last?.hasSuffix(">d29") == true)
             #expect((3...30).contains(shown.count), "\(width): \(shown.count)")
         }
@@ -98,7 +100,12 @@ struct ChartTests {
                 state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
                 return Int(state >> 40) >> Int(state >> 58)
             }
-            let bar = ShareBar(id: "b", title: "", summary: "", parts: counts.map { ShareBar.Part(name: "p", count: $0) })
+            let bar = ShareBar(
+                id: "b",
+                title: "",
+                summary: "",
+                parts: counts.map { ShareBar.Part(name: "p", count: $0) }
+            )
             let widths = numbers("width", of: "rect class=\"p\"", in: bar.svg)
             let places = numbers("x", of: "rect class=\"p\"", in: bar.svg)
             let shown = counts.filter { $0 > 0 }
@@ -112,7 +119,12 @@ struct ChartTests {
     @Test("A bar that is not full leaves the rest, and marks stand where they belong")
     func rest() {
         let bar = ShareBar(
-            id: "b", title: "", summary: "", parts: [ShareBar.Part(name: "p", count: 400)], whole: 800, marks: [640, 760, 800]
+            id: "b",
+            title: "",
+            summary: "",
+            parts: [ShareBar.Part(name: "p", count: 400)],
+            whole: 800,
+            marks: [640, 760, 800]
         )
         #expect(numbers("width", of: "rect class=\"p\"", in: bar.svg) == [500])
         #expect(numbers("x1", of: "line", in: bar.svg) == [800, 950])

@@ -12,7 +12,9 @@ struct ColourTests {
         let pattern = try Regex("--([a-z-]+): (#[0-9a-f]{6});", as: (Substring, Substring, Substring).self)
         schemes = Stylesheet.text.components(separatedBy: ":root {").dropFirst().prefix(2).map { part in
             let block = part.prefix { $0 != "}" }
-            return Dictionary(uniqueKeysWithValues: block.matches(of: pattern).map { (String($0.output.1), String($0.output.2)) })
+            return Dictionary(
+                uniqueKeysWithValues: block.matches(of: pattern).map { (String($0.output.1), String($0.output.2)) }
+            )
         }
     }
 
@@ -36,8 +38,11 @@ struct ColourTests {
         #expect(schemes.count == 2)
         let tiers = ["silent", "gentle", "prominent", "blocked"]
         let pairs =
-            [("ink", "ground"), ("ink", "surface"), ("ink", "raised"), ("muted", "ground"), ("muted", "surface"), ("muted", "raised"),
-             ("accent", "surface"), ("accent", "ground"), ("on-accent", "accent"), ("blocked-text", "surface")]
+            [
+                ("ink", "ground"), ("ink", "surface"), ("ink", "raised"), ("muted", "ground"), ("muted", "surface"),
+                ("muted", "raised"),
+                ("accent", "surface"), ("accent", "ground"), ("on-accent", "accent"), ("blocked-text", "surface"),
+            ]
             + tiers.flatMap { [("\($0)-text", "\($0)-soft"), ("ink", "\($0)-soft")] }
         for scheme in schemes {
             for (text, behind) in pairs {

@@ -19,7 +19,14 @@ enum DashboardFixtures {
         return period
     }
 
-    static func report(_ label: String, messages: Int, silent: Int, gentle: Int, prominent: Int, blocked: Int) -> PeriodReport {
+    static func report(
+        _ label: String,
+        messages: Int,
+        silent: Int,
+        gentle: Int,
+        prominent: Int,
+        blocked: Int
+    ) -> PeriodReport {
         var report = PeriodReport(period: period(label))
         report.add(users: silent, in: .silent, messages: messages)
         report.add(users: gentle, in: .gentle, messages: 0)
@@ -59,7 +66,9 @@ enum DashboardFixtures {
         days: .known(
             (0..<30).map { index in
                 DayActivity(
-                    day: CivilDate(daysSince1970: CivilDate(year: 2026, month: 10, day: 23).daysSince1970 + Int64(index)),
+                    day: CivilDate(
+                        daysSince1970: CivilDate(year: 2026, month: 10, day: 23).daysSince1970 + Int64(index)
+                    ),
                     messages: index * 7_919 % 61_000 + 20_000,
                     blocked: index * 31 % 400
                 )

@@ -29,7 +29,10 @@ struct PageTests {
     @Test("of the overview has the figures that it is given")
     func figures() {
         let page = overview()
-        for text in ["1,284,091", "11,952", "207", "1.7 %", "10,412", "November 2026", "1,482,765 messages in 30 days", "Counted 3 s ago"] {
+        for text in [
+            "1,284,091", "11,952", "207", "1.7 %", "10,412", "November 2026", "1,482,765 messages in 30 days",
+            "Counted 3 s ago",
+        ] {
             #expect(page.contains(text), "\(text)")
         }
         #expect(page.contains("<option value=\"2026-11\" selected>November 2026 (now)</option>"))
@@ -56,7 +59,11 @@ struct PageTests {
     @Test("of an empty service says what to do")
     func empty() {
         var figures = DashboardFixtures.overview
-        figures.periods = .known(AllPeriods(current: DashboardFixtures.period("2026-11"), reports: []), age: .zero, trouble: nil)
+        figures.periods = .known(
+            AllPeriods(current: DashboardFixtures.period("2026-11"), reports: []),
+            age: .zero,
+            trouble: nil
+        )
         figures.top = .known([], age: .zero, trouble: nil)
         figures.days = .known([], age: .zero, trouble: nil)
         let page = overview(figures)
@@ -68,7 +75,8 @@ struct PageTests {
     func story() {
         let page = user()
         for text in [
-            "772 of 800", "prominent", "Almost there — 26 messages left until December 1", "1 December 2026, 00:00 UTC", "2 <span",
+            "772 of 800", "prominent", "Almost there — 26 messages left until December 1", "1 December 2026, 00:00 UTC",
+            "2 <span",
             "token:ann", "outage of the 12th", "count 801 → 0", "limit 800, period 2026-11", "RENEWAL",
             "the product tokens_50 is not mapped", "2000000123456789", "Grant messages",
         ] {
@@ -120,7 +128,9 @@ struct PageTests {
         ]
         records.changes = [StoryReader.Event(at: now, what: nasty, detail: nasty, actor: nasty, reason: nasty)]
         figures.records = .success(records)
-        figures.usage = .success(DashboardFixtures.answer(1, plan: Plan(name: nasty, label: nasty, cycle: .monthly, allowance: 1)))
+        figures.usage = .success(
+            DashboardFixtures.answer(1, plan: Plan(name: nasty, label: nasty, cycle: .monthly, allowance: 1))
+        )
         var frame = DashboardFixtures.frame(nasty)
         frame.signedInAs = nasty
         let notice = Notice(.good, nasty, nasty)
@@ -129,15 +139,30 @@ struct PageTests {
         let pages = [
             library.render(.user, UserPresenter(figures: figures).page(frame, notices: [notice], actions: actions)),
             library.render(.find, FindPage(frame: frame, typed: nasty, mistake: nasty)),
-            library.render(.signIn, SignInPage(frame: frame, mistake: nasty, notices: [notice], destination: nasty, mayBeSignedIn: true)),
+            library.render(
+                .signIn,
+                SignInPage(frame: frame, mistake: nasty, notices: [notice], destination: nasty, mayBeSignedIn: true)
+            ),
             library.render(
                 .confirm,
                 ConfirmPage(
-                    frame: frame, user: nasty, action: nasty, heading: nasty, question: nasty, consequence: nasty, button: nasty, reason: nasty,
-                    messages: nasty, key: nasty, standing: nasty
+                    frame: frame,
+                    user: nasty,
+                    action: nasty,
+                    heading: nasty,
+                    question: nasty,
+                    consequence: nasty,
+                    button: nasty,
+                    reason: nasty,
+                    messages: nasty,
+                    key: nasty,
+                    standing: nasty
                 )
             ),
-            library.render(.problem, ProblemPage(frame: frame, heading: nasty, text: nasty, advice: nasty, link: nasty, linkText: nasty)),
+            library.render(
+                .problem,
+                ProblemPage(frame: frame, heading: nasty, text: nasty, advice: nasty, link: nasty, linkText: nasty)
+            ),
         ]
         for page in pages {
             #expect(page.contains("&lt;script&gt;alert(&#39;1&#39;)"))
@@ -157,7 +182,9 @@ struct PageTests {
     @Test("has unique ids, and each label and description names one of them")
     func ids() throws {
         for page in [overview(), user()] {
-            let ids = page.matches(of: try Regex("\\sid=\"([^\"]+)\"", as: (Substring, Substring).self)).map { String($0.output.1) }
+            let ids = page.matches(of: try Regex("\\sid=\"([^\"]+)\"", as: (Substring, Substring).self)).map {
+                String($0.output.1)
+            }
             #expect(Set(ids).count == ids.count)
             for attribute in ["for", "aria-labelledby", "aria-describedby"] {
                 let pattern = try Regex("\\s\(attribute)=\"([^\"]+)\"", as: (Substring, Substring).self)

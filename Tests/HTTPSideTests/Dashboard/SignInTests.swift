@@ -18,7 +18,9 @@ struct SignInTests {
         table.close(ann)
         #expect(table.tokenID(of: ann, at: now) == nil)
         #expect(table.tokenID(of: ben, at: now) == 2)
-        for wrong in ["", "x", String(ben.dropLast()), ben + "0", ben.uppercased() + "", String(repeating: "0", count: 64)] where wrong != ben {
+        for wrong in [
+            "", "x", String(ben.dropLast()), ben + "0", ben.uppercased() + "", String(repeating: "0", count: 64),
+        ] where wrong != ben {
             #expect(table.tokenID(of: wrong, at: now) == nil)
         }
     }
@@ -45,7 +47,8 @@ struct SignInTests {
         #expect(!seals.isValid(seal, "reset", for: "ann"))
         #expect(!others.isValid(seal, "form", for: "ann"))
         #expect(!seals.isValid(seals.seal("forman", for: "n"), "form", for: "ann"))
-        for wrong in ["", "0", String(seal.dropLast()), seal + "0", seal.uppercased(), String(seal.reversed())] where wrong != seal {
+        for wrong in ["", "0", String(seal.dropLast()), seal + "0", seal.uppercased(), String(seal.reversed())]
+        where wrong != seal {
             #expect(!seals.isValid(wrong, "form", for: "ann"))
         }
     }
@@ -53,9 +56,12 @@ struct SignInTests {
     @Test(
         "leads to pages of ours only",
         arguments: [
-            ("/dashboard/users/7f1c0a52", "/dashboard/users/7f1c0a52"), ("/dashboard?period=2026-11", "/dashboard?period=2026-11"),
-            ("/dashboard", "/dashboard"), ("", "/dashboard"), ("//evil.example", "/dashboard"), ("https://evil.example", "/dashboard"),
-            ("/dashboard//evil.example", "/dashboard"), ("/dashboard\\evil", "/dashboard"), ("/dashboard\r\nX: y", "/dashboard"),
+            ("/dashboard/users/7f1c0a52", "/dashboard/users/7f1c0a52"),
+            ("/dashboard?period=2026-11", "/dashboard?period=2026-11"),
+            ("/dashboard", "/dashboard"), ("", "/dashboard"), ("//evil.example", "/dashboard"),
+            ("https://evil.example", "/dashboard"),
+            ("/dashboard//evil.example", "/dashboard"), ("/dashboard\\evil", "/dashboard"),
+            ("/dashboard\r\nX: y", "/dashboard"),
             ("/dashboards", "/dashboard"), ("/v1/usage", "/dashboard"), ("/dashboard/sign-in", "/dashboard"),
             ("/dashboard/sign-out", "/dashboard"), ("/dashboard/live", "/dashboard"),
             ("/dashboard?" + String(repeating: "a", count: 300), "/dashboard"),
@@ -68,8 +74,10 @@ struct SignInTests {
     @Test(
         "An open port is known by addresses and this machine's names",
         arguments: [
-            ("127.0.0.1:6748", true), ("localhost", true), ("LOCALHOST:6748", true), ("a.localhost", true), ("[::1]:6748", true),
-            ("10.0.0.7", true), ("dash.internal:6748", true), ("evil.example", false), ("127.0.0.1.evil.example", false),
+            ("127.0.0.1:6748", true), ("localhost", true), ("LOCALHOST:6748", true), ("a.localhost", true),
+            ("[::1]:6748", true),
+            ("10.0.0.7", true), ("dash.internal:6748", true), ("evil.example", false),
+            ("127.0.0.1.evil.example", false),
             ("localhost.evil.example:6748", false), ("", false), (":6748", false), ("[::1", false), ("1:2:3", false),
             ("dash.internal.evil.example", false), ("notlocalhost", false),
         ]
@@ -87,7 +95,9 @@ struct SignInTests {
         #expect(Origin.isOurs(nil, fetchSite: nil, authority: "h"))
         #expect(Origin.isOurs("null", fetchSite: nil, authority: "h"))
         #expect(Origin.isOurs("https://h:1", fetchSite: nil, authority: "h:1"))
-        for site in ["cross-site", "same-site", "none", ""] { #expect(!Origin.isOurs(nil, fetchSite: site, authority: "h")) }
+        for site in ["cross-site", "same-site", "none", ""] {
+            #expect(!Origin.isOurs(nil, fetchSite: site, authority: "h"))
+        }
         for origin in ["https://evil.example", "http://h:2", "h:1", "https://h:1.evil.example"] {
             #expect(!Origin.isOurs(origin, fetchSite: nil, authority: "h:1"))
         }
@@ -99,20 +109,32 @@ struct SignInTests {
         #expect(parse("") == [:])
         #expect(parse("a=1&b=x+y&c=%26%3D%C3%A4") == ["a": "1", "b": "x y", "c": "&=ä"])
         #expect(parse("a=&b==") == ["a": "", "b": "="])
-        for broken in ["a", "a=1&", "a=%", "a=%4", "a=%zz", "a=%ff", "a=1&a=2", (0...16).map { "\($0)=" }.joined(separator: "&")] {
+        for broken in [
+            "a", "a=1&", "a=%", "a=%4", "a=%zz", "a=%ff", "a=1&a=2", (0...16).map { "\($0)=" }.joined(separator: "&"),
+        ] {
             #expect(parse(broken) == nil, "\(broken)")
         }
     }
 
     @Test("An action takes a number within its range, and a reason of one line")
     func actions() throws {
-        #expect(try ActionForm.read(action: "grant", messages: " 1,000 ", reason: " why ") == ActionForm(action: .grant(messages: 1_000), reason: "why"))
-        #expect(try ActionForm.read(action: "reset", messages: nil, reason: "why") == ActionForm(action: .reset, reason: "why"))
+        #expect(
+            try ActionForm.read(action: "grant", messages: " 1,000 ", reason: " why ")
+                == ActionForm(action: .grant(messages: 1_000), reason: "why")
+        )
+        #expect(
+            try ActionForm.read(action: "reset", messages: nil, reason: "why")
+                == ActionForm(action: .reset, reason: "why")
+        )
         for messages in [nil, "", "0", "1000001", "-1", "1.5", "1e3", "ten", "99999999999999999999"] {
-            #expect(throws: ActionForm.Mistake.self) { try ActionForm.read(action: "grant", messages: messages, reason: "why") }
+            #expect(throws: ActionForm.Mistake.self) {
+                try ActionForm.read(action: "grant", messages: messages, reason: "why")
+            }
         }
         for reason in [nil, "", "  ", "a\nb", "\u{7F}", String(repeating: "x", count: 1_025)] {
-            #expect(throws: ActionForm.Mistake.self) { try ActionForm.read(action: "reset", messages: nil, reason: reason) }
+            #expect(throws: ActionForm.Mistake.self) {
+                try ActionForm.read(action: "reset", messages: nil, reason: reason)
+            }
         }
         #expect(throws: ActionForm.Mistake.self) { try ActionForm.read(action: "forget", messages: nil, reason: "why") }
     }

@@ -32,11 +32,16 @@ struct ActorTests {
         let harness = StoreHarness(database.conninfo, lanes: 1)
         try await harness.running {
             _ = try await harness.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
-            let reset = StoreOperation.attributed(.resetUsage(nil), actor: "token:ann", reason: "ticket 4711, it's \"late\"")
+            let reset = StoreOperation.attributed(
+                .resetUsage(nil),
+                actor: "token:ann",
+                reason: "ticket 4711, it's \"late\""
+            )
             _ = try await harness.ask(ada, reset)
             _ = try await harness.ask(ada, .attributed(.resetUsage(nil), actor: "token:ann"))
             _ = try await harness.ask(ada, .resetUsage(nil))
-            let log = "select string_agg(coalesce(reason, 'none'), '; ' order by id) from headroom.audit_log where action = 'reset'"
+            let log =
+                "select string_agg(coalesce(reason, 'none'), '; ' order by id) from headroom.audit_log where action = 'reset'"
             #expect(try await database.psql.text(log) == "ticket 4711, it's \"late\"; none; none")
         }
     }

@@ -62,7 +62,8 @@ struct ColumnChart {
         if column.isSelected { classes += " selected" }
         // One message in a million shows as well.
         let height = column.value == 0 ? 0 : max(1.5, y(of: 0, axis) - y(of: column.value, axis))
-        let told = "\(column.name): \(NumberText.count(column.value, "message"))" + (column.isUnfinished ? " so far" : "")
+        let told =
+            "\(column.name): \(NumberText.count(column.value, "message"))" + (column.isUnfinished ? " so far" : "")
         let left = share(of: Double(index))
         let inner = share(of: Double(index) + 0.13)
         return "<g class=\"\(classes)\"><title>\(escaped(told))</title>"

@@ -45,7 +45,8 @@ struct ShareBar {
         let shown = parts.filter { $0.count > 0 }
         guard total > 0, !shown.isEmpty else { return [] }
         let filled = ShareBar.length * Double(shown.reduce(0) { $0 + $1.count }) / Double(total)
-        let room = max(filled, Double(shown.count) * (ShareBar.shortest + ShareBar.gap))
+        let room =
+            max(filled, Double(shown.count) * (ShareBar.shortest + ShareBar.gap))
             - ShareBar.gap * Double(shown.count - 1)
         let exact = shown.map { room * Double($0.count) / Double(shown.reduce(0) { $0 + $1.count }) }
         let short = exact.filter { $0 < ShareBar.shortest }

@@ -44,7 +44,8 @@ struct DashboardFigures: Sendable {
             }
         }
         top = FigureCache(capacity: 64) { key in
-            await DashboardFigures.value(of: store.read(.top(key.period, count: DashboardFigures.topUsers))) { outcome in
+            await DashboardFigures.value(of: store.read(.top(key.period, count: DashboardFigures.topUsers))) {
+                outcome in
                 if case .history(let users) = outcome { users } else { nil }
             }
         }
@@ -102,7 +103,9 @@ struct DashboardFigures: Sendable {
         return await UserFigures(
             user: user,
             usage: DashboardFigures.value(of: usage) { if case .answer(let answer) = $0 { answer } else { nil } },
-            history: DashboardFigures.value(of: history) { if case .history(let periods) = $0 { periods } else { nil } },
+            history: DashboardFigures.value(of: history) {
+                if case .history(let periods) = $0 { periods } else { nil }
+            },
             records: records
         )
     }

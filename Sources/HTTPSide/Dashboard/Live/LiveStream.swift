@@ -13,6 +13,26 @@ final class LiveStream: Sendable {
 
     private let open = Mutex(0)
 
+    /// One of the streams that may be open. It is given back with the answer that holds it, also with one that is never
+    /// written: to a browser that is gone by then, or to HEAD.
+    private final class Place: Sendable {
+        private let stream: LiveStream
+
+        init?(of stream: LiveStream) {
+            let isFree = stream.open.withLock { open in
+                guard open < LiveStream.maximum else { return false }
+                open += 1
+                return true
+            }
+            guard isFree else { return nil }
+            self.stream = stream
+        }
+
+        deinit {
+            stream.open.withLock { $0 -= 1 }
+        }
+    }
+
     /// - Parameters:
     ///   - figures: asked each second.
     ///   - ending: why the stream is over; nil while it goes on.
@@ -20,14 +40,9 @@ final class LiveStream: Sendable {
         figures: @escaping @Sendable () -> LiveFigures,
         ending: @escaping @Sendable () -> String?
     ) throws(Problem) -> Response {
-        let isOpen = open.withLock { open in
-            guard open < LiveStream.maximum else { return false }
-            open += 1
-            return true
-        }
-        guard isOpen else { throw LiveStream.tooMany }
+        guard let place = Place(of: self) else { throw LiveStream.tooMany }
         let body = ResponseBody { writer in
-            defer { self.open.withLock { $0 -= 1 } }
+            defer { withExtendedLifetime(place) {} }
             // Who is cut off comes back after two seconds.
             try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
             var look = 0

@@ -42,7 +42,6 @@ struct OverviewPage {
             var blocked: String?
             var users: String?
             var isUnfinished: Bool
-            var isSelected: Bool
         }
     }
 

@@ -47,11 +47,18 @@ struct OverviewPresenter {
     }
 
     private var notices: [Notice] {
-        guard let trouble = [figures.periods.trouble, figures.days.trouble, figures.top.trouble].compactMap(\.self).first
+        guard
+            let trouble = [figures.periods.trouble, figures.days.trouble, figures.top.trouble].compactMap(\.self).first
         else { return [] }
         let isKnown = figures.periods.value != nil
         let rest = isKnown ? " What you see was read before that; each part says when." : ""
-        return [Notice(.warning, trouble.isTransient ? "The database is away." : "Not everything can be read.", trouble.advice + rest)]
+        return [
+            Notice(
+                .warning,
+                trouble.isTransient ? "The database is away." : "Not everything can be read.",
+                trouble.advice + rest
+            )
+        ]
     }
 
     // MARK: The period
@@ -120,7 +127,9 @@ struct OverviewPresenter {
     // MARK: Charts
 
     private var days: OverviewPage.Chart? {
-        guard let days = figures.days.value, days.contains(where: { $0.messages > 0 || $0.blocked > 0 }) else { return nil }
+        guard let days = figures.days.value, days.contains(where: { $0.messages > 0 || $0.blocked > 0 }) else {
+            return nil
+        }
         let columns = days.enumerated().map { index, day in
             ColumnChart.Column(
                 label: TimeText.shortDay(day.day),
@@ -139,8 +148,7 @@ struct OverviewPresenter {
                     name: TimeText.day(day.day),
                     messages: NumberText.grouped(day.messages),
                     blocked: NumberText.grouped(day.blocked),
-                    isUnfinished: index == days.count - 1,
-                    isSelected: false
+                    isUnfinished: index == days.count - 1
                 )
             },
             note: "\(NumberText.count(total, "message")) in 30 days. The last column is today, which goes on.",
@@ -180,8 +188,7 @@ struct OverviewPresenter {
                     link: "/dashboard?period=\(report.period.label)",
                     messages: NumberText.grouped(report.messages),
                     users: NumberText.grouped(report.users),
-                    isUnfinished: report.period == known.current,
-                    isSelected: report.period == figures.period
+                    isUnfinished: report.period == known.current
                 )
             },
             note: nil,
@@ -192,7 +199,8 @@ struct OverviewPresenter {
     private func chart(_ id: String, _ title: String, _ columns: [ColumnChart.Column], total: Int) -> String {
         let most = columns.max { $0.value < $1.value }
         let peak = most.map { " Most in \($0.name): \(NumberText.grouped($0.value))." } ?? ""
-        let summary = "\(columns.count) columns, \(NumberText.count(total, "message")) together.\(peak) The table below has all."
+        let summary =
+            "\(columns.count) columns, \(NumberText.count(total, "message")) together.\(peak) The table below has all."
         return ColumnChart(id: id, title: title, summary: summary, columns: columns).svg
     }
 

@@ -81,7 +81,6 @@ struct UserPage {
     var frame: Frame
     var user: String
     var notices: [Notice]
-    var isUnknown: Bool
     var usage: Usage?
     var words: Words?
     var actions: Actions?

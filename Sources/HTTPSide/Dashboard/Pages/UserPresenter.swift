@@ -22,7 +22,6 @@ struct UserPresenter {
             frame: frame,
             user: figures.user.description,
             notices: notices + troubles + (isUnknown ? [UserPresenter.unknown] : []),
-            isUnknown: isUnknown,
             usage: answer.map { usage($0) },
             words: answer.map { words($0.standing) },
             actions: answer == nil ? nil : actions,
@@ -61,7 +60,9 @@ struct UserPresenter {
 
     private var troubles: [Notice] {
         guard let error = errors.first else { return [] }
-        return [Notice(.warning, error.isTransient ? "The database is away." : "Not everything can be read.", error.advice)]
+        return [
+            Notice(.warning, error.isTransient ? "The database is away." : "Not everything can be read.", error.advice)
+        ]
     }
 
     private var recordsMissing: OverviewPage.Missing? {
@@ -97,7 +98,8 @@ struct UserPresenter {
             ShareBar(
                 id: "usage",
                 title: standing.accessible,
-                summary: "\(NumberText.percent(standing.used, of: max(limit, 1))) of the limit; tier \(standing.tier.rawValue)",
+                summary:
+                    "\(NumberText.percent(standing.used, of: max(limit, 1))) of the limit; tier \(standing.tier.rawValue)",
                 parts: [
                     ShareBar.Part(name: standing.tier.rawValue, count: standing.used),
                     ShareBar.Part(name: "held", count: standing.held),
@@ -130,7 +132,9 @@ struct UserPresenter {
             UserPage.Fact(name: "Billing period", text: TimeText.period(standing.period)),
         ]
         if standing.held > 0 {
-            facts.append(UserPage.Fact(name: "Held", text: NumberText.grouped(standing.held), more: "not yet committed"))
+            facts.append(
+                UserPage.Fact(name: "Held", text: NumberText.grouped(standing.held), more: "not yet committed")
+            )
         }
         if let lapse = standing.lapse ?? standing.refusal(of: 1) {
             facts.append(UserPage.Fact(name: "Refused because", text: lapse.rawValue.spaced))
@@ -187,7 +191,8 @@ struct UserPresenter {
         }
         let summary = "\(columns.count) periods, oldest first. The table below has the numbers."
         return OverviewPage.Chart(
-            svg: ColumnChart(id: "periods", title: "Messages by billing period", summary: summary, columns: columns).svg,
+            svg: ColumnChart(id: "periods", title: "Messages by billing period", summary: summary, columns: columns)
+                .svg,
             unit: "Period",
             hasBlocked: false,
             rows: [],

@@ -68,7 +68,9 @@ struct ActionForms: Sendable {
         }
         let fields = try await forms.fields(request, context, visitor)
         guard visitor.mayChange else {
-            throw Problem(ReplyError(code: .forbidden, text: "this needs a token with the scope operator; nothing was done"))
+            throw Problem(
+                ReplyError(code: .forbidden, text: "this needs a token with the scope operator; nothing was done")
+            )
         }
         let form: ActionForm
         do throws(ActionForm.Mistake) {

@@ -38,7 +38,9 @@ struct ActionResult: Equatable, Sendable {
     /// - Returns: nil for what this visitor was not told about this user.
     init?(_ sealed: String, user: UserID, visitor: Visitor, seals: FormSeal) {
         let parts = sealed.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 4, let outcome = Outcome(rawValue: parts[1]), let number = Int(parts[2]) else { return nil }
+        guard parts.count == 4, let outcome = Outcome(rawValue: parts[1]), let number = Int(parts[2]) else {
+            return nil
+        }
         self.init(action: parts[0], outcome: outcome, number: number)
         guard seals.isValid(parts[3], "\(text) \(user)", for: visitor.name) else { return nil }
     }
@@ -47,27 +49,39 @@ struct ActionResult: Equatable, Sendable {
         let isGrant = action == "grant"
         let limit = number > 0 ? " The limit of this period is \(NumberText.grouped(number)) now." : ""
         return switch outcome {
-        case .done where isGrant: Notice(.good, "Granted.", "It counts from the next message on.\(limit)", isOutcome: true)
+        case .done where isGrant:
+            Notice(.good, "Granted.", "It counts from the next message on.\(limit)", isOutcome: true)
         case .done: Notice(.good, "Reset.", "The count of this period was set to 0.", isOutcome: true)
         case .repeated:
             Notice(.good, "Granted already.", "The form was sent twice; it counts once.\(limit)", isOutcome: true)
         case .unavailable:
             Notice(
-                .bad, "Nothing was changed.", "The database could not be reached in time; try again in a while.",
+                .bad,
+                "Nothing was changed.",
+                "The database could not be reached in time; try again in a while.",
                 isOutcome: true
             )
         case .unknown:
             Notice(
-                .warning, "It may have been done.",
-                "The database did not say in time. Look at the changes below before you try again.", isOutcome: true
+                .warning,
+                "It may have been done.",
+                "The database did not say in time. Look at the changes below before you try again.",
+                isOutcome: true
             )
         case .refused where isGrant:
             Notice(
-                .bad, "Nothing was changed.", "The limit would be more than 2,147,483,647; grant fewer messages.",
+                .bad,
+                "Nothing was changed.",
+                "The limit would be more than 2,147,483,647; grant fewer messages.",
                 isOutcome: true
             )
         case .refused, .failed:
-            Notice(.bad, "Nothing was changed.", "The database refused it; the service’s log says why.", isOutcome: true)
+            Notice(
+                .bad,
+                "Nothing was changed.",
+                "The database refused it; the service’s log says why.",
+                isOutcome: true
+            )
         }
     }
 }

@@ -11,7 +11,8 @@ enum FormFields {
         guard pairs.count <= maximum else { return nil }
         for pair in pairs {
             let halves = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            guard halves.count == 2, let name = decoded(halves[0]), let value = decoded(halves[1]), fields[name] == nil else {
+            guard halves.count == 2, let name = decoded(halves[0]), let value = decoded(halves[1]), fields[name] == nil
+            else {
                 return nil
             }
             fields[name] = value
@@ -26,7 +27,9 @@ enum FormFields {
             switch byte {
             case UInt8(ascii: "+"): result.append(UInt8(ascii: " "))
             case UInt8(ascii: "%"):
-                guard let high = iterator.next().flatMap(digit), let low = iterator.next().flatMap(digit) else { return nil }
+                guard let high = iterator.next().flatMap(digit), let low = iterator.next().flatMap(digit) else {
+                    return nil
+                }
                 result.append(high << 4 | low)
             default: result.append(byte)
             }

@@ -11,7 +11,8 @@ struct FormReading: Sendable {
     /// - Throws: 403 where another site may have sent it, or our page is older than this process.
     func fields(_ request: Request, _ context: HTTPContext, _ visitor: Visitor) async throws -> [String: String] {
         let authority = request.head.authority
-        guard Origin.isOurs(request.headers[.origin], fetchSite: request.headers[.fetchSite], authority: authority) else {
+        guard Origin.isOurs(request.headers[.origin], fetchSite: request.headers[.fetchSite], authority: authority)
+        else {
             throw Problem.foreignForm
         }
         let type = request.headers[.contentType] ?? ""

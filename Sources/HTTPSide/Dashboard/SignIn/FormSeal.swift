@@ -23,7 +23,11 @@ struct FormSeal: Sendable {
         let bytes = stride(from: 0, to: digits.count, by: 2).map { index in
             FormSeal.value(digits[index]) << 4 | FormSeal.value(digits[index + 1])
         }
-        return HMAC<SHA256>.isValidAuthenticationCode(bytes, authenticating: FormSeal.text(purpose, visitor), using: key)
+        return HMAC<SHA256>.isValidAuthenticationCode(
+            bytes,
+            authenticating: FormSeal.text(purpose, visitor),
+            using: key
+        )
     }
 
     private func code(_ purpose: String, _ visitor: String) -> HMAC<SHA256>.MAC {
