@@ -74,6 +74,12 @@ class SignIn(AccessCase):
             self.assertEqual((back.status, back.headers["Location"]), (303, path))
             self.assertEqual(visitor.get(path).status, 200)
 
+    def test_who_comes_from_another_site_can_go_on_with_the_session_that_the_browser_held_back(self):
+        path = "/dashboard/sign-in?to=/dashboard/users"
+        link = '<a href="/dashboard/users">Go on to the page.</a>'
+        self.assertIn(link, Visitor(self.service).get(path, **{"Sec-Fetch-Site": "cross-site"}).text)
+        self.assertNotIn(link, Visitor(self.service).get(path, **{"Sec-Fetch-Site": "none"}).text)
+
     def test_nobody_is_led_to_another_site(self):
         for to in ["https://evil.example/", "//evil.example", "/dashboard//evil.example", "/dashboardx", "/v1/usage", "/dashboard\\@evil",
                    "/dashboard/sign-out", "/dashboard?a\r\nSet-Cookie: x=y"]:  # fmt: skip
@@ -361,6 +367,26 @@ class Answers(AccessCase):
             again = self.service.http("GET", f"/dashboard/{path}", headers={"If-None-Match": tag})
             self.assertEqual((again.status, again.body, again.headers["ETag"]), (304, b"", tag))
             self.assertEqual(self.service.http("GET", f"/dashboard/{path}", headers={"If-None-Match": '"other"'}).status, 200)
+
+    def test_a_stores_notifications_are_shown_with_what_became_of_them(self):
+        user = new_user()
+        self.psql.run("insert into headroom.store_products (source, product, plan) values ('revenuecat', 'monthly', 'paid')")
+
+        def tell(number, kind, product):
+            effect = {"kind": kind, "transaction": "T" + user, "product": product, "period": "normal", "started": "2026-01-05T10:00:00Z"}
+            told = {
+                "source": "revenuecat", "id": f"{user}-{number}", "type": kind.upper(), "at": f"2026-01-0{number}T10:00:00Z",
+                "environment": "production", "identities": [user], "effects": [effect], "payload": {},
+            }  # fmt: skip
+            answer = self.psql.value(f"select headroom.take_store_notification('{json.dumps(told)}')")
+            return json.loads(answer)["outcome"]
+
+        self.assertEqual([tell(5, "purchased", "monthly"), tell(6, "purchased", "nothing we know")], ["applied", "failed"])
+        problem = self.psql.value(f"select problem from headroom.store_notifications where id = '{user}-6'")
+        text = words(self.signed_in().get(f"/dashboard/users/{user}"))
+        self.assertIn("5 January 2026, 10:00 UTC PURCHASED applied revenuecat", text)
+        self.assertIn(f"6 January 2026, 10:00 UTC PURCHASED failed revenuecat {problem}", text)
+        self.assertEqual(text.count("UTC PURCHASED"), 2, "an event and its notification are told once")
 
     def test_what_is_not_there_is_a_page_that_says_so(self):
         visitor = self.signed_in()
