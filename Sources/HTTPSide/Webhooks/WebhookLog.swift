@@ -37,6 +37,18 @@ final class WebhookLog: Sendable {
         )
     }
 
+    /// Nothing of it is kept, by a fault of ours; the store sends it again.
+    func failed(_ notification: StoreNotification, _ reason: String) {
+        counters.count(notification.source, type: notification.typeClass, outcome: "error")
+        logger.error(
+            "a store's event could not be kept",
+            metadata: [
+                "event.source": "\(notification.source.rawValue)", "event.id": "\(notification.id)",
+                "event.type": "\(notification.type)", "reason": "\(reason)",
+            ]
+        )
+    }
+
     /// Nothing of it is kept. The first one in a minute is told, so that who sets up a store sees why it is refused.
     func refused(
         _ source: StoreNotification.Source,

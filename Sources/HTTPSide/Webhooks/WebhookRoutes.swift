@@ -98,12 +98,17 @@ struct WebhookRoutes: RouteCollecting {
         do {
             return try await sessions.takeStoreNotification(notification.jsonText, by: .now + requestTimeout)
         } catch {
-            // The database's words name a field and repeat nothing of it.
-            if case .database(let refusal) = error, refusal.sqlState?.isClass("22") == true {
-                log.refused(notification.source, type: notification.typeClass, outcome: "malformed", refusal.message)
+            let type = notification.typeClass
+            switch error {
+            case .database(let refusal) where refusal.sqlState?.isClass("22") == true:
+                // The database's words name a field and repeat nothing of it.
+                log.refused(notification.source, type: type, outcome: "malformed", refusal.message)
                 throw Problem(.badRequest, code: "BADREQUEST", "the event cannot be taken: \(refusal.message)")
+            case .database(let refusal) where !refusal.isTransient:
+                log.failed(notification, refusal.description)
+            default:
+                log.refused(notification.source, type: type, outcome: "unavailable", "\(error)")
             }
-            log.refused(notification.source, type: notification.typeClass, outcome: "unavailable", "\(error)")
             throw Problem(error)
         }
     }

@@ -84,6 +84,14 @@ struct WebhookCountersTests {
         }
     }
 
+    @Test("that a fault of ours keeps from being taken are each told as an error")
+    func faults() throws {
+        let log = log
+        for _ in 0..<3 { log.failed(try notification("RENEWAL"), "why") }
+        #expect(lines.all.count { $0.hasPrefix("error ") && $0.contains("E1") && $0.contains("why") } == 3)
+        #expect(counters.snapshot.map(\.key.outcome) == ["error"] && counters.snapshot.map(\.requests) == [3])
+    }
+
     @Test("that are refused fill no log: one is told in a minute and store")
     func refusals() {
         let log = log

@@ -318,6 +318,20 @@ class Signatures(Webhooks):
             self.assertNotIn(self.FIRST, service.log())
 
 
+class Faults(Webhooks):
+    CLOCK = LATER
+
+    def test_an_event_that_a_fault_of_ours_stops_is_answered_500_and_counts_when_it_is_sent_again(self):
+        user, transaction = self.user(), self.transaction()
+        event = revenuecat("INITIAL_PURCHASE", PURCHASE, user, transaction, purchased_at_ms=PURCHASE, expiration_at_ms=END)
+        self.psql.run("alter function headroom.take_store_notification(jsonb) rename to taken_away")
+        status, answer = self.post("/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})
+        self.assertEqual((status, answer["code"]), (500, "INTERNAL"))
+        self.assertIn(f"level=error msg=\"a store's event could not be kept\" event.id={event['event']['id']}", self.service.log())
+        self.psql.run("alter function headroom.taken_away(jsonb) rename to take_store_notification")
+        self.assertEqual(self.tell(event)["outcome"], "applied")
+
+
 class DatabaseAway(Case):
     OWN_CLUSTER = True
     FLAGS = None
