@@ -16,10 +16,6 @@ def number(text):
     return int(re.sub(r"[^0-9]", "", text))
 
 
-def number(text):
-    return int(re.sub(r"[^0-9]", "", text))
-
-
 @unittest.skipIf(browser.missing(), f"not installed: {browser.missing()}")
 class PagesCase(Case):
     """A service with a year of a product's usage, and a browser that is signed in as an operator."""
