@@ -926,27 +926,29 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_terms constant headroom.terms := headroom.terms_of(p_user_id, headroom.now(), 'deny');
+    v_billing_period text;
     v_change record;
     v_before public.message_usage;
     v_after public.message_usage;
     v_counted integer;
     v_difference bigint;
 begin
+    -- Whoever has no monthly plan just now, an operator's doing, still has what came in the period in which it came.
+    v_billing_period := case when v_terms.cycle = 'monthly' then v_terms.billing_period else (
+        select max(carried.billing_period) from headroom.store_carried_usage as carried
+        where carried.user_id = p_user_id and headroom.is_month(carried.billing_period) and carried.ends_at > v_now
+    ) end;
     for v_change in
         with given as (
             select
                 owners.transaction, owners.source, owners.is_alias, owners.made_at, owners.usage,
-                giver.person as origin, plans.cycle
+                giver.person as origin
             from headroom.store_owners as owner
             join headroom.store_owners as owners
                 on owners.source = owner.source and owners.transaction = owner.transaction and owners.step > 0
             join headroom.store_owners as giver
                 on giver.source = owners.source and giver.transaction = owners.transaction
                     and giver.step = owners.step - 1
-            left join headroom.subscriptions as subscription
-                on subscription.user_id = p_user_id
-                    and subscription.original_transaction_id = owner.transaction
-            left join headroom.plans as plans on plans.plan = subscription.plan
             where owner.person = p_user_id::text and giver.person <> owner.person and owners.usage is not null
                 and not exists (
                     select from headroom.store_owners as later
@@ -956,22 +958,24 @@ begin
         ),
         origins as (
             select
-                case counted.kind when 'monthly' then v_terms.billing_period else counted.kind end as billing_period,
+                case counted.kind when 'monthly' then v_billing_period else counted.kind end as billing_period,
                 given.origin, max(counted.messages::integer) as messages
             from given
             cross join lateral jsonb_each_text(given.usage) as counted (kind, messages)
             where case
-                when counted.kind = 'monthly' then given.cycle = 'monthly' and v_terms.cycle = 'monthly'
-                    and given.made_at >= v_terms.started_at
                 when given.is_alias then exists (
                     select from headroom.plans as plans where plans.plan = counted.kind and plans.cycle = 'trial'
                 )
-                -- Only a trial of the transaction itself.
+                -- Only what the transaction is, or was: a monthly plan, a trial.
                 else exists (
                     select from headroom.store_events as events
-                    join headroom.plans as plans on plans.plan = events.plan and plans.cycle = 'trial'
+                    join headroom.plans as plans on plans.plan = events.plan
                     where events.source = given.source and events.original_transaction_id = given.transaction
-                        and events.plan = counted.kind
+                        and case counted.kind
+                            when 'monthly' then plans.cycle = 'monthly' and v_billing_period is not null
+                                and (v_terms.cycle <> 'monthly' or given.made_at >= v_terms.started_at)
+                            else plans.cycle = 'trial' and plans.plan = counted.kind
+                        end
                 )
             end
             group by 1, 2
@@ -1111,10 +1115,24 @@ begin
         update public.message_usage as usage set usable_until = '-infinity'
         where usage.user_id = v_user_id and usage.usable_until > '-infinity';
     end loop;
+    -- What waited for something to take, or for a plan, has its effect now.
     update headroom.store_notifications as notifications set outcome = 'applied'
     from headroom.store_owners as owners
+    join headroom.store_transfers as transfers on transfers.source = owners.source and transfers.id = owners.told_by
     where owners.source = p_source and owners.transaction = p_transaction and owners.step > 0
         and notifications.source = owners.source and notifications.id = owners.told_by
+        and notifications.outcome = 'waiting';
+    with served as (
+        update headroom.store_events as events set outcome = 'applied'
+        from headroom.subscriptions as subscription
+        where events.source = p_source and events.original_transaction_id = p_transaction
+            and events.outcome = 'waiting'
+            and subscription.user_id = events.user_id and subscription.original_transaction_id = p_transaction
+        returning events.event_id
+    )
+    update headroom.store_notifications as notifications set outcome = 'applied'
+    from served
+    where notifications.source = p_source and notifications.id = served.event_id
         and notifications.outcome = 'waiting';
 end
 $$;

@@ -121,6 +121,19 @@ struct TakingTests {
         )
     }
 
+    @Test("of a subscription whose plan nobody has told waits, and counts as soon as somebody does")
+    func unknownPlan() async throws {
+        let database = try await fresh()
+        let cancelled = Told("c", "2026-11-06", by: [ada], ["kind": "cancelled", "transaction": "T"])
+        #expect(try await database.psql.take(cancelled)["outcome"] == "waiting")
+        try await database.psql.take(Told("b", "2026-11-05", Told.purchased("T")))
+        #expect(try await database.usage(user(1))["state"] == "cancelled")
+        #expect(
+            try await database.psql.rows("select id, outcome from headroom.store_notifications order by id")
+                == ["b|applied", "c|applied"]
+        )
+    }
+
     @Test("that its adapter could not understand is kept as failed with the adapter's words")
     func adaptersProblem() async throws {
         let database = try await fresh()

@@ -86,6 +86,21 @@ struct TransferTests {
         #expect(try await standing(user(3), database) == "fine|paid|307|800")
     }
 
+    @Test("keeps what came along where an operator puts the receiver on another plan, also on none for a while")
+    func afterSetPlan() async throws {
+        let database = try await fresh()
+        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
+        _ = try await database.consume(user(1), 300)
+        try await database.psql.take(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        for plan in ["pro", "free", "paid"] {
+            try await database.psql.execute("select set_plan('\(bob)', '\(plan)')")
+            let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T"]
+            try await database.psql.take(Told("after \(plan)", "2026-11-20T11:00:00Z", cancelled))
+            #expect(try await database.count(of: user(2), period: "2026-11") == 300, "\(plan)")
+        }
+        #expect(try await standing(user(2), database) == "fine|paid|300|800")
+    }
+
     @Test("brings what happened before it, also when that comes later, and also past a set_plan")
     func lateEvents() async throws {
         let database = try await fresh()
