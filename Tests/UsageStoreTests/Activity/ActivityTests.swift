@@ -20,7 +20,9 @@ struct ActivityTests {
     }
 
     private func recorder(_ conninfo: String, _ counted: Counted) -> ActivityRecorder {
-        ActivityRecorder(databaseURL: conninfo, timeout: .seconds(30), logger: Logger(label: "test")) { counted.activity }
+        ActivityRecorder(databaseURL: conninfo, timeout: .seconds(30), logger: Logger(label: "test")) {
+            counted.activity
+        }
     }
 
     private let days = "select day, messages, blocked from headroom.daily_activity order by day"
