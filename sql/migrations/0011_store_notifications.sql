@@ -98,10 +98,13 @@ $$;
 
 -- Notifications -------------------------------------------------------------------------------------------------------
 
+-- Instants that coincide are told apart by id, in the "C" collation, so that every database does it alike. It stands where
+-- ids are compared and not with the columns: parameters of functions would inherit it, and find no index.
+
 -- Each notification once, for dedup for good; what is in it is blanked when it is old or its user is forgotten.
 create table headroom.store_notifications (
     source text not null,
-    id text collate "C" not null,
+    id text not null,
     type text not null,
     happened_at timestamptz not null,
     received_at timestamptz not null,
@@ -144,7 +147,7 @@ create table headroom.store_identities (
     identity text not null,
     user_id uuid not null,
     told_at timestamptz not null,
-    told_by text collate "C" not null,
+    told_by text not null,
     primary key (source, identity)
 );
 comment on table headroom.store_identities is 'Users by the digest of what a store knows them by.';
@@ -154,7 +157,7 @@ create index store_identities_user on headroom.store_identities (user_id);
 create table headroom.store_claims (
     source text not null,
     transaction text not null,
-    id text collate "C" not null,
+    id text not null,
     at timestamptz not null,
     identities text[] not null,
     primary key (source, transaction, id)
@@ -167,7 +170,7 @@ create index store_claims_identities on headroom.store_claims using gin (identit
 -- the first one's from then on.
 create table headroom.store_transfers (
     source text not null,
-    id text collate "C" not null,
+    id text not null,
     place integer not null,
     at timestamptz not null,
     from_identities text[] not null,
@@ -185,7 +188,7 @@ create table headroom.store_owners (
     step integer not null,
     person text not null,
     since timestamptz not null,
-    told_by text collate "C" not null,
+    told_by text not null,
     is_alias boolean not null default false,
     made_at timestamptz,
     usage jsonb,
@@ -470,22 +473,31 @@ begin
     v_owner.step := -1;
     v_owner.is_alias := false;
     loop
+        -- Most events of a transaction name the same identities: each list is looked up once.
+        with persons as materialized (
+            select lists.identities, headroom.store_person(p_source, lists.identities) as person
+            from (
+                select distinct claims.identities from headroom.store_claims as claims
+                where claims.source = p_source and claims.transaction = p_transaction
+            ) as lists
+        )
         select moves.* into v_next
         from (
-            select claims.at, claims.id, 0 as place, headroom.store_person(p_source, claims.identities) as person
+            select claims.at, claims.id, 0 as place, persons.person
             from headroom.store_claims as claims
+            join persons on persons.identities = claims.identities
             where claims.source = p_source and claims.transaction = p_transaction
-                and (claims.at, claims.id, 0) > (v_at, v_id collate "C", v_place)
+                and (claims.at, claims.id collate "C", 0) > (v_at, v_id, v_place)
             union all
             select
                 transfers.at, transfers.id, transfers.place,
                 headroom.store_person(p_source, transfers.to_identities)
             from headroom.store_transfers as transfers
             where transfers.source = p_source and transfers.from_identities && v_names
-                and (transfers.at, transfers.id, transfers.place) > (v_at, v_id collate "C", v_place)
+                and (transfers.at, transfers.id collate "C", transfers.place) > (v_at, v_id, v_place)
         ) as moves
         where moves.person <> coalesce(v_owner.person, '')
-        order by moves.at, moves.id, moves.place
+        order by moves.at, moves.id collate "C", moves.place
         limit 1;
         exit when not found;
         v_at := v_next.at;
@@ -505,20 +517,38 @@ $$;
 
 -- Writes down whose a transaction was and is. Returns every user who is concerned: those who were owners, those who are,
 -- and those who have an event of it. Steps that were there keep the usage that was noted with them.
-create function headroom.note_store_owners(p_source text, p_transaction text) returns uuid[]
+--
+-- p_claim: the notification, where its claim is the only fact that is new since the last time, else null.
+create function headroom.note_store_owners(
+    p_source text, p_transaction text, p_claim headroom.store_notifications
+) returns uuid[]
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_before headroom.store_owners[];
     v_after headroom.store_owners[];
+    v_last headroom.store_owners;
+    v_person text;
     v_users uuid[];
 begin
     select coalesce(array_agg(owners order by owners.step), '{}') into v_before
     from headroom.store_owners as owners
     where owners.source = p_source and owners.transaction = p_transaction;
-    select coalesce(array_agg(owners order by owners.step), '{}') into v_after
-    from headroom.find_store_owners(p_source, p_transaction) as owners;
-    if (select array_agg(row(step, person, since, told_by) order by step) from unnest(v_before))
+    v_last := v_before[cardinality(v_before)];
+    v_person := headroom.store_person(p_source, p_claim.identities);
+    -- The usual renewal: it names nobody, or who is the owner already, after becoming it. That changes nothing.
+    if v_last.person is not null and p_claim.id is not null and (
+        v_person is null
+        or v_person = v_last.person
+            and (p_claim.happened_at, p_claim.id collate "C") > (v_last.since, v_last.told_by)
+    ) then
+        v_after := v_before;
+    else
+        select coalesce(array_agg(owners order by owners.step), '{}') into v_after
+        from headroom.find_store_owners(p_source, p_transaction) as owners;
+    end if;
+    if v_before is distinct from v_after
+        and (select array_agg(row(step, person, since, told_by) order by step) from unnest(v_before))
         is distinct from (select array_agg(row(step, person, since, told_by) order by step) from unnest(v_after))
     then
         delete from headroom.store_owners as owners
@@ -575,7 +605,7 @@ begin
         left join headroom.store_identities as known on known.source = p_source and known.identity = names.identity
         where names.identity like 'sha256:%' and (
             known.user_id is null
-            or known.user_id <> v_user_id and (known.told_at, known.told_by) < (p_at, p_id collate "C")
+            or known.user_id <> v_user_id and (known.told_at, known.told_by collate "C") < (p_at, p_id)
         )
     ) as news
     where news.name is not null;
@@ -585,7 +615,7 @@ begin
     where names.identity like 'sha256:%'
     on conflict (source, identity) do update
     set user_id = excluded.user_id, told_at = excluded.told_at, told_by = excluded.told_by
-    where (known.told_at, known.told_by) < (excluded.told_at, excluded.told_by);
+    where (known.told_at, known.told_by collate "C") < (excluded.told_at, excluded.told_by);
     return v_news;
 end
 $$;
@@ -926,6 +956,8 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_terms constant headroom.terms := headroom.terms_of(p_user_id, headroom.now(), 'deny');
+    v_anchor_day integer;
+    v_month date;
     v_billing_period text;
     v_change record;
     v_before public.message_usage;
@@ -933,11 +965,19 @@ declare
     v_counted integer;
     v_difference bigint;
 begin
-    -- Whoever has no monthly plan just now, an operator's doing, still has what came in the period in which it came.
-    v_billing_period := case when v_terms.cycle = 'monthly' then v_terms.billing_period else (
-        select max(carried.billing_period) from headroom.store_carried_usage as carried
-        where carried.user_id = p_user_id and headroom.is_month(carried.billing_period) and carried.ends_at > v_now
-    ) end;
+    -- The monthly period as headroom.terms_of has it, also of who has no monthly plan just now: what came with a
+    -- subscription is not to depend on what an operator, or an event that is late, makes of it meanwhile.
+    select coalesce(max(subscriber.anchor_day), 1) into v_anchor_day
+    from headroom.subscribers as subscriber where subscriber.user_id = p_user_id;
+    v_month := headroom.cycle_month(v_now, v_anchor_day);
+    if exists (
+        select from public.message_usage as usage
+        where usage.user_id = p_user_id
+            and usage.billing_period = headroom.month_label((v_month + interval '1 month')::date)
+    ) then
+        v_month := (v_month + interval '1 month')::date;
+    end if;
+    v_billing_period := headroom.month_label(v_month);
     for v_change in
         with given as (
             select
@@ -972,8 +1012,8 @@ begin
                     join headroom.plans as plans on plans.plan = events.plan
                     where events.source = given.source and events.original_transaction_id = given.transaction
                         and case counted.kind
-                            when 'monthly' then plans.cycle = 'monthly' and v_billing_period is not null
-                                and (v_terms.cycle <> 'monthly' or given.made_at >= v_terms.started_at)
+                            when 'monthly' then plans.cycle = 'monthly'
+                                and given.made_at >= headroom.cycle_start(v_month, v_anchor_day)
                             else plans.cycle = 'trial' and plans.plan = counted.kind
                         end
                 )
@@ -1000,9 +1040,11 @@ begin
         if v_difference > 0 then
             insert into public.message_usage (user_id, billing_period, updated_at, plan, plan_limit, "limit")
             select p_user_id, v_change.billing_period, v_now, plans.plan, plans.allowance, plans.allowance
-            from headroom.plans as plans
-            where plans.plan
-                = case when headroom.is_month(v_change.billing_period) then v_terms.plan else v_change.billing_period end
+            from (select) as always
+            left join headroom.plans as plans on plans.plan = case
+                when not headroom.is_month(v_change.billing_period) then v_change.billing_period
+                when v_terms.cycle = 'monthly' then v_terms.plan
+            end
             on conflict (user_id, billing_period) do nothing;
         end if;
         select * into v_before from public.message_usage as usage
@@ -1028,8 +1070,11 @@ begin
         ) values (
             p_user_id, v_change.billing_period, v_after.generation, v_change.messages,
             greatest(v_counted + v_after.message_count - v_before.message_count, 0),
-            case when headroom.is_month(v_change.billing_period) then coalesce(v_terms.resets_at, 'infinity')
-                else 'infinity' end
+            case
+                when headroom.is_month(v_change.billing_period)
+                    then headroom.cycle_start((v_month + interval '1 month')::date, v_anchor_day)
+                else 'infinity'
+            end
         )
         on conflict (user_id, billing_period) do update
         set generation = excluded.generation, messages = excluded.messages, counted = excluded.counted,
@@ -1576,6 +1621,7 @@ as $$
 declare
     v_notification headroom.store_notifications;
     v_waiting headroom.store_notifications[];
+    v_claim headroom.store_notifications;
     v_told text;
     v_transactions text[];
     v_news text[];
@@ -1589,7 +1635,7 @@ begin
     select facts.p_transactions, facts.p_news into v_transactions, v_news
     from headroom.note_store_facts(v_notification) as facts;
     -- What could not be applied for the lack of a user is applied as soon as the user is known.
-    select coalesce(array_agg(waiting order by waiting.happened_at, waiting.id), '{}') into v_waiting
+    select coalesce(array_agg(waiting order by waiting.happened_at, waiting.id collate "C"), '{}') into v_waiting
     from headroom.store_notifications as waiting
     where waiting.source = p_source and waiting.outcome = 'failed' and waiting.lacks = 'user' and waiting.id <> p_id
         and waiting.effects is not null
@@ -1607,8 +1653,13 @@ begin
         join unnest(v_waiting) as waiting on waiting.id = claims.id
         where claims.source = p_source
     ) as names (name);
+    if v_notification.attempts = 0 and cardinality(v_news) = 0 and cardinality(v_waiting) = 0
+        and not v_notification.effects @? '$[*] ? (@.kind == "transferred" || @.kind == "merged")'
+    then
+        v_claim := v_notification;
+    end if;
     foreach v_transaction in array coalesce(v_transactions, '{}') loop
-        v_users := v_users || headroom.note_store_owners(p_source, v_transaction);
+        v_users := v_users || headroom.note_store_owners(p_source, v_transaction, v_claim);
     end loop;
     select v_users || coalesce(array_agg(concerned.user_id), '{}') into v_users
     from (
@@ -1717,7 +1768,10 @@ begin
     for v_event in
         select events.* from headroom.store_events as events
         where events.source = p_source
-            and (events.event_id = p_id or events.event_id ~ '/[0-9]+$' and left(events.event_id, length(p_id) + 1) = p_id || '/')
+            and (
+                events.event_id = p_id
+                or events.event_id ~ '/[0-9]+$' and left(events.event_id, length(p_id) + 1) = p_id || '/'
+            )
         order by events.event_id
     loop
         if v_event.user_id is not null then
@@ -2017,7 +2071,8 @@ grant execute on function
     headroom.record_product_mapping(), headroom.read_store_identities(text, jsonb),
     headroom.check_store_effect(jsonb), headroom.read_store_notification(jsonb),
     headroom.store_person(text, text[]), headroom.user_of_person(text), headroom.find_store_owners(text, text),
-    headroom.note_store_owners(text, text), headroom.learn_store_identities(text, text[], timestamptz, text),
+    headroom.note_store_owners(text, text, headroom.store_notifications),
+    headroom.learn_store_identities(text, text[], timestamptz, text),
     headroom.note_store_facts(headroom.store_notifications), headroom.lock_store_notifications(),
     headroom.lock_subscribers(uuid[]), headroom.apply_read_event(headroom.store_events, text),
     headroom.note_declared(uuid),
