@@ -221,6 +221,7 @@ create table headroom.store_purchases (
     source text not null,
     transaction text not null,
     user_id uuid not null,
+    happened_at timestamptz not null,
     messages bigint not null,
     granted integer,
     billing_period text,
@@ -1184,6 +1185,53 @@ $$;
 
 -- Effects -------------------------------------------------------------------------------------------------------------
 
+-- The key of a purchase's grant, whatever the length of the transaction's name.
+create function headroom.store_grant_key(p_source text, p_transaction text) returns text
+    language sql immutable parallel safe
+begin atomic
+    select case
+        when octet_length(names.name) <= 128 then names.name
+        else 'store:' || encode(sha256(convert_to(names.name, 'UTF8')), 'hex')
+    end
+    from (select 'store:' || p_source || ':' || p_transaction as name) as names;
+end;
+
+-- Takes a purchase's messages off the period in which they were granted, while that runs.
+create function headroom.take_back_store_grant(
+    p_purchase headroom.store_purchases, p_told text, p_id text
+) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_before public.message_usage;
+    v_after public.message_usage;
+begin
+    select * into v_before from public.message_usage as usage
+    where usage.user_id = p_purchase.user_id and usage.billing_period = p_purchase.billing_period
+        and coalesce(usage.resets_at > headroom.now(), true)
+    for update;
+    if not found then
+        return;
+    end if;
+    update public.message_usage as usage
+    set granted = nullif(greatest(usage.granted - p_purchase.granted, 0), 0),
+        "limit" = greatest(usage."limit" - p_purchase.granted, 0),
+        usable_until = '-infinity'
+    where usage.user_id = p_purchase.user_id and usage.billing_period = p_purchase.billing_period
+    returning * into v_after;
+    delete from headroom.grants as grants
+    where grants.user_id = p_purchase.user_id
+        and grants.key = headroom.store_grant_key(p_purchase.source, p_purchase.transaction);
+    update headroom.store_purchases as purchases
+    set granted = null, billing_period = null
+    where purchases.source = p_purchase.source and purchases.transaction = p_purchase.transaction;
+    perform headroom.record_change(
+        p_purchase.user_id, p_purchase.billing_period, 'grant', headroom.usage_record(v_before),
+        headroom.usage_record(v_after), p_told, p_id
+    );
+end
+$$;
+
 -- Grants what a one-time purchase bought, unless it was refunded; takes it back after a refund, while the period runs in
 -- which it was granted. Called again it changes nothing. Returns whether there is such a purchase.
 create function headroom.settle_store_purchase(
@@ -1192,16 +1240,9 @@ create function headroom.settle_store_purchase(
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_now constant timestamptz := headroom.now();
-    v_text constant text := 'store:' || p_source || ':' || p_transaction;
-    v_key constant text := case
-        when octet_length(v_text) <= 128 then v_text
-        else 'store:' || encode(sha256(convert_to(v_text, 'UTF8')), 'hex')
-    end;
+    v_key constant text := headroom.store_grant_key(p_source, p_transaction);
     v_purchase headroom.store_purchases;
     v_is_refunded boolean;
-    v_before public.message_usage;
-    v_after public.message_usage;
 begin
     select * into v_purchase from headroom.store_purchases as purchases
     where purchases.source = p_source and purchases.transaction = p_transaction;
@@ -1228,29 +1269,38 @@ begin
         where purchases.source = p_source and purchases.transaction = p_transaction
             and grants.user_id = v_purchase.user_id and grants.key = v_key;
     elsif v_is_refunded and v_purchase.granted is not null then
-        select * into v_before from public.message_usage as usage
-        where usage.user_id = v_purchase.user_id and usage.billing_period = v_purchase.billing_period
-            and coalesce(usage.resets_at > v_now, true)
-        for update;
-        if found then
-            update public.message_usage as usage
-            set granted = nullif(greatest(usage.granted - v_purchase.granted, 0), 0),
-                "limit" = greatest(usage."limit" - v_purchase.granted, 0),
-                usable_until = '-infinity'
-            where usage.user_id = v_purchase.user_id and usage.billing_period = v_purchase.billing_period
-            returning * into v_after;
-            delete from headroom.grants as grants
-            where grants.user_id = v_purchase.user_id and grants.key = v_key;
-            update headroom.store_purchases as purchases
-            set granted = null, billing_period = null
-            where purchases.source = p_source and purchases.transaction = p_transaction;
-            perform headroom.record_change(
-                v_purchase.user_id, v_purchase.billing_period, 'grant', headroom.usage_record(v_before),
-                headroom.usage_record(v_after), p_told, p_id
-            );
-        end if;
+        perform headroom.take_back_store_grant(v_purchase, p_told, p_id);
     end if;
     return true;
+end
+$$;
+
+-- What was bought in the month that runs belongs to it, also where it was told before the subscription with which the
+-- month began, and so was granted to the trial, or the free plan, of before.
+create function headroom.move_store_purchases(p_user_id uuid, p_told text, p_id text) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_terms headroom.terms;
+    v_purchase headroom.store_purchases;
+begin
+    if not exists (select from headroom.store_purchases as purchases where purchases.user_id = p_user_id) then
+        return;
+    end if;
+    v_terms := headroom.terms_of(p_user_id, headroom.now(), headroom.unknown_users());
+    if v_terms.cycle <> 'monthly' then
+        return;
+    end if;
+    for v_purchase in
+        select purchases.* from headroom.store_purchases as purchases
+        where purchases.user_id = p_user_id and purchases.granted is not null
+            and purchases.happened_at >= v_terms.started_at
+            and not headroom.is_month(purchases.billing_period)
+        order by purchases.source, purchases.transaction
+    loop
+        perform headroom.take_back_store_grant(v_purchase, p_told, p_id);
+        perform headroom.settle_store_purchase(v_purchase.source, v_purchase.transaction, p_told, p_id);
+    end loop;
 end
 $$;
 
@@ -1391,9 +1441,9 @@ begin
             using errcode = 'HR003',
                 hint = 'It is applied by itself as soon as an event that names both the user''s UUID and one of them comes.';
     end if;
-    insert into headroom.store_purchases as purchases (source, transaction, user_id, messages)
+    insert into headroom.store_purchases as purchases (source, transaction, user_id, happened_at, messages)
     values (
-        v_source, v_transaction, v_user_id,
+        v_source, v_transaction, v_user_id, p_notification.happened_at,
         v_product.messages::bigint * coalesce((p_effect ->> 'quantity')::integer, 1)
     )
     on conflict (source, transaction) do update set messages = excluded.messages where purchases.granted is null;
@@ -1698,6 +1748,7 @@ begin
     end loop;
     foreach v_user_id in array v_users loop
         perform headroom.carry_usage(v_user_id, v_told, p_id);
+        perform headroom.move_store_purchases(v_user_id, v_told, p_id);
     end loop;
 end
 $$;
@@ -2079,6 +2130,9 @@ grant execute on function
     headroom.refold_subscriber(uuid, text, boolean, jsonb, text, text), headroom.standing_record(uuid, text),
     headroom.own_usage(uuid), headroom.carry_usage(uuid, text, text),
     headroom.settle_store_owner(text, text, text, text), headroom.settle_store_purchase(text, text, text, text),
+    headroom.store_grant_key(text, text),
+    headroom.take_back_store_grant(headroom.store_purchases, text, text),
+    headroom.move_store_purchases(uuid, text, text),
     headroom.plan_of_product(text, text, text, boolean),
     headroom.apply_subscription_effect(headroom.store_notifications, jsonb, integer, text),
     headroom.apply_grant_effect(headroom.store_notifications, jsonb, text),

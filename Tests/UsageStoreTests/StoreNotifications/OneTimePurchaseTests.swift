@@ -74,6 +74,30 @@ struct OneTimePurchaseTests {
         )
     }
 
+    @Test("belong to the month in which they were bought, also when they are told before its subscription")
+    func beforeTheSubscription() async throws {
+        let subscription = Told(
+            "bought", "2026-11-20T09:59:00Z", by: [ada],
+            [
+                "kind": "purchased", "transaction": "S", "product": "monthly", "period": "normal",
+                "started": "2026-11-20T09:59:00Z", "expires": "2026-12-20T09:59:00Z",
+            ]
+        )
+        for order in [[subscription, granted("g")], [granted("g"), subscription]] {
+            let database = try await TestDatabase.fresh()
+            try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+            try await database.psql.mapProducts()
+            _ = try await database.consume(user(1), 3)
+            for told in order { try await database.psql.take(told) }
+            let usage = try await database.usage(user(1))
+            #expect(usage["period"] == "2026-11" && usage["limit"] == "850" && usage["used"] == "0")
+            let trial = "select \"limit\" from message_usage where user_id = '\(ada)' and billing_period = 'trial'"
+            #expect(try await database.psql.text(trial) == "100")
+            for told in order { try await database.psql.take(told) }
+            #expect(try await limit(database) == "850", "once, however often they are told")
+        }
+    }
+
     @Test("of a period that is over stay what they were")
     func nextPeriod() async throws {
         let database = try await fresh()
