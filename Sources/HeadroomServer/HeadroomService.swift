@@ -121,7 +121,7 @@ public struct HeadroomService: Sendable {
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         )
-        group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(1)
+        group.maximumGracefulShutdownDuration = configuration.drainTimeout + .milliseconds(1_500)
         try await ServiceGroup(configuration: group).run()
     }
 

@@ -14,11 +14,25 @@ extension ServerBootstrap {
     /// Where nothing is to be sent, as to a subscriber, it is asked after a minute whether it is there. Options of the port
     /// are those of its connections, without a system call for each.
     func whoseConnectionsNoticeTheirPeersEnd(outputTimeout: TimeAmount) -> ServerBootstrap {
+        PeerLiveness.options(outputTimeout: outputTimeout).reduce(self) { $0.serverChannelOption($1.0, value: $1.1) }
+    }
+}
+
+extension Channel {
+    /// The same for a connection that somebody else's bootstrap accepted.
+    package func noticePeersEnd(outputTimeout: TimeAmount) -> EventLoopFuture<Void> {
+        let options = PeerLiveness.options(outputTimeout: outputTimeout)
+        return EventLoopFuture.andAllSucceed(options.map { setOption($0.0, value: $0.1) }, on: eventLoop)
+    }
+}
+
+private enum PeerLiveness {
+    static func options(outputTimeout: TimeAmount) -> [(ChannelOptions.Types.SocketOption, SocketOptionValue)] {
         let milliseconds = min(outputTimeout.nanoseconds / 1_000_000, Int64(Int32.max))
-        return serverChannelOption(.socketOption(.so_keepalive), value: 1)
-            .serverChannelOption(.tcpOption(.init(rawValue: TCP_KEEPIDLE)), value: 60)
-            .serverChannelOption(.tcpOption(.init(rawValue: TCP_KEEPINTVL)), value: 10)
-            .serverChannelOption(.tcpOption(.init(rawValue: TCP_KEEPCNT)), value: 3)
-            .serverChannelOption(.tcpOption(.init(rawValue: TCP_USER_TIMEOUT)), value: Int(milliseconds))
+        return [
+            (.socketOption(.so_keepalive), 1), (.tcpOption(.init(rawValue: TCP_KEEPIDLE)), 60),
+            (.tcpOption(.init(rawValue: TCP_KEEPINTVL)), 10), (.tcpOption(.init(rawValue: TCP_KEEPCNT)), 3),
+            (.tcpOption(.init(rawValue: TCP_USER_TIMEOUT)), SocketOptionValue(milliseconds)),
+        ]
     }
 }

@@ -119,8 +119,10 @@ final class MailboxRegistry: Sendable {
     func deliver(_ completions: [Completion]) {
         guard !completions.isEmpty else { return }
         let mailboxes = mailboxes.withLock { $0 }
-        if mailboxes.count == 1 {
-            mailboxes[0].deliver(completions)
+        // Most batches are of one mailbox's requests alone: then nothing is copied.
+        let first = completions[0].returnAddress.mailbox
+        if mailboxes.count == 1 || completions.allSatisfy({ $0.returnAddress.mailbox == first }) {
+            mailboxes[first].deliver(completions)
             return
         }
         for (number, mailbox) in mailboxes.enumerated() {

@@ -23,7 +23,7 @@ public final class DatabaseMonitor: Sendable {
     private let tokens: any TokenKeeper
     private let logger: Logger
     private let wake = WakePipe()
-    private let state = Mutex((facts: Facts(), isClosed: false))
+    private let state = Mutex((facts: Facts(), isClosed: false, hasLooked: false))
 
     public init(
         databaseURL: String,
@@ -42,6 +42,9 @@ public final class DatabaseMonitor: Sendable {
     }
 
     public var facts: Facts { state.withLock { $0.facts } }
+
+    /// Whether the database answered at the last look; true until the first one is over.
+    public var databaseAnswers: Bool { state.withLock { !$0.hasLooked || $0.facts.serverVersion != nil } }
 
     /// Runs until `close()` was called.
     public func run() async {
@@ -71,7 +74,7 @@ public final class DatabaseMonitor: Sendable {
                 if tokensAreUnread { logger.notice("tokens are read again") }
                 tokensAreUnread = false
                 let facts = try DatabaseMonitor.look(open)
-                state.withLock { $0.facts = facts }
+                take(facts)
             } catch {
                 // The lanes say it when the database is away.
                 logger.debug("the database's state could not be read", metadata: ["error": "\(error)"])
@@ -91,11 +94,18 @@ public final class DatabaseMonitor: Sendable {
                     connection?.close()
                     connection = nil
                 }
-                state.withLock { $0.facts = facts }
+                take(facts)
             }
             rest(connection)
         }
         connection?.close()
+    }
+
+    private func take(_ facts: Facts) {
+        state.withLock {
+            $0.facts = facts
+            $0.hasLooked = true
+        }
     }
 
     private func connect() throws(PostgresError) -> Connection {

@@ -193,14 +193,7 @@ final class LaneLink {
         let deadline = ContinuousClock.now + options.connectTimeout
         let connection = try Connection.connect(options)
         do throws(PostgresError) {
-            try connection.execute(
-                // An answer is durable before it is sent: never weaker than on, whatever the database's default.
-                """
-                select set_config('synchronous_commit', 'on', false)
-                where current_setting('synchronous_commit') in ('off', 'local')
-                """,
-                deadline: deadline
-            )
+            try connection.answerOnlyWhatIsDurable(deadline: deadline)
             for statement in PreparedStatement.allCases {
                 try connection.prepare(statement.rawValue, statement.sql, deadline: deadline)
             }
@@ -284,5 +277,18 @@ enum LaneSession {
     private static func milliseconds(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         return "\(max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000))"
+    }
+}
+
+extension Connection {
+    /// An answer is durable before it is sent: never weaker than on, whatever the database's default.
+    func answerOnlyWhatIsDurable(deadline: ContinuousClock.Instant) throws(PostgresError) {
+        try execute(
+            """
+            select set_config('synchronous_commit', 'on', false)
+            where current_setting('synchronous_commit') in ('off', 'local')
+            """,
+            deadline: deadline
+        )
     }
 }

@@ -28,9 +28,11 @@ struct Serve: AsyncParsableCommand {
         ProcessSetup.keepMemoryOutOfCrashReports()
         let connections = ProcessSetup.raiseDescriptorLimit(
             connections: configuration.connectionsMaximum,
+            httpConnections: configuration.http?.connectionsMaximum ?? 0,
             logger: logger
         )
-        configuration.allowConnections(atMost: connections)
+        configuration.allowConnections(atMost: connections.line)
+        configuration.http?.connectionsMaximum = connections.http
         database.warnOfPassword(logger)
         options.warnOfSecrets(logger)
         let senders = try StoreSenders(configuration.webhooks)
@@ -61,9 +63,13 @@ enum ProcessSetup {
     /// Besides connections: database, logs, pipes, the listening sockets.
     private static let furtherDescriptors = 128
 
-    /// - Returns: how many connections may be open.
-    static func raiseDescriptorLimit(connections: Int, logger: Logger) -> Int {
-        let (allowed, needed) = raiseDescriptorLimit(connections: connections)
+    /// - Returns: how many connections of each port may be open.
+    static func raiseDescriptorLimit(
+        connections: Int,
+        httpConnections: Int,
+        logger: Logger
+    ) -> (line: Int, http: Int) {
+        let (allowed, needed) = raiseDescriptorLimit(connections: connections + httpConnections)
         if allowed < needed {
             logger.warning(
                 """
@@ -73,7 +79,10 @@ enum ProcessSetup {
                 metadata: ["descriptors.allowed": "\(allowed)", "descriptors.needed": "\(needed)"]
             )
         }
-        return min(connections, Int(allowed) - furtherDescriptors)
+        // Where there are too few for all, the pages give way to the counting.
+        let left = Int(allowed) - furtherDescriptors
+        let http = allowed < needed ? min(httpConnections, max(1, left / 8)) : httpConnections
+        return (min(connections, left - http), http)
     }
 
     /// The runtime's report of a crash shows the memory that registers point to, which may be a password or a token. It

@@ -10,10 +10,12 @@ import UsageStore
 struct UsageRoutes: RouteCollecting {
     private let store: StoreGateway
     private let access: AccessControl
+    private let requestTimeout: Duration
 
-    init(_ store: StoreGateway, access: AccessControl) {
+    init(_ store: StoreGateway, access: AccessControl, requestTimeout: Duration) {
         self.store = store
         self.access = access
+        self.requestTimeout = requestTimeout
     }
 
     func add(to router: Router<HTTPContext>) {
@@ -51,7 +53,7 @@ struct UsageRoutes: RouteCollecting {
     private func report(_ request: Request, _ context: HTTPContext) async throws -> Response {
         try context.require(.report)
         _ = try Query(request)
-        let outcome = await store.read(.report(try period(context)))
+        let outcome = await store.read(.report(try period(context)), within: requestTimeout)
         guard case .report(let report) = outcome else { throw Problem(outcome) }
         return try JSONAnswer(ReportBody(report)).response(to: request)
     }

@@ -4,7 +4,7 @@ import UsageStore
 /// Whether this instance can answer, and if not, why: `GET /readyz`.
 struct Readiness: Encodable, Equatable {
     struct Checks: Encodable, Equatable {
-        /// Some lane is connected.
+        /// Some lane is connected, and the database answered when it was asked last, some seconds ago at most.
         var database: Bool
         /// The schema is at least the one that this binary needs.
         var schema: Bool
@@ -21,10 +21,10 @@ struct Readiness: Encodable, Equatable {
     }
 
     /// - Parameter schemaVersion: nil when it was not looked at yet. The service looked before it started, so that is well.
-    init(lanesConnected: Int, schemaVersion: Int?, isDraining: Bool) {
+    init(lanesConnected: Int, databaseAnswers: Bool, schemaVersion: Int?, isDraining: Bool) {
         self.init(
             Checks(
-                database: lanesConnected > 0,
+                database: lanesConnected > 0 && databaseAnswers,
                 schema: schemaVersion.map { $0 >= Schema.newestMigration } ?? true,
                 accepting: !isDraining
             )
@@ -34,6 +34,7 @@ struct Readiness: Encodable, Equatable {
     init(_ parts: ServiceParts) {
         self.init(
             lanesConnected: parts.store.snapshot.lanesConnected,
+            databaseAnswers: parts.monitor.databaseAnswers,
             schemaVersion: parts.monitor.facts.schemaVersion,
             isDraining: parts.draining.isSet
         )

@@ -15,13 +15,23 @@ struct Answering: RouterMiddleware {
         var response: Response
         do {
             response = try await next(request, context)
+            // Nobody reads a body here. One that comes a byte at a time would hold the connection for ever.
+            if request.method != .post { endAfterBody(request, context, &response) }
         } catch {
             response = problem(error, request, context).response(from: request, context: context)
+            endAfterBody(request, context, &response)
         }
         // Nobody is to guess at a body's type, whatever it is.
         response.headers[.xContentTypeOptions] = "nosniff"
         // The body of a refusal, too, would be taken for the next answer.
         return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private func endAfterBody(_ request: Request, _ context: HTTPContext, _ response: inout Response) {
+        let length = request.headers[.contentLength]
+        guard request.headers[.transferEncoding] != nil || (length != nil && length != "0") else { return }
+        response.headers[.connection] = "close"
+        BodyReading.close(context)
     }
 
     private func problem(_ error: any Error, _ request: Request, _ context: HTTPContext) -> Problem {

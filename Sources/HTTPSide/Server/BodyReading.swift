@@ -34,15 +34,26 @@ struct BodyReading: Sendable {
                 guard let buffer = try await tasks.next() ?? nil else { throw closing(context, tooSlow) }
                 return buffer
             }
+        } catch let problem as Problem {
+            throw problem
         } catch is NIOTooManyBytesError {
             throw closing(context, tooLarge)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            // The peer hung up in the middle of it, or broke the framing.
+            throw closing(context, broken)
         }
     }
 
+    /// The connection ends as soon as the peer had the time to read the answer.
+    static func close(_ context: HTTPContext) {
+        guard let channel = context.channel else { return }
+        channel.eventLoop.scheduleTask(in: closeDelay) { channel.close(promise: nil) }
+    }
+
     private func closing(_ context: HTTPContext, _ problem: Problem) -> Problem {
-        if let channel = context.channel {
-            channel.eventLoop.scheduleTask(in: BodyReading.closeDelay) { channel.close(promise: nil) }
-        }
+        BodyReading.close(context)
         var problem = problem
         problem.headers[.connection] = "close"
         return problem
@@ -54,6 +65,10 @@ struct BodyReading: Sendable {
             code: "TOOLONG",
             "a body is at most \(bytesMaximum) bytes; send less, or raise http-body-maximum-bytes"
         )
+    }
+
+    private var broken: Problem {
+        Problem(.badRequest, code: "BADREQUEST", "the body broke off or is malformed; send it again")
     }
 
     private var tooSlow: Problem {

@@ -14,7 +14,7 @@ package struct HTTPSideService: Service, CustomStringConvertible {
     package let description = "HTTP side"
 
     /// Requests under way when the service shuts down have so long; what is left is cut.
-    private static let drainTimeout = Duration.milliseconds(800)
+    private static let drainTimeout = Duration.milliseconds(500)
 
     private let parts: ServiceParts
     private let configuration: HTTPConfiguration
@@ -65,21 +65,20 @@ package struct HTTPSideService: Service, CustomStringConvertible {
             logger: logger
         )
         let application = application(surroundings, on: group)
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            for pool in surroundings.pools { tasks.addTask { await pool.run() } }
-            defer { for pool in surroundings.pools { pool.close() } }
-            do {
-                try await HTTPSideService.runBounded(application)
-            } catch let error as IOError where error.errnoCode == EADDRINUSE && configuration.isByDefault {
-                logger.warning(
-                    "the HTTP side stays off, because its port is taken; set http to another address, or to off",
-                    metadata: ["http": "\(configuration.address)"]
-                )
-                whenOpen(nil)
-                try? await gracefulShutdown()
-            } catch let error as IOError {
-                throw CannotOpen(address: configuration.address, underlying: error)
-            }
+        // Not awaited: a session that waits for a database which hangs must not keep the service from ending.
+        for pool in surroundings.pools { Task { await pool.run() } }
+        defer { for pool in surroundings.pools { pool.close() } }
+        do {
+            try await HTTPSideService.runBounded(application)
+        } catch let error as IOError where error.errnoCode == EADDRINUSE && configuration.isByDefault {
+            logger.warning(
+                "the HTTP side stays off, because its port is taken; set http to another address, or to off",
+                metadata: ["http": "\(configuration.address)"]
+            )
+            whenOpen(nil)
+            try? await gracefulShutdown()
+        } catch let error as IOError {
+            throw CannotOpen(address: configuration.address, underlying: error)
         }
     }
 
@@ -103,12 +102,19 @@ package struct HTTPSideService: Service, CustomStringConvertible {
         let (whenOpen, host) = (whenOpen, configuration.address.host)
         return Application(
             router: surroundings.router(),
-            server: HTTPTransport(configuration, tls: parts.configuration.httpHasTLS ? parts.tls : nil).builder,
+            server: HTTPTransport(
+                configuration,
+                tls: parts.configuration.httpHasTLS ? parts.tls : nil,
+                outputTimeout: parts.configuration.outputTimeout
+            ).builder,
             configuration: ApplicationConfiguration(
                 address: .hostname(host, port: configuration.address.port),
                 availableConnectionsDelegate: .maximum(configuration.connectionsMaximum, logger: logger)
             ),
-            onServerRunning: { channel in
+            onServerRunning: { [logger] channel in
+                try? await channel.eventLoop.submit {
+                    try channel.pipeline.syncOperations.addHandler(AcceptFailures(logger: logger), position: .first)
+                }.get()
                 whenOpen(ListenAddress(host: host, port: channel.localAddress?.port ?? 0))
             },
             eventLoopGroupProvider: .shared(group),

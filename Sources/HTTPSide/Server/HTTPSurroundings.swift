@@ -58,7 +58,7 @@ struct HTTPSurroundings: Sendable {
         [
             HealthRoutes(parts),
             MetricsRoutes(parts, http: metrics, webhooks: webhookCounters),
-            UsageRoutes(store, access: parts.access),
+            UsageRoutes(store, access: parts.access, requestTimeout: configuration.requestTimeout),
             WebhookRoutes(self),
             DashboardRoutes(self),
         ]

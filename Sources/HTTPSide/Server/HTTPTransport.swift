@@ -8,8 +8,11 @@ import NIOSSL
 struct HTTPTransport: Sendable {
     private let idleTimeout: TimeAmount
     private let tls: TLSContexts?
+    private let outputTimeout: TimeAmount
 
-    init(_ configuration: HTTPConfiguration, tls: TLSContexts?) {
+    /// - Parameter outputTimeout: a peer that takes nothing for so long is gone.
+    init(_ configuration: HTTPConfiguration, tls: TLSContexts?, outputTimeout: TimeAmount) {
+        self.outputTimeout = outputTimeout
         idleTimeout = TimeAmount(configuration.idleTimeout)
         self.tls = tls
     }
@@ -27,19 +30,21 @@ struct HTTPTransport: Sendable {
                     )
                 )
             )
-            guard let tls else { return plain }
-            return ReloadingTLSChannel(plain: plain, tls: tls)
+            return LivelyChannel(plain: plain, tls: tls, outputTimeout: outputTimeout)
         }
     }
 }
 
-/// TLS with the certificate that is current when a connection comes: the framework's own keeps the first one for ever.
-private struct ReloadingTLSChannel: ServerChildChannel {
+/// A connection that notices when its peer is gone or takes nothing any more, as those of the line protocol do; in TLS with
+/// the certificate that is current when it comes, since the framework's own keeps the first one for ever.
+private struct LivelyChannel: ServerChildChannel {
     let plain: HTTP1Channel
-    let tls: TLSContexts
+    let tls: TLSContexts?
+    let outputTimeout: TimeAmount
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
-        channel.eventLoop.makeCompletedFuture {
+        channel.noticePeersEnd(outputTimeout: outputTimeout).flatMapThrowing {
+            guard let tls else { return }
             try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls.currentForAnybody))
         }.flatMap {
             plain.setup(channel: channel, logger: logger)

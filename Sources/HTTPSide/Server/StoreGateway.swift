@@ -33,9 +33,11 @@ package final class StoreGateway: Mailbox {
     }
 
     /// A question about all users of a period.
-    package func read(_ reading: Reading) async -> Outcome {
+    ///
+    /// - Parameter timeout: how long somebody waits for it; report-timeout-ms at most.
+    package func read(_ reading: Reading, within timeout: Duration = .seconds(3_600)) async -> Outcome {
         await outcome { address in
-            let deadline = ContinuousClock.now + store.configuration.reportTimeout
+            let deadline = ContinuousClock.now + min(timeout, store.configuration.reportTimeout)
             return store.reader.enqueue(
                 ReadingRequest(reading: reading, returnAddress: address, deadline: deadline)
             )

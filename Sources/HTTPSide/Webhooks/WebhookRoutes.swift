@@ -57,7 +57,10 @@ struct WebhookRoutes: RouteCollecting {
         )
         let notification = try RevenueCatEvent.translate(payload: try RevenueCatEvent.sanitized(body: body))
         // The dashboard's test is told as the sandbox's, and does nothing.
-        if notification.typeClass != "TEST" { try senders.environments.check(notification.environment) }
+        // Where an event names no environment it can concern either.
+        if notification.typeClass != "TEST", notification.payload["event"]?["environment"] != nil {
+            try senders.environments.check(notification.environment)
+        }
         return notification
     }
 

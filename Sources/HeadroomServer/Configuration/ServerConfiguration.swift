@@ -128,6 +128,8 @@ public struct ServerConfiguration: Sendable {
 }
 
 extension ServerConfiguration {
+    /// A peer that takes nothing for so long is gone.
+    package var outputTimeout: TimeAmount { connectionLimits.outputTimeout }
     package var httpHasTLS: Bool { tls != nil && http?.usesTLS == true }
 }
 

@@ -29,6 +29,17 @@ public enum AppStoreNotification: StoreAdapter {
         "recentSubscriptionStartDate": .instant, "renewalDate": .instant, "signedDate": .instant,
         "environment": .text, "appAccountToken": .identity,
     ]
+    private static let informativeFields: Set = [
+        "version", "consumptionRequestReason", "productId", "requestIdentifier", "succeededCount", "failedCount",
+    ]
+    private static let informativeTransactionFields: Set = [
+        "transactionId", "webOrderLineItemId", "subscriptionGroupIdentifier", "originalPurchaseDate", "type",
+        "inAppOwnershipType", "signedDate", "revocationReason", "revocationDate", "isUpgraded", "transactionReason",
+    ]
+    private static let informativeRenewalFields: Set = [
+        "productId", "autoRenewStatus", "expirationIntent", "isInBillingRetryPeriod", "priceIncreaseStatus", "offerType",
+        "offerDiscountType", "recentSubscriptionStartDate", "renewalDate", "signedDate",
+    ]
     /// One of these names the app; a payload has only one of them.
     private static let appObjects = ["data", "summary", "externalPurchaseToken", "appData"]
 
@@ -45,19 +56,26 @@ public enum AppStoreNotification: StoreAdapter {
             throw .malformed("signedPayload is missing, or not a text")
         }
         let notification = try await verifier.payload(of: compact, name: "signedPayload")
-        var kept = try notification.kept(keptFields)
+        var kept = try notification.kept(keptFields, informative: informativeFields)
         for name in appObjects {
             guard let app = try notification.object(name) else { continue }
             try verifier.app.check(app)
-            var keptApp = try app.kept(keptAppFields)
+            var keptApp = try app.kept(keptAppFields, informative: informativeFields)
             if name == "data" {
                 keptApp["transaction"] = try await signedPart(
                     "signedTransactionInfo",
                     of: app,
                     keptTransactionFields,
+                    informative: informativeTransactionFields,
                     verifier
                 )
-                keptApp["renewal"] = try await signedPart("signedRenewalInfo", of: app, keptRenewalFields, verifier)
+                keptApp["renewal"] = try await signedPart(
+                    "signedRenewalInfo",
+                    of: app,
+                    keptRenewalFields,
+                    informative: informativeRenewalFields,
+                    verifier
+                )
             }
             kept[name] = .object(keptApp)
         }
@@ -71,6 +89,7 @@ public enum AppStoreNotification: StoreAdapter {
         _ name: String,
         of data: PayloadFields,
         _ forms: KeyValuePairs<String, PayloadFields.Form>,
+        informative: Set<String>,
         _ verifier: AppStoreVerifier
     ) async throws(StoreEventError) -> JSONValue? {
         guard let value = data.members[name], value != .null else { return nil }
@@ -78,7 +97,7 @@ public enum AppStoreNotification: StoreAdapter {
         let fields = try await verifier.payload(of: compact, name: "data.\(name)")
         // Signed by itself: it could be of another app that the same root signs for.
         try verifier.app.check(fields)
-        return .object(try fields.kept(forms))
+        return .object(try fields.kept(forms, informative: informative))
     }
 
     public static func translate(payload: JSONValue) throws(StoreEventError) -> StoreNotification {

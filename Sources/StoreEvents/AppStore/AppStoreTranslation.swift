@@ -29,8 +29,10 @@ struct AppStoreTranslation {
         switch (type, subtype) {
         case ("SUBSCRIBED", _), ("OFFER_REDEEMED", "INITIAL_BUY"), ("OFFER_REDEEMED", "RESUBSCRIBE"):
             try paid(try payment(.purchased))
-        case ("DID_RENEW", _), ("OFFER_REDEEMED", nil): try paid(try payment(.renewed))
-        case ("DID_CHANGE_RENEWAL_PREF", "UPGRADE"), ("OFFER_REDEEMED", "UPGRADE"): try paid(try upgrade())
+        // An upgrade is paid for at once, and mends what a payment mends.
+        case ("DID_RENEW", _), ("OFFER_REDEEMED", nil), ("DID_CHANGE_RENEWAL_PREF", "UPGRADE"),
+            ("OFFER_REDEEMED", "UPGRADE"):
+            try paid(try payment(.renewed))
         case ("DID_CHANGE_RENEWAL_PREF", "DOWNGRADE"), ("OFFER_REDEEMED", "DOWNGRADE"):
             try withStatus(StoreEffect(.productChanged, transaction: try transaction(), nextProduct: try nextProduct()))
         case ("DID_CHANGE_RENEWAL_PREF", nil):
@@ -114,20 +116,13 @@ struct AppStoreTranslation {
         }
     }
 
-    private func upgrade() throws -> StoreEffect {
-        StoreEffect(
-            .productChanged,
-            transaction: try transaction(),
-            product: try product(),
-            expires: try required("expiresDate")
-        )
-    }
-
     private func plain(_ kind: StoreEffect.Kind) throws -> StoreEffect {
         StoreEffect(
             kind,
             transaction: try transaction(),
             product: try transactionInfo?.text("productId"),
+            // Where it overtakes the purchase, it is all that is known of the plan.
+            period: try period(),
             expires: try transactionInfo?.instant("expiresDate")
         )
     }

@@ -55,7 +55,10 @@ struct PayloadFields {
         guard let value = value(name) else { return [] }
         guard case .array(let elements) = value else { throw .malformed("\(full(name)) must be an array of texts") }
         var texts: [String] = []
-        for element in elements.prefix(PayloadFields.identitiesMaximum) { texts.append(try text(element, name)) }
+        // An empty name is nobody's.
+        for element in elements.prefix(PayloadFields.identitiesMaximum) where element != .string("") {
+            texts.append(try text(element, name))
+        }
         return texts
     }
 
@@ -92,13 +95,23 @@ struct PayloadFields {
     }
 
     /// What is kept: these fields, where they are there and have the right form, and nothing else.
-    func kept(_ forms: KeyValuePairs<String, Form>) throws(StoreEventError) -> [String: JSONValue] {
+    ///
+    /// - Parameter informative: fields that no effect depends on: one that has another form than today's is left out, and
+    ///   its event is not refused for it.
+    func kept(
+        _ forms: KeyValuePairs<String, Form>,
+        informative: Set<String> = []
+    ) throws(StoreEventError) -> [String: JSONValue] {
         var kept: [String: JSONValue] = [:]
         for (name, form) in forms {
             // That a field is there and null can say something: no grace period, say.
             if members[name] == .null { kept[name] = .null }
             guard value(name) != nil else { continue }
-            kept[name] = try keptValue(name, form)
+            if informative.contains(name) {
+                kept[name] = (try? keptValue(name, form)) ?? nil
+            } else {
+                kept[name] = try keptValue(name, form)
+            }
         }
         return kept
     }

@@ -15,14 +15,18 @@ public enum RevenueCatEvent: StoreAdapter {
         "renewal_number": .integer,
     ]
 
+    private static let informativeFields: Set = [
+        "app_id", "store", "auto_resume_at_ms", "is_family_share", "renewal_number",
+    ]
+
     /// - Parameter body: what was posted, by who was shown to be RevenueCat.
     /// - Returns: what is kept of it, which is also what `translate` takes.
     /// - Throws: malformed or too large, with the field's name.
     public static func sanitized(body: [UInt8]) throws(StoreEventError) -> JSONValue {
         let fields = try PayloadFields(try JSONValue(parsing: body), path: "")
         let event = try PayloadFields(fields.members["event"], path: "event")
-        var kept: [String: JSONValue] = ["event": .object(try event.kept(keptFields))]
-        if let version = try fields.text("api_version") { kept["api_version"] = .string(version) }
+        var kept: [String: JSONValue] = ["event": .object(try event.kept(keptFields, informative: informativeFields))]
+        if let version = (try? fields.text("api_version")) ?? nil { kept["api_version"] = .string(version) }
         let payload = JSONValue.object(kept)
         // What is required is looked for here, so that nothing is kept that could not be read again.
         _ = try translate(payload: payload)

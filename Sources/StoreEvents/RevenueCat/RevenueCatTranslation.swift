@@ -76,6 +76,7 @@ struct RevenueCatTranslation {
             until != nil || isUntold ? .gracePeriod : .billingRetry,
             transaction: try transaction(),
             product: try event.text("product_id"),
+            period: try period(),
             expires: try event.instant("expiration_at_ms"),
             graceUntil: until
         )
@@ -86,6 +87,8 @@ struct RevenueCatTranslation {
             kind,
             transaction: try transaction(),
             product: try event.text("product_id"),
+            // Where it overtakes the purchase, it is all that is known of the plan.
+            period: try period(),
             expires: try event.instant("expiration_at_ms")
         )
     }

@@ -70,6 +70,8 @@ package final class SessionPool: Sendable {
 
     /// Does work in a session, as soon as one is free.
     ///
+    /// Who is cancelled while waiting does not wait for it any more; it may still be done.
+    ///
     /// - Parameters:
     ///   - deadline: by which the work has to bound itself too, as `Connection`'s methods do.
     ///   - work: blocks. Done again on a new connection when an idle one turns out to be broken, so it must be safe to
@@ -78,18 +80,21 @@ package final class SessionPool: Sendable {
         by deadline: ContinuousClock.Instant,
         _ work: @escaping @Sendable (Connection) throws(PostgresError) -> Value
     ) async throws(Failure) -> Value {
-        let outcome: Result<Value, Failure> = await withCheckedContinuation { continuation in
-            let job = Job(
-                deadline: deadline,
-                attempt: { connection throws(PostgresError) in
-                    let value = try work(connection)
-                    return { continuation.resume(returning: .success(value)) }
-                },
-                fail: { continuation.resume(returning: .failure($0)) }
-            )
-            if let failure = enqueue(job) { job.fail(failure) }
-        }
-        return try outcome.get()
+        let promise = OneResult<Value, Failure>()
+        let job = Job(
+            deadline: deadline,
+            attempt: { connection throws(PostgresError) in
+                let value = try work(connection)
+                return { promise.settle(.success(value)) }
+            },
+            fail: { promise.settle(.failure($0)) }
+        )
+        if let failure = enqueue(job) { throw failure }
+        return try await withTaskCancellationHandler {
+            await promise.result
+        } onCancel: {
+            promise.settle(.failure(.closed))
+        }.get()
     }
 
     /// Pieces of work that no session has taken up yet.
@@ -122,9 +127,14 @@ package final class SessionPool: Sendable {
         }
     }
 
-    /// Takes in nothing more.
+    /// Takes in nothing more, and does nothing more of what waits.
     package func close() {
-        state.withLock { $0.isClosed = true }
+        let waiting = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for job in waiting { job.fail(.closed) }
         for wake in wakes { wake.wake() }
     }
 
@@ -167,6 +177,12 @@ package final class SessionPool: Sendable {
         }
     }
 
+    private func connect() throws(PostgresError) -> Connection {
+        let connection = try Connection.connect(options)
+        try connection.answerOnlyWhatIsDurable(deadline: .now + options.connectTimeout)
+        return connection
+    }
+
     /// - Returns: the connection, where it can be used on.
     private func carry(_ job: Job, on idle: Connection?) -> Connection? {
         var connection = idle
@@ -178,7 +194,7 @@ package final class SessionPool: Sendable {
             // A new connection that breaks at once breaks again: only one that was idle is worth another attempt.
             let mayRepeat = connection != nil
             do throws(PostgresError) {
-                let open = if let connection { connection } else { try Connection.connect(options) }
+                let open = if let connection { connection } else { try connect() }
                 connection = open
                 try job.attempt(open)()
                 return open
@@ -188,11 +204,55 @@ package final class SessionPool: Sendable {
                     connection = nil
                 }
                 if mayRepeat, case .connectionLost = error.kind { continue }
-                if !error.isTransient {
-                    logger.debug("work in a session failed", metadata: ["pool": "\(name)", "error": "\(error)"])
+                // Class 22 is what was asked with; the rest is for who runs this.
+                if !error.isTransient, error.sqlState?.isClass("22") != true {
+                    logger.error("work in a session failed", metadata: ["pool": "\(name)", "error": "\(error)"])
                 }
                 job.fail(.database(error))
                 return connection
+            }
+        }
+    }
+}
+
+/// A result that several may settle: the first one does.
+private final class OneResult<Value: Sendable, Failure: Error>: Sendable {
+    private enum State {
+        /// Can transition to: awaited, settled.
+        case open
+        /// Can transition to: settled.
+        case awaited(CheckedContinuation<Result<Value, Failure>, Never>)
+        /// Final.
+        case settled(Result<Value, Failure>)
+    }
+
+    private let state = Mutex(State.open)
+
+    func settle(_ result: Result<Value, Failure>) {
+        let awaiting = state.withLock { state -> CheckedContinuation<Result<Value, Failure>, Never>? in
+            switch state {
+            case .settled: return nil
+            case .open:
+                state = .settled(result)
+                return nil
+            case .awaited(let continuation):
+                state = .settled(result)
+                return continuation
+            }
+        }
+        awaiting?.resume(returning: result)
+    }
+
+    /// Awaited once.
+    var result: Result<Value, Failure> {
+        get async {
+            await withCheckedContinuation { continuation in
+                let settled = state.withLock { state -> Result<Value, Failure>? in
+                    if case .settled(let result) = state { return result }
+                    state = .awaited(continuation)
+                    return nil
+                }
+                if let settled { continuation.resume(returning: settled) }
             }
         }
     }

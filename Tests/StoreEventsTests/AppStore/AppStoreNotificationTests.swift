@@ -29,7 +29,14 @@ struct AppStoreNotificationTests {
         until expires: Instant = Payload.expires,
         grace: Instant? = nil
     ) -> StoreEffect {
-        StoreEffect(kind, transaction: transaction, product: product, expires: expires, graceUntil: grace)
+        StoreEffect(
+            kind,
+            transaction: transaction,
+            product: product,
+            period: .normal,
+            expires: expires,
+            graceUntil: grace
+        )
     }
 
     private static func bare(_ kind: StoreEffect.Kind) -> StoreEffect { StoreEffect(kind, transaction: transaction) }
@@ -50,12 +57,7 @@ struct AppStoreNotificationTests {
         ["offerType": .integer(type), "offerDiscountType": discount.map { .string($0) } ?? .null]
     }
 
-    private static let upgrade = StoreEffect(
-        .productChanged,
-        transaction: transaction,
-        product: product,
-        expires: Payload.expires
-    )
+    private static let upgrade = payment(.renewed)
     private static let downgrade = StoreEffect(
         .productChanged,
         transaction: transaction,

@@ -22,11 +22,16 @@ struct RevenueCatEventTests {
         )
     }
 
-    private static func plain(_ kind: StoreEffect.Kind, graceUntil: Instant? = nil) -> StoreEffect {
+    private static func plain(
+        _ kind: StoreEffect.Kind,
+        period: StoreEffect.Period = .normal,
+        graceUntil: Instant? = nil
+    ) -> StoreEffect {
         StoreEffect(
             kind,
             transaction: transaction,
             product: product,
+            period: period,
             expires: Payload.expires,
             graceUntil: graceUntil
         )
@@ -96,6 +101,11 @@ struct RevenueCatEventTests {
         Row("CANCELLATION: DEVELOPER_INITIATED", cancellation("DEVELOPER_INITIATED"), plain(.cancelled)),
         Row("CANCELLATION: UNKNOWN", cancellation("UNKNOWN"), plain(.cancelled)),
         Row("CANCELLATION for a reason to come", cancellation("BOREDOM"), plain(.cancelled)),
+        Row(
+            "CANCELLATION of a trial",
+            Payload("CANCELLATION", ["cancel_reason": "UNSUBSCRIBE", "period_type": "TRIAL"]),
+            plain(.cancelled, period: .trial)
+        ),
         Row("CANCELLATION without a reason", Payload("CANCELLATION"), plain(.cancelled)),
         Row(
             "CANCELLATION: BILLING_ERROR with grace",

@@ -56,11 +56,23 @@ struct RevenueCatKeepingTests {
         }
     }
 
+    @Test("is kept without what no effect depends on, where that has another form than today's")
+    func informativeFields() throws {
+        let body = #"""
+            {"api_version":2,"event":{"id":"a","type":"TEST","event_timestamp_ms":1,"store":7,"renewal_number":"x",
+            "app_id":["y"],"is_family_share":"no","aliases":["", "b"]}}
+            """#
+        let payload = try RevenueCatEvent.sanitized(body: Array(body.utf8))
+        let kept = try #require(payload["event"])
+        for name in ["store", "renewal_number", "app_id", "is_family_share"] { #expect(kept[name] == nil) }
+        #expect(payload["api_version"] == nil)
+        #expect(try RevenueCatEvent.translate(payload: payload).identities.count == 1)
+    }
+
     @Test(
         "is nothing when the body is not an event",
         arguments: [
             "", "[]", "\"event\"", "{}", #"{"event":null}"#, #"{"event":[]}"#, #"{"event":"x"}"#, #"{"event":{}}"#,
-            #"{"api_version":1,"event":{"id":"a","type":"TEST","event_timestamp_ms":1}}"#,
         ]
     )
     func wrongBodies(text: String) {
