@@ -184,6 +184,11 @@ def app_store_histories(store):
             (MIDDLE, {**PRO, "previous_plan": "paid"}),
         ),
         History(
+            "an upgrade after a cancellation and a payment problem",
+            [bought, unsubscribed, failed, told("DID_CHANGE_RENEWAL_PREF", "UPGRADE", IN_GRACE, status=1, **upgraded)],
+            (IN_GRACE, {**PRO, "previous_plan": "paid"}),
+        ),
+        History(
             "a downgrade",
             [bought, downgraded, told("DID_RENEW", None, END, product="unlimited", purchaseDate=END, expiresDate=MAY)],
             (AFTER_END, {**PRO, "previous_plan": "paid"}),

@@ -115,3 +115,12 @@ def command(*arguments, database_url=None, timeout=60):
     return subprocess.run(
         [settings.binary, *arguments], capture_output=True, text=True, env=environment(**variables), cwd="/", timeout=timeout
     )
+
+
+def limited(command):
+    """A program in place of the binary's, which starts it after a shell command."""
+    path = processes.directory() + "/headroom"
+    with open(path, "w") as file:
+        file.write(f'#!/bin/sh\n{command}\nexec "{settings.binary}" "$@"\n')
+    os.chmod(path, 0o755)
+    return path

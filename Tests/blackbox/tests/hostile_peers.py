@@ -14,20 +14,12 @@ from support import processes, settings
 from support.case import Case
 from support.deadline import wait_until
 from support.kernel import resident_bytes
+from support.service import limited
 from support.wire import Answer, Closed, Line
 
 
 def descriptors(service):
     return len(os.listdir(f"/proc/{service.process.pid}/fd"))
-
-
-def limited(command):
-    """A program in place of the binary's, which starts it after a shell command."""
-    path = processes.directory() + "/headroom"
-    with open(path, "w") as file:
-        file.write(f'#!/bin/sh\n{command}\nexec "{settings.binary}" "$@"\n')
-    os.chmod(path, 0o755)
-    return path
 
 
 class Greedy(Case):

@@ -1,5 +1,6 @@
 """The HTTP port itself: where it is opened, what it takes, and how it ends. What is asked there has tests of its own."""
 
+import signal
 import socket
 import ssl
 import time
@@ -7,6 +8,7 @@ import time
 from support.case import Case
 from support.certificates import Authority
 from support.deadline import wait_until
+from support.service import limited
 
 
 class HTTPPort(Case):
@@ -109,6 +111,39 @@ class HTTPPort(Case):
         plain = self.serve(*files, "--http-tls", "off")
         self.assertEqual(plain.http("GET", "/healthz").status, 200)
 
+    def test_a_body_that_breaks_off_is_the_peers_mistake(self):
+        service = self.serve("--revenuecat-authorization", "secret")
+        for broken in (
+            b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+            b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
+        ):
+            with self.subTest(broken=broken):
+                head = b"POST /webhooks/revenuecat HTTP/1.1\r\nHost: x\r\nAuthorization: secret\r\n"
+                self.assertRegex(self.exchange(service, head + broken), rb"\AHTTP/1\.1 400 ")
+        self.assertNotIn("level=error", service.log())
+
+    def test_a_body_that_nobody_reads_ends_the_connection(self):
+        with self.connect(self.service) as connection:
+            connection.sendall(b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nx")
+            received = b""
+            while chunk := connection.recv(65_536):
+                received += chunk
+        self.assertRegex(received, rb"\AHTTP/1\.1 405 ")
+        self.assertIn(b"connection: close", received.lower())
+
+    def test_running_out_of_descriptors_ends_neither_port(self):
+        service = self.serve(binary=limited("ulimit -n 200"))
+        lines, pages = [], []
+        try:
+            for _ in range(120):
+                lines.append(socket.create_connection(("127.0.0.1", service.port), timeout=10))
+                pages.append(socket.create_connection(("127.0.0.1", service.http_port), timeout=10))
+        finally:
+            for connection in lines + pages:
+                connection.close()
+        wait_until(lambda: service.http("GET", "/readyz").status == 200, 10, "the HTTP side is back")
+        self.assertTrue(service.ask(f"CONSUME {self.user()}").startswith("+ALLOWED "))
+
     def test_half_a_request_does_not_hold_the_end_up(self):
         service = self.serve()
         with self.connect(service) as connection:
@@ -128,3 +163,23 @@ class HTTPPort(Case):
             wait_until(lambda: service.http("GET", "/readyz").status == 503, 3, "that it is not ready any more")
             self.assertEqual(service.http("GET", "/healthz").status, 200)
         self.assertEqual(service.wait(), 0)
+
+
+class HungDatabase(Case):
+    OWN_CLUSTER = True
+
+    def test_it_is_not_ready_and_the_service_ends_in_time_all_the_same(self):
+        user = self.user()
+        self.assertEqual(self.service.http("GET", f"/dashboard/users/{user}").status, 200)
+        self.cluster.signal_all(signal.SIGSTOP)
+        try:
+            wait_until(lambda: self.service.http("GET", "/readyz").status == 503, 10, "that it is not ready")
+            self.assertEqual(self.service.http("GET", "/healthz").status, 200)
+            with socket.create_connection(("127.0.0.1", self.service.http_port), timeout=20) as page:
+                page.sendall(f"GET /dashboard/users/{user} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+                began = time.monotonic()
+                self.service.process.terminate()
+                self.assertEqual(self.service.wait(12), 0)
+                self.assertLess(time.monotonic() - began, 10)
+        finally:
+            self.cluster.signal_all(signal.SIGCONT)
