@@ -1215,7 +1215,8 @@ begin
     end if;
     update public.message_usage as usage
     set granted = nullif(greatest(usage.granted - p_purchase.granted, 0), 0),
-        "limit" = greatest(usage."limit" - p_purchase.granted, 0),
+        -- Without a limit it stays without one: greatest() passes over nulls.
+        "limit" = case when usage."limit" is not null then greatest(usage."limit" - p_purchase.granted, 0) end,
         usable_until = '-infinity'
     where usage.user_id = p_purchase.user_id and usage.billing_period = p_purchase.billing_period
     returning * into v_after;

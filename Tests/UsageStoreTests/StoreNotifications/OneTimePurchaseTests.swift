@@ -63,6 +63,19 @@ struct OneTimePurchaseTests {
         #expect(try await limit(database) == "850", "refunded before it was given again")
     }
 
+    @Test("leave who has no limit without one, also when they are refunded")
+    func refundWithoutLimit() async throws {
+        let database = try await fresh()
+        try await database.psql.execute("select set_plan('\(ada)', 'pro')")
+        try await database.psql.take(granted("g"))
+        try await database.psql.take(about("revoked", "2026-11-20T11:00:00Z"))
+        #expect(try await limit(database) == nil)
+        #expect(try await database.consume(user(1), 5000)["status"] == "ALLOWED")
+        try await database.psql.execute("select set_plan('\(ada)', 'paid')")
+        try await database.psql.take(about("reinstated", "2026-11-20T11:30:00Z"))
+        #expect(try await limit(database) == "850")
+    }
+
     @Test("are never granted when the refund came first")
     func refundFirst() async throws {
         let database = try await fresh()
