@@ -209,10 +209,13 @@ create table headroom.store_carried_usage (
     generation bigint not null,
     messages integer not null,
     counted integer not null,
+    starts_at timestamptz not null,
     ends_at timestamptz not null,
     primary key (user_id, billing_period)
 );
 comment on table headroom.store_carried_usage is 'Messages that came to a user''s count with a subscription.';
+comment on column headroom.store_carried_usage.starts_at is
+    'When the period began as it was when they came: a new anchor day moves it and keeps its name.';
 comment on column headroom.store_carried_usage.counted is
     'How many of them are in the count: none of those that came before a reset, which generation tells.';
 
@@ -960,6 +963,8 @@ declare
     v_anchor_day integer;
     v_month date;
     v_billing_period text;
+    v_starts_at timestamptz;
+    v_ends_at timestamptz;
     v_change record;
     v_before public.message_usage;
     v_after public.message_usage;
@@ -979,6 +984,14 @@ begin
         v_month := (v_month + interval '1 month')::date;
     end if;
     v_billing_period := headroom.month_label(v_month);
+    v_ends_at := headroom.cycle_start((v_month + interval '1 month')::date, v_anchor_day);
+    -- The count stays where a new anchor day moves the period that has it, and with the count what came to it before.
+    update headroom.store_carried_usage as carried set ends_at = v_ends_at
+    where carried.user_id = p_user_id and carried.billing_period = v_billing_period
+        and carried.ends_at > v_now and carried.ends_at <> v_ends_at;
+    select least(headroom.cycle_start(v_month, v_anchor_day), v_now, min(carried.starts_at)) into v_starts_at
+    from headroom.store_carried_usage as carried
+    where carried.user_id = p_user_id and carried.billing_period = v_billing_period and carried.ends_at > v_now;
     for v_change in
         with given as (
             select
@@ -1014,7 +1027,7 @@ begin
                     where events.source = given.source and events.original_transaction_id = given.transaction
                         and case counted.kind
                             when 'monthly' then plans.cycle = 'monthly'
-                                and given.made_at >= headroom.cycle_start(v_month, v_anchor_day)
+                                and given.made_at >= v_starts_at
                             else plans.cycle = 'trial' and plans.plan = counted.kind
                         end
                 )
@@ -1067,19 +1080,16 @@ begin
         where usage.user_id = p_user_id and usage.billing_period = v_change.billing_period
         returning * into v_after;
         insert into headroom.store_carried_usage (
-            user_id, billing_period, generation, messages, counted, ends_at
+            user_id, billing_period, generation, messages, counted, starts_at, ends_at
         ) values (
             p_user_id, v_change.billing_period, v_after.generation, v_change.messages,
             greatest(v_counted + v_after.message_count - v_before.message_count, 0),
-            case
-                when headroom.is_month(v_change.billing_period)
-                    then headroom.cycle_start((v_month + interval '1 month')::date, v_anchor_day)
-                else 'infinity'
-            end
+            case when headroom.is_month(v_change.billing_period) then v_starts_at else '-infinity' end,
+            case when headroom.is_month(v_change.billing_period) then v_ends_at else 'infinity' end
         )
         on conflict (user_id, billing_period) do update
         set generation = excluded.generation, messages = excluded.messages, counted = excluded.counted,
-            ends_at = excluded.ends_at;
+            starts_at = excluded.starts_at, ends_at = excluded.ends_at;
         perform headroom.record_change(
             p_user_id, v_change.billing_period, 'store_event', headroom.usage_record(v_before),
             headroom.usage_record(v_after), p_told, p_id

@@ -101,6 +101,28 @@ struct TransferTests {
         #expect(try await standing(user(2), database) == "fine|paid|300|800")
     }
 
+    @Test("keeps what came along where the receiver's anchor day moves while the period keeps its name")
+    func afterNewAnchorDay() async throws {
+        let database = try await fresh("2026-11-15T12:00:00Z")
+        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
+        _ = try await database.consume(user(1), 700)
+        try await database.psql.take(transfer("t", "2026-11-15T11:00:00Z", from: [ada], to: [bob]))
+        #expect(try await standing(user(2), database) == "fine|paid|700|800")
+        try await database.moveClock(to: at("2026-11-20T12:00:00Z"))
+        try await database.psql.take(
+            Told("other", "2026-11-20T11:00:00Z", by: [bob], Told.purchased("T2", expires: "2026-12-20T11:00:00Z"))
+        )
+        #expect(try await database.count(of: user(2), period: "2026-11") == 700)
+        // Neither lost nor twice where more comes, in the period as it is now.
+        try await database.moveClock(to: at("2026-12-10T12:00:00Z"))
+        let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T2"]
+        try await database.psql.take(Told("c", "2026-12-10T11:00:00Z", cancelled))
+        #expect(try await database.count(of: user(2), period: "2026-11") == 700)
+        try await database.psql.take(transfer("back", "2026-12-10T11:30:00Z", from: [bob], to: [cleo]))
+        #expect(try await database.count(of: user(2), period: "2026-11") == 0)
+        #expect(try await database.psql.number("select count(*) from headroom.store_carried_usage") == 1)
+    }
+
     @Test("brings what happened before it, also when that comes later, and also past a set_plan")
     func lateEvents() async throws {
         let database = try await fresh()
