@@ -111,6 +111,31 @@ struct OneTimePurchaseTests {
         }
     }
 
+    @Test("move to the month of the subscription only as far as they were not used before it")
+    func usedBeforeTheSubscription() async throws {
+        for (used, held, moved) in [(150, 0, 0), (130, 0, 20), (100, 30, 20), (90, 0, 50)] {
+            let database = try await TestDatabase.fresh()
+            try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+            try await database.psql.mapProducts()
+            _ = try await database.consume(user(1), 90)
+            try await database.psql.take(granted("g"))
+            if used > 90 { _ = try await database.consume(user(1), used - 90) }
+            try await database.psql.execute(
+                "update message_usage set held = \(held), usable_until = '-infinity' where user_id = '\(ada)'"
+            )
+            let subscription = Told("bought", "2026-11-20T09:59:00Z", by: [ada], Told.purchased("S"))
+            for _ in 0..<2 { try await database.psql.take(subscription) }
+            let trial = "select \"limit\" from message_usage where user_id = '\(ada)' and billing_period = 'trial'"
+            #expect(try await limit(database) == "\(800 + moved)", "\(used) used, \(held) held")
+            #expect(try await database.psql.text(trial) == "\(150 - moved)", "\(used) used, \(held) held")
+            try await database.psql.take(about("revoked", "2026-11-20T11:00:00Z"))
+            #expect(try await limit(database) == "800")
+            if moved == 0 { continue }
+            try await database.psql.take(about("reinstated", "2026-11-20T11:30:00Z"))
+            #expect(try await limit(database) == "\(800 + moved)", "given again")
+        }
+    }
+
     @Test("of a period that is over stay what they were")
     func nextPeriod() async throws {
         let database = try await fresh()
