@@ -91,7 +91,7 @@ struct DashboardRoutes: RouteCollecting {
         frame.isUsers = true
         let page = FindPage(
             frame: frame,
-            typed: String(trimmed.prefix(64)),
+            typed: ActionForm.cut(trimmed, to: 64),
             mistake: trimmed.isEmpty ? nil : FindPage.noUser
         )
         let status: HTTPResponse.Status = trimmed.isEmpty ? .ok : .badRequest

@@ -114,9 +114,8 @@ struct PageTests {
         #expect(user(figures).contains("0 of 0"))
     }
 
-    @Test("escapes whatever it is told")
-    func escaping() {
-        let nasty = "\"><script>alert('1')</script>&{{frame}}"
+    /// Every page that there is, with one text wherever text goes.
+    private func pages(telling nasty: String) -> [String] {
         var figures = DashboardFixtures.user
         var records = UserRecords()
         var subscription = UserRecords.Subscription(transaction: nasty, plan: nasty)
@@ -136,7 +135,11 @@ struct PageTests {
         let notice = Notice(.good, nasty, nasty)
         var actions = DashboardFixtures.actions
         (actions.messages, actions.grantReason, actions.messagesMistake, actions.period) = (nasty, nasty, nasty, nasty)
-        let pages = [
+        var overview = OverviewPresenter(figures: DashboardFixtures.overview).page(frame)
+        (overview.heading, overview.live.sentence) = (nasty, nasty)
+        overview.days?.note = nasty
+        return [
+            library.render(.overview, overview),
             library.render(.user, UserPresenter(figures: figures).page(frame, notices: [notice], actions: actions)),
             library.render(.find, FindPage(frame: frame, typed: nasty, mistake: nasty)),
             library.render(
@@ -164,9 +167,30 @@ struct PageTests {
                 ProblemPage(frame: frame, heading: nasty, text: nasty, advice: nasty, link: nasty, linkText: nasty)
             ),
         ]
-        for page in pages {
+    }
+
+    @Test("escapes whatever it is told")
+    func escaping() {
+        for page in pages(telling: "\"><script>alert('1')</script>&{{frame}}") {
             #expect(page.contains("&lt;script&gt;alert(&#39;1&#39;)"))
             #expect(!page.contains("<script>") && !page.contains("'1'"))
+        }
+    }
+
+    @Test("escapes markup also where it is one character with the scalars beside it")
+    func escapingScalars() {
+        let (before, after): (Unicode.Scalar, [Unicode.Scalar]) = ("\u{600}", ["\u{301}", "\u{338}"])
+        let marks = ["<", ">", "\"", "'", "&"].map { "\(before)\($0) \($0)\(after[0]) \($0)\(after[1])" }
+        for page in pages(telling: marks.joined()) {
+            let scalars = Array(page.unicodeScalars)
+            #expect(scalars.contains(before))
+            for (index, scalar) in scalars.enumerated() {
+                if scalar == before { #expect(scalars[index + 1] == "&") }
+                if after.contains(scalar) { #expect(scalars[index - 1] == ";") }
+            }
+            for name in ["lt", "gt", "quot", "#39", "amp"] {
+                #expect(page.utf8.contains("\(before)&\(name);".utf8))
+            }
         }
     }
 

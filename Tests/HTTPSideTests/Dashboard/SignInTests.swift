@@ -131,12 +131,20 @@ struct SignInTests {
                 try ActionForm.read(action: "grant", messages: messages, reason: "why")
             }
         }
-        for reason in [nil, "", "  ", "a\nb", "\u{7F}", String(repeating: "x", count: 1_025)] {
+        for reason in [
+            nil, "", "  ", "a\nb", "\u{7F}", "a\u{202E}b", "\u{600}<", String(repeating: "x", count: 1_025),
+        ] {
             #expect(throws: ActionForm.Mistake.self) {
                 try ActionForm.read(action: "reset", messages: nil, reason: reason)
             }
         }
         #expect(throws: ActionForm.Mistake.self) { try ActionForm.read(action: "forget", messages: nil, reason: "why") }
+    }
+
+    @Test("What is typed again is cut by scalars, however many make a character")
+    func cut() {
+        #expect(ActionForm.cut("abc", to: 3) == "abc")
+        #expect(ActionForm.cut("a" + String(repeating: "\u{301}", count: 9), to: 3).unicodeScalars.count == 3)
     }
 
     @Test("What became of an action is told to who did it, about that user")

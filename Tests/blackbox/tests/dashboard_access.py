@@ -239,7 +239,7 @@ class Forms(AccessCase):
             ({"messages": "0"}, "from 1 to 1,000,000"), ({"messages": "1000001"}, "from 1 to 1,000,000"), ({"messages": "-5"}, "from 1"),
             ({"messages": "ten"}, "from 1"), ({"messages": "١٢"}, "from 1"), ({}, "from 1"),
             ({"messages": "5", "reason": " "}, "Say why"), ({"messages": "5", "reason": "x" * 1025}, "too long"),
-            ({"messages": "5", "reason": "a\nb"}, "line breaks"),
+            ({"messages": "5", "reason": "a\nb"}, "line breaks"), ({"messages": "5", "reason": "a\u202eb"}, "format characters"),
         ]:  # fmt: skip
             answer = visitor.send(f"{path}/grant", {"seal": visitor.seal(path), "reason": "why", **fields})
             self.assertEqual(answer.status, 400, fields)
@@ -260,6 +260,16 @@ class Forms(AccessCase):
         self.assertNotIn("alert('1')</script>", page.text)
         for path in ["/dashboard/users?" + urlencode({"user": nasty}), "/dashboard?" + urlencode({"period": nasty})]:
             self.assertNotIn("alert('1')</script>", visitor.get(path).text)
+
+    def test_markup_with_scalars_beside_it_stays_text(self):
+        page = self.signed_in().get("/dashboard/users?user=%D8%80%22%D8%80%3E%D8%80%3Cmeta%20http-equiv=refresh%22%CC%81")
+        self.assertEqual(page.status, 400)
+        self.assertNotIn("<meta http-equiv", page.text)
+        self.assertIn('value="\u0600&quot;\u0600&gt;\u0600&lt;meta http-equiv=refresh&quot;\u0301"', page.text)
+
+    def test_what_is_typed_again_is_cut_however_it_is_written(self):
+        page = self.signed_in().get("/dashboard/users?user=a" + "%CC%81" * 500)
+        self.assertIn('value="a' + "\u0301" * 63 + '"', page.text)
 
 
 class Actions(AccessCase):

@@ -1,5 +1,5 @@
-/// Text as it may stand in HTML and SVG, in an element or in an attribute with double quotes. Templates escape by
-/// themselves; charts, which are put into them as they are, use this.
+/// Text as it may stand in HTML and SVG, in an element or in an attribute with double quotes. Templates escape with this by
+/// themselves; charts, which are put into them as they are, call it.
 func escaped(_ text: String) -> String {
     var result = ""
     result.reserveCapacity(text.utf8.count)

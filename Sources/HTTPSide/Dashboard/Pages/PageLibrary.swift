@@ -24,12 +24,22 @@ struct PageLibrary: Sendable {
         Page.problem.rawValue: ProblemPage.template,
     ]
 
+    /// The library's own escaping goes by characters, and lets a `<` pass that is one with a scalar beside it, such as
+    /// U+0600 before it or U+0301 after it. To a browser it is markup all the same.
+    private struct EscapingScalars: MustacheContentType {
+        func escapeText(_ text: String) -> String { escaped(text) }
+    }
+
+    private static let contentType = "PAGE"
+
     private let library: MustacheLibrary
 
     init() throws {
+        MustacheContentTypes.register(EscapingScalars(), named: PageLibrary.contentType)
         var library = MustacheLibrary()
         for (name, template) in PageLibrary.templates {
-            try library.register(template, named: name)
+            // In front of every one: a partial does not take over the content type of what it stands in.
+            try library.register("{{% CONTENT_TYPE:\(PageLibrary.contentType)}}\n" + template, named: name)
         }
         self.library = library
     }

@@ -39,8 +39,8 @@ struct ActionForm: Equatable, Sendable {
         guard reason.utf8.count <= reasonBytesMaximum else {
             throw Mistake(field: "reason", message: "That is too long; 1,024 bytes are the most.")
         }
-        guard reason.unicodeScalars.allSatisfy({ !isControl($0) }) else {
-            throw Mistake(field: "reason", message: "Leave line breaks and control characters out.")
+        guard reason.unicodeScalars.allSatisfy({ !isUnseen($0) }) else {
+            throw Mistake(field: "reason", message: "Leave line breaks, control and format characters out.")
         }
         switch action {
         case "reset":
@@ -58,8 +58,14 @@ struct ActionForm: Equatable, Sendable {
         }
     }
 
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
+    /// Control characters, and those of format: one that turns the direction of writing makes a record read as another.
+    private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
+        [.control, .format].contains(scalar.properties.generalCategory)
+    }
+
+    /// What is typed again into a form to be mended. By scalars: one character may hold any number of them.
+    static func cut(_ text: String, to scalars: Int) -> String {
+        String(text.unicodeScalars.prefix(scalars))
     }
 
     /// Without spaces around it: what is pasted has some.

@@ -78,8 +78,8 @@ struct ActionForms: Sendable {
         } catch {
             let draft = Draft(
                 action: action,
-                messages: fields["messages"].map { String($0.prefix(32)) },
-                reason: fields["reason"].map { String($0.prefix(ActionForm.reasonBytesMaximum)) },
+                messages: fields["messages"].map { ActionForm.cut($0, to: 32) },
+                reason: fields["reason"].map { ActionForm.cut($0, to: ActionForm.reasonBytesMaximum) },
                 mistake: error
             )
             return await userPage(user, visitor, draft: draft)
