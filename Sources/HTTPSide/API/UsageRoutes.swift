@@ -10,17 +10,19 @@ import UsageStore
 struct UsageRoutes: RouteCollecting {
     private let store: StoreGateway
     private let access: AccessControl
+    private let openPort: OpenPort
     private let requestTimeout: Duration
 
-    init(_ store: StoreGateway, access: AccessControl, requestTimeout: Duration) {
+    init(_ store: StoreGateway, access: AccessControl, openPort: OpenPort, requestTimeout: Duration) {
         self.store = store
         self.access = access
+        self.openPort = openPort
         self.requestTimeout = requestTimeout
     }
 
     func add(to router: Router<HTTPContext>) {
         router.get("v1/openapi.json", use: document)
-        router.group("v1").add(middleware: Authenticating(access: access))
+        router.group("v1").add(middleware: Authenticating(access: access)).add(middleware: openPort)
             .get("usage/{user}", use: usage)
             .get("history/{user}", use: history)
             .get("report", use: report)

@@ -11,7 +11,7 @@ struct DashboardRoutes: RouteCollecting {
     private let figures: DashboardFigures
     private let pages: PageLibrary
     private let reception: Reception
-    private let hostCheck: HostCheck
+    private let openPort: OpenPort
     private let liveStream = LiveStream()
     private let signIn: SignInForms
     private let actions: ActionForms
@@ -25,7 +25,7 @@ struct DashboardRoutes: RouteCollecting {
             preconditionFailure("a template cannot be parsed: \(error)")
         }
         reception = Reception(access: parts.access, isSecure: parts.configuration.httpHasTLS)
-        hostCheck = HostCheck(configuredHost: surroundings.configuration.address.host)
+        openPort = surroundings.openPort
         let forms = FormReading(reading: BodyReading(surroundings.configuration), reception: reception)
         signIn = SignInForms(reception: reception, forms: forms, pages: pages)
         actions = ActionForms(
@@ -43,7 +43,7 @@ struct DashboardRoutes: RouteCollecting {
         for asset in Asset.all {
             group.get(RouterPath(asset.path)) { request, _ in DashboardRoutes.answer(asset, request) }
         }
-        let open = group.add(middleware: Authenticating(access: parts.access)).add(middleware: OpenPort(check: isOurs))
+        let open = group.add(middleware: Authenticating(access: parts.access)).add(middleware: openPort)
         open.get("sign-in", use: signIn.show)
         open.post("sign-in", use: signIn.take)
         open.post("sign-out", use: signIn.leave)
@@ -147,11 +147,6 @@ struct DashboardRoutes: RouteCollecting {
         throw PageAnswer(response: signIn.lead(to: destination, visitor))
     }
 
-    /// Where no token is needed, who reaches the port is who may look; a page of another site must not be taken for one.
-    private func isOurs(_ request: Request) -> Bool {
-        parts.access.isRequired || hostCheck.isOurs(request.head.authority)
-    }
-
     private static func user(_ context: HTTPContext) throws(Problem) -> UserID {
         guard let user = context.parameters.get("user").flatMap({ UserID($0) }) else {
             throw Problem(.notFound, code: "NOTFOUND", FindPage.noUser)
@@ -186,28 +181,5 @@ struct DashboardRoutes: RouteCollecting {
         var response = PageAnswer.page(pages.render(.problem, page), problem.status, cookie: visitor.newCookie)
         for field in problem.headers { response.headers[field.name] = field.value }
         return response
-    }
-}
-
-/// Refuses what was sent to somebody else's name.
-private struct OpenPort: RouterMiddleware {
-    typealias Context = HTTPContext
-
-    let check: @Sendable (Request) -> Bool
-
-    func handle(
-        _ request: Request,
-        context: HTTPContext,
-        next: (Request, HTTPContext) async throws -> Response
-    ) async throws -> Response {
-        guard check(request) else {
-            throw Problem(
-                .misdirectedRequest,
-                code: "BADHOST",
-                "no token is needed here, so this is shown under this machine's own names only: open it by its address, "
-                    + "or make a token (headroom token create)"
-            )
-        }
-        return try await next(request, context)
     }
 }

@@ -10,15 +10,18 @@ struct MetricsRoutes: RouteCollecting {
     private let parts: ServiceParts
     private let http: HTTPMetrics
     private let webhooks: WebhookCounters
+    private let openPort: OpenPort
 
-    init(_ parts: ServiceParts, http: HTTPMetrics, webhooks: WebhookCounters) {
+    init(_ parts: ServiceParts, http: HTTPMetrics, webhooks: WebhookCounters, openPort: OpenPort) {
         self.parts = parts
         self.http = http
         self.webhooks = webhooks
+        self.openPort = openPort
     }
 
     func add(to router: Router<HTTPContext>) {
-        router.group().add(middleware: Authenticating(access: parts.access)).get("metrics") { _, context in
+        let group = router.group().add(middleware: Authenticating(access: parts.access)).add(middleware: openPort)
+        group.get("metrics") { _, context in
             try context.require(.info)
             return Response(
                 status: .ok,

@@ -39,6 +39,10 @@ struct HTTPSurroundings: Sendable {
 
     var pools: [SessionPool] { [webhookSessions, pageSessions] }
 
+    var openPort: OpenPort {
+        OpenPort(access: parts.access, check: HostCheck(configuredHost: configuration.address.host))
+    }
+
     /// By when a request that came just now is answered.
     var deadline: ContinuousClock.Instant { .now + configuration.requestTimeout }
 
@@ -57,8 +61,13 @@ struct HTTPSurroundings: Sendable {
     private var routes: [any RouteCollecting] {
         [
             HealthRoutes(parts),
-            MetricsRoutes(parts, http: metrics, webhooks: webhookCounters),
-            UsageRoutes(store, access: parts.access, requestTimeout: configuration.requestTimeout),
+            MetricsRoutes(parts, http: metrics, webhooks: webhookCounters, openPort: openPort),
+            UsageRoutes(
+                store,
+                access: parts.access,
+                openPort: openPort,
+                requestTimeout: configuration.requestTimeout
+            ),
             WebhookRoutes(self),
             DashboardRoutes(self),
         ]

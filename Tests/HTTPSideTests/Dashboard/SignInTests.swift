@@ -71,23 +71,6 @@ struct SignInTests {
         #expect(Destination.checked(path) == destination)
     }
 
-    @Test(
-        "An open port is known by addresses and this machine's names",
-        arguments: [
-            ("127.0.0.1:6748", true), ("localhost", true), ("LOCALHOST:6748", true), ("a.localhost", true),
-            ("[::1]:6748", true),
-            ("10.0.0.7", true), ("dash.internal:6748", true), ("evil.example", false),
-            ("127.0.0.1.evil.example", false),
-            ("localhost.evil.example:6748", false), ("", false), (":6748", false), ("[::1", false), ("1:2:3", false),
-            ("dash.internal.evil.example", false), ("notlocalhost", false),
-        ]
-    )
-    func hosts(authority: String, isOurs: Bool) {
-        let check = HostCheck(configuredHost: "Dash.internal")
-        #expect(check.isOurs(authority) == isOurs)
-        #expect(!check.isOurs(nil))
-    }
-
     @Test("A form is from us when the browser says so, or does not say")
     func origins() {
         #expect(Origin.isOurs(nil, fetchSite: "same-origin", authority: "h"))

@@ -474,7 +474,7 @@ class Open(Case):
                 answer = Visitor(self.service, host=host).get(path)
                 self.assertEqual(answer.status, 421, host)
                 self.assertIn("headroom token create", words(answer))
-        for host in [f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", "10.1.2.3", f"headroom.localhost:{port}"]:
+        for host in [f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", "10.1.2.3", f"headroom.localhost:{port}", "headroom"]:
             self.assertEqual(Visitor(self.service, host=host).get().status, 200, host)
 
     def test_a_new_service_says_what_to_do(self):

@@ -198,6 +198,21 @@ class API(Case):
             self.assertIn(what, detail, path)
             self.assertNotIn("DROP", detail)
 
+    def test_another_sites_name_for_this_machine_is_refused_where_no_token_is_required(self):
+        port = self.service.http_port
+        guarded = (f"/v1/usage/{USER}", f"/v1/history/{USER}", "/v1/report", "/v1/report/trial", "/metrics")
+        for host in (f"evil.example:{port}", "evil.example", f"127.0.0.1.evil.example:{port}", "headroom.evil.example", ""):
+            for path in guarded:
+                detail = self.problem(self.get(path, {"Host": host}), 421, "BADHOST")
+                self.assertIn("headroom token create", detail)
+            for path in ("/healthz", "/readyz", "/v1/openapi.json"):
+                self.assertEqual(self.get(path, {"Host": host}).status, 200, f"{path} as {host}")
+            answer = self.service.http("POST", "/webhooks/revenuecat", b"{}", {"Host": host})
+            self.assertNotEqual(answer.status, 421, "who tells of purchases proves it otherwise")
+        for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", "10.1.2.3", f"headroom:{port}", "headroom"):
+            for path in guarded:
+                self.assertEqual(self.get(path, {"Host": host}).status, 200, f"{path} as {host}")
+
     def test_the_description_is_the_one_that_is_published(self):
         with open(__file__.rsplit("/Tests/", 1)[0] + "/" + PAGE, "rb") as file:
             published = file.read()
@@ -245,6 +260,17 @@ class Tokens(Case):
         for wrong in ("Bearer headroom_wrong", "Bearer", "Basic YTpi", self.tokens["chat"]):
             answer = self.service.http("GET", "/v1/report", headers={"Authorization": wrong})
             self.assertEqual((answer.status, answer.json["code"]), (401, "NOAUTH"), wrong)
+
+    def test_make_every_name_good_also_where_they_are_not_required(self):
+        elsewhere = {"Host": "headroom.example"}
+        token = {"Authorization": f"Bearer {self.tokens['operator']}"}
+        self.assertEqual(self.service.http("GET", "/metrics", headers=elsewhere).status, 401, "none is told that it is misdirected")
+        unlocked = self.serve("--authentication", "off")
+        wait_until(lambda: unlocked.http("GET", "/readyz").status == 200, 10, "the lanes are connected")
+        for service in (self.service, unlocked):
+            for path in ("/metrics", "/v1/report", "/dashboard"):
+                self.assertEqual(service.http("GET", path, headers={**elsewhere, **token}).status, 200, path)
+        self.assertEqual(unlocked.http("GET", "/metrics", headers=elsewhere).status, 421)
 
     def test_are_not_needed_for_health_and_for_the_description(self):
         for path in ("/healthz", "/readyz", "/v1/openapi.json"):
