@@ -626,8 +626,13 @@ begin
 end
 $$;
 
+-- A fact of a day that is not there yet would outrank all that really happens until then.
+create function headroom.is_too_early(p_notification headroom.store_notifications) returns boolean
+    language sql stable
+    return p_notification.happened_at > headroom.now() + interval '1 day';
+
 -- Keeps what a notification says of persons, in place of what it said before, where it is read anew. Gives the
--- transactions whose owner may be another now, and the identities that are news.
+-- transactions whose owner may be another now, and the identities that are news. What comes too early says nothing.
 create function headroom.note_store_facts(
     p_notification headroom.store_notifications, out p_transactions text[], out p_news text[]
 )
@@ -643,8 +648,12 @@ declare
     v_to text[];
     v_names text[] := '{}';
     v_before text[];
+    v_is_too_early constant boolean := headroom.is_too_early(p_notification);
 begin
-    p_news := headroom.learn_store_identities(v_source, p_notification.identities, v_at, v_id);
+    p_news := case
+        when v_is_too_early then '{}'
+        else headroom.learn_store_identities(v_source, p_notification.identities, v_at, v_id)
+    end;
     with gone as (
         delete from headroom.store_claims as claims where claims.source = v_source and claims.id = v_id
         returning claims.transaction
@@ -658,7 +667,9 @@ begin
     );
     delete from headroom.store_transfers as transfers where transfers.source = v_source and transfers.id = v_id;
 
-    for v_effect in select * from jsonb_array_elements(p_notification.effects) loop
+    for v_effect in
+        select * from jsonb_array_elements(case when v_is_too_early then '[]' else p_notification.effects end)
+    loop
         v_place := v_place + 1;
         if v_effect ->> 'kind' in ('transferred', 'merged') then
             v_from := headroom.read_store_identities('from', coalesce(v_effect -> 'from', v_effect -> 'identities'));
@@ -1538,6 +1549,11 @@ declare
     v_outcome text;
     v_outcomes text[] := '{}';
 begin
+    if headroom.is_too_early(p_notification) and p_notification.effects <> '[]' then
+        raise exception '''at'' is in the future' using errcode = 'invalid_parameter_value',
+            hint = 'It is when it happened; the database''s clock says ' || headroom.now()
+                || '. headroom events replay applies it when that is there.';
+    end if;
     for v_effect in select * from jsonb_array_elements(p_notification.effects) loop
         v_place := v_place + 1;
         case v_effect ->> 'kind'
@@ -2150,6 +2166,7 @@ grant execute on function
     headroom.store_person(text, text[]), headroom.user_of_person(text), headroom.find_store_owners(text, text),
     headroom.note_store_owners(text, text, headroom.store_notifications),
     headroom.learn_store_identities(text, text[], timestamptz, text),
+    headroom.is_too_early(headroom.store_notifications),
     headroom.note_store_facts(headroom.store_notifications), headroom.lock_store_notifications(),
     headroom.lock_subscribers(uuid[]), headroom.apply_read_event(headroom.store_events, text),
     headroom.note_declared(uuid),

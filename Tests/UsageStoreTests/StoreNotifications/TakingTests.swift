@@ -6,6 +6,7 @@ import Usage
 @Suite("What a store sent")
 struct TakingTests {
     private let ada = "\(user(1))"
+    private let bob = "\(user(2))"
 
     private func fresh() async throws -> TestDatabase {
         let database = try await TestDatabase.fresh()
@@ -297,6 +298,36 @@ struct TakingTests {
         #expect(try await database.psql.number("select count(*) from headroom.subscriptions") == 0)
         let future = Told("f", "2027-11-05", by: [ada], Told.purchased("T3"))
         #expect(try await database.psql.take(future)["problem"]?.contains("in the future") == true)
+    }
+
+    @Test("that is dated more than a day ahead fails, and says nothing of anybody until then")
+    func tooEarly() async throws {
+        let database = try await fresh()
+        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
+        let early = "2027-11-20"
+        let merged: [String: Any & Sendable] = ["kind": "merged", "identities": [bob, ada]]
+        let pack: [String: Any & Sendable] = ["kind": "granted", "transaction": "G", "product": "pack"]
+        for told in [
+            Told("renewal", early, by: [digest(1), bob], Told.purchased("T", expires: "2027-12-20")),
+            Told("transfer", early, Told.transferred(from: [ada], to: [bob])),
+            Told("alias", early, merged),
+            Told("grant", early, by: [ada], pack),
+        ] {
+            let answer = try await database.psql.take(told)
+            #expect(answer["outcome"] == "failed", "\(told.id)")
+            #expect(answer["problem"]?.hasPrefix("'at' is in the future") == true, "\(told.id)")
+        }
+        let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T"]
+        #expect(try await database.psql.take(Told("c", "2026-11-06", cancelled))["user"] == ada)
+        let owners = "select person from headroom.store_owners where transaction = 'T'"
+        #expect(try await database.psql.rows(owners) == [ada])
+        for table in ["store_identities", "store_transfers", "store_purchases"] {
+            #expect(try await database.psql.number("select count(*) from headroom.\(table)") == 0, "\(table)")
+        }
+        try await database.moveClock(to: at("2027-11-19T12:00:00Z"))
+        let retried = "select headroom.retry_store_notification('revenuecat', 'renewal') ->> 'outcome'"
+        #expect(try await database.psql.text(retried) == "applied")
+        #expect(try await database.psql.rows(owners + " order by step") == [ada, bob])
     }
 
     @Test("names products that operators map, each change of which is on record")
