@@ -201,6 +201,7 @@ comment on column headroom.store_owners.usage is
 comment on column headroom.store_owners.is_alias is
     'No transaction: an alias, by which the trial of the one before is the next one''s, too.';
 create index store_owners_person on headroom.store_owners (person);
+create index store_owners_told_by on headroom.store_owners (source, told_by);
 
 -- What is in a user's count that others counted, so that it is neither added twice nor passed on as the user's own.
 create table headroom.store_carried_usage (
@@ -1861,10 +1862,10 @@ begin
     for v_event in
         select events.* from headroom.store_events as events
         where events.source = p_source
-            and (
-                events.event_id = p_id
-                or events.event_id ~ '/[0-9]+$' and left(events.event_id, length(p_id) + 1) = p_id || '/'
-            )
+            -- Named one by one, of the at most 64 effects, to be found by the key.
+            and events.event_id = any (array(
+                select p_id union all select p_id || '/' || places.place from generate_series(2, 64) as places (place)
+            ))
         order by events.event_id
     loop
         if v_event.user_id is not null then
