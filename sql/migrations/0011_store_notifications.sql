@@ -1067,12 +1067,17 @@ begin
         v_difference := v_change.messages - v_change.messages_before;
         if v_difference > 0 then
             insert into public.message_usage (user_id, billing_period, updated_at, plan, plan_limit, "limit")
-            select p_user_id, v_change.billing_period, v_now, plans.plan, plans.allowance, plans.allowance
+            select
+                p_user_id, v_change.billing_period, v_now, plans.plan, limits.messages, limits.messages
             from (select) as always
             left join headroom.plans as plans on plans.plan = case
                 when not headroom.is_month(v_change.billing_period) then v_change.billing_period
                 when v_terms.cycle = 'monthly' then v_terms.plan
             end
+            -- Whoever reads the table takes null for no limit.
+            cross join lateral (
+                select case when plans.plan is not null or v_terms.allowance is null then plans.allowance else 0 end
+            ) as limits (messages)
             on conflict (user_id, billing_period) do nothing;
         end if;
         select * into v_before from public.message_usage as usage

@@ -123,6 +123,21 @@ struct TransferTests {
         #expect(try await database.psql.number("select count(*) from headroom.store_carried_usage") == 1)
     }
 
+    @Test("comes to a month without a limit of its own where the receiver has no monthly plan, which is 0 messages")
+    func withoutMonthlyPlan() async throws {
+        let database = try await fresh()
+        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
+        _ = try await database.consume(user(1), 300)
+        try await database.psql.execute("select set_plan('\(bob)', 'free')")
+        try await database.psql.take(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        let month = "select message_count, \"limit\" from message_usage where user_id = '\(bob)' and billing_period like '2026%'"
+        #expect(try await database.psql.rows(month) == ["300|0"])
+        try await database.psql.execute("select set_plan('\(bob)', 'paid')")
+        #expect(try await standing(user(2), database) == "fine|paid|300|800")
+        _ = try await database.consume(user(2))
+        #expect(try await database.psql.rows(month) == ["301|800"])
+    }
+
     @Test("brings what happened before it, also when that comes later, and also past a set_plan")
     func lateEvents() async throws {
         let database = try await fresh()
