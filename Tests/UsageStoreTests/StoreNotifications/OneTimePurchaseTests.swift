@@ -90,7 +90,9 @@ struct OneTimePurchaseTests {
     @Test("belong to the month in which they were bought, also when they are told before its subscription")
     func beforeTheSubscription() async throws {
         let subscription = Told(
-            "bought", "2026-11-20T09:59:00Z", by: [ada],
+            "bought",
+            "2026-11-20T09:59:00Z",
+            by: [ada],
             [
                 "kind": "purchased", "transaction": "S", "product": "monthly", "period": "normal",
                 "started": "2026-11-20T09:59:00Z", "expires": "2026-12-20T09:59:00Z",
