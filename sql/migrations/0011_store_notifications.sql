@@ -1972,6 +1972,51 @@ $$;
 
 -- Forgetting ----------------------------------------------------------------------------------------------------------
 
+-- An invented name, which nothing leads back from and nobody is known by.
+create function headroom.digest_of_nobody() returns text
+    language sql volatile
+begin atomic
+    select 'sha256:' || encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex');
+end;
+
+-- Blanks a user's own notifications; in those of others that only name the user, an invented name stands instead, so that
+-- they can still be applied. In transfers and aliases it is p_stub, as in the facts. Returns how many.
+create function headroom.forget_store_notifications(p_user_id uuid, p_names text[], p_stub text) returns bigint
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_pattern constant text := array_to_string(p_names, '|');
+    v_rows bigint;
+    v_count bigint;
+begin
+    update headroom.store_notifications as notifications
+    set user_id = null, identities = '{}', effects = null, payload = null, mentions = '{}', effect = null,
+        outcome = 'forgotten', lacks = null, problem = null
+    where notifications.user_id = p_user_id
+        or notifications.mentions && p_names and notifications.user_id is null and not exists (
+            select from unnest(notifications.mentions) as names (name)
+            where names.name not like '%:%' and names.name <> p_user_id::text
+        );
+    get diagnostics v_rows = row_count;
+    -- Elsewhere it is another one, for beside a UUID it becomes that user's: what p_stub had would, too.
+    update headroom.store_notifications as notifications
+    set identities = regexp_replace(notifications.identities::text, v_pattern, renamed.name, 'gi')::text[],
+        effects = regexp_replace(notifications.effects::text, v_pattern, renamed.name, 'gi')::jsonb,
+        payload = regexp_replace(notifications.payload::text, v_pattern, renamed.name, 'gi')::jsonb,
+        mentions = regexp_replace(notifications.mentions::text, v_pattern, renamed.name, 'gi')::text[],
+        problem = regexp_replace(notifications.problem, v_pattern, renamed.name, 'gi')
+    from (
+        select others.source, others.id, case
+            when others.effects @? '$[*] ? (@.kind == "transferred" || @.kind == "merged")' then p_stub else headroom.digest_of_nobody()
+        end as name
+        from headroom.store_notifications as others where others.mentions && p_names
+    ) as renamed
+    where renamed.source = notifications.source and renamed.id = notifications.id;
+    get diagnostics v_count = row_count;
+    return v_rows + v_count;
+end
+$$;
+
 -- Deletes what is known of a user from stores; returns how many rows that concerned. Where a subscription went on to
 -- somebody else, an invented name stands in the place of who had it, which nothing leads back from: without it, it would
 -- go to somebody before.
@@ -1980,19 +2025,14 @@ create function headroom.forget_store_facts(p_user_id uuid) returns bigint
 as $$
 declare
     v_user constant text := p_user_id::text;
-    v_stub constant text := 'forgotten:' || gen_random_uuid();
+    v_stub constant text := headroom.digest_of_nobody();
     v_names text[];
     v_rows bigint := 0;
     v_count bigint;
 begin
     select array_append(coalesce(array_agg(known.identity), '{}'), v_user) into v_names
     from headroom.store_identities as known where known.user_id = p_user_id;
-    update headroom.store_notifications as notifications
-    set user_id = null, identities = '{}', effects = null, payload = null, mentions = '{}', effect = null,
-        outcome = 'forgotten', lacks = null, problem = null
-    where notifications.user_id = p_user_id or notifications.mentions && v_names;
-    get diagnostics v_count = row_count;
-    v_rows := v_rows + v_count;
+    v_rows := headroom.forget_store_notifications(p_user_id, v_names, v_stub);
 
     with owned as (
         select owner.source, owner.transaction
@@ -2193,6 +2233,7 @@ grant execute on function
     headroom.take_store_notification(jsonb), headroom.keep_store_notification(headroom.store_notifications),
     headroom.undo_store_events(text, text, text), headroom.replay_store_notification(jsonb),
     headroom.retry_store_notification(text, text), headroom.prune_store_notifications(interval, integer),
+    headroom.digest_of_nobody(), headroom.forget_store_notifications(uuid, text[], text),
     headroom.forget_store_facts(uuid)
 to headroom_service;
 
