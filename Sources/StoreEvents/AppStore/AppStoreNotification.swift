@@ -37,8 +37,8 @@ public enum AppStoreNotification: StoreAdapter {
         "inAppOwnershipType", "signedDate", "revocationReason", "revocationDate", "isUpgraded", "transactionReason",
     ]
     private static let informativeRenewalFields: Set = [
-        "productId", "autoRenewStatus", "expirationIntent", "isInBillingRetryPeriod", "priceIncreaseStatus", "offerType",
-        "offerDiscountType", "recentSubscriptionStartDate", "renewalDate", "signedDate",
+        "productId", "autoRenewStatus", "expirationIntent", "isInBillingRetryPeriod", "priceIncreaseStatus",
+        "offerType", "offerDiscountType", "recentSubscriptionStartDate", "renewalDate", "signedDate",
     ]
     /// One of these names the app; a payload has only one of them.
     private static let appObjects = ["data", "summary", "externalPurchaseToken", "appData"]

@@ -130,8 +130,10 @@ struct TransferTests {
         _ = try await database.consume(user(1), 300)
         try await database.psql.execute("select set_plan('\(bob)', 'free')")
         try await database.psql.take(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
-        let month =
-            "select message_count, \"limit\" from message_usage where user_id = '\(bob)' and billing_period like '2026%'"
+        let month = """
+            select message_count, "limit" from message_usage
+            where user_id = '\(bob)' and billing_period like '2026%'
+            """
         #expect(try await database.psql.rows(month) == ["300|0"])
         try await database.psql.execute("select set_plan('\(bob)', 'paid')")
         #expect(try await standing(user(2), database) == "fine|paid|300|800")
