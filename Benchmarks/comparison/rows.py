@@ -59,7 +59,7 @@ TITLES = {
     "headroom_quiet_full": "Headroom, 64 × 16, nobody on the HTTP side",
     "headroom_visited_full": "Headroom, 64 × 16, metrics scraped, dashboard open, up to 200 store events a second",
     "headroom_quiet_half": "Headroom, open loop at half of that, nobody on the HTTP side",
-    "headroom_visited_half": "Headroom, open loop at half of that, metrics scraped, dashboard open, up to 200 events a second",
+    "headroom_visited_half": "Headroom, open loop at half of that, metrics scraped, dashboard open, up to 200 events/s",
     **{f"headroom_rows_{count}": f"Headroom, 64 × 16, {count:,} users and rows" for count in CURVE_ROWS},
     **{
         f"headroom_rows_{count}_fresh": f"Headroom, 64 × 16, {count:,} users and rows, just after a checkpoint"
