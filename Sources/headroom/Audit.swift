@@ -23,28 +23,10 @@ struct Audit: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await DatabaseAccess(database).run { url in
-            let story: UserStory
-            do {
-                story = UserStory(try await read(url))
-            } catch let error as PostgresError {
-                throw Audit.end(error).exit()
-            }
-            guard !story.events.isEmpty else {
-                throw CommandEnd.noData("nothing is on record about this user").exit()
-            }
-            if json {
-                for event in story.events { print(try event.jsonLine()) }
-            } else {
-                print(story.text)
-            }
-        }
-    }
-
-    private func read(_ databaseURL: String) async throws -> [UserStory.Event] {
         let (user, limit) = (user.id, limit)
-        return try await onThread(named: "headroom.audit") {
-            try StoryReader(databaseURL: databaseURL).events(of: user, limit: limit).map { event in
+        let access = try DatabaseAccess(database)
+        let events = try await access.run(onThreadNamed: "headroom.audit", endingWith: Audit.end) { url in
+            try StoryReader(databaseURL: url).events(of: user, limit: limit).map { event in
                 UserStory.Event(
                     at: event.at.text,
                     what: event.what,
@@ -53,6 +35,15 @@ struct Audit: AsyncParsableCommand {
                     reason: event.reason
                 )
             }
+        }
+        guard !events.isEmpty else {
+            throw CommandEnd.noData("nothing is on record about this user").exit()
+        }
+        let story = UserStory(events)
+        if json {
+            for event in story.events { print(try event.jsonLine()) }
+        } else {
+            print(story.text)
         }
     }
 

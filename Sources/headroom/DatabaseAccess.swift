@@ -37,20 +37,38 @@ struct DatabaseAccess {
         database.warnOfPassword(logger)
     }
 
-    func run(_ work: (_ databaseURL: String) async throws -> Void) async throws {
+    func run<Value>(_ work: (_ databaseURL: String) async throws -> Value) async throws -> Value {
         switch configuration.database {
         case .url(let url):
-            try await work(url)
+            return try await work(url)
         case .privateServer(let directory):
             let server = PrivateServer(dataDirectory: directory, logger: logger)
             let running = try await server.start()
             do {
-                try await work(running.conninfo)
+                let value = try await work(running.conninfo)
+                await server.stop()
+                return value
             } catch {
                 await server.stop()
                 throw error
             }
-            await server.stop()
+        }
+    }
+
+    /// The same for work that blocks, on a thread of its own.
+    ///
+    /// - Parameter end: how the command ends when the database says so.
+    func run<Value: Sendable>(
+        onThreadNamed name: String,
+        endingWith end: (PostgresError) -> CommandEnd,
+        _ work: @escaping @Sendable (_ databaseURL: String) throws -> Value
+    ) async throws -> Value {
+        try await run { url in
+            do {
+                return try await onThread(named: name) { try work(url) }
+            } catch let error as PostgresError {
+                throw end(error).exit()
+            }
         }
     }
 }

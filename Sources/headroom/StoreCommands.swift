@@ -8,16 +8,7 @@ enum StoreCommands {
         _ database: DatabaseOptions,
         _ work: @escaping @Sendable (_ databaseURL: String) throws -> Value
     ) async throws -> Value {
-        var value: Value?
-        try await DatabaseAccess(database).run { url in
-            do {
-                value = try await onThread(named: "headroom.stores") { try work(url) }
-            } catch let error as PostgresError {
-                throw end(error).exit()
-            }
-        }
-        guard let value else { preconditionFailure("the work was done or it threw") }
-        return value
+        try await DatabaseAccess(database).run(onThreadNamed: "headroom.stores", endingWith: end, work)
     }
 
     private static func end(_ error: PostgresError) -> CommandEnd {

@@ -127,16 +127,9 @@ private enum TokenAccess {
         _ database: DatabaseOptions,
         _ work: @escaping @Sendable (TokenRegister) throws -> Value
     ) async throws -> Value {
-        var value: Value?
-        try await DatabaseAccess(database).run { url in
-            do {
-                value = try await onThread(named: "headroom.token") { try work(TokenRegister(databaseURL: url)) }
-            } catch let error as PostgresError {
-                throw end(error).exit()
-            }
+        try await DatabaseAccess(database).run(onThreadNamed: "headroom.token", endingWith: end) { url in
+            try work(TokenRegister(databaseURL: url))
         }
-        guard let value else { preconditionFailure("the work was done or it threw") }
-        return value
     }
 
     private static func end(_ error: PostgresError) -> CommandEnd {
