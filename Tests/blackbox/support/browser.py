@@ -8,6 +8,7 @@ import pathlib
 import shutil
 
 from . import processes
+from .deadline import wait_until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -106,9 +107,20 @@ class Browser:
         actions.perform()
 
     def sign_in(self, token):
+        """Sends the form and waits for the page that answers it, so that nothing is read from the page before."""
         self.open("/dashboard/sign-in")
         self.fill("#token", token)
+        self.run("window.isBefore = true")
         self.find("main button").click()
+        wait_until(self.is_another_page, 30, "the answer to the sign-in")
+
+    def is_another_page(self):
+        from selenium.common.exceptions import JavascriptException
+
+        try:
+            return self.run("return !window.isBefore && document.readyState === 'complete'")
+        except JavascriptException:
+            return False
 
     def complaints(self):
         """What the browser's console says since the last time: errors, and violations of the Content-Security-Policy."""

@@ -33,7 +33,7 @@ class AccessCase(Case):
         for name in ("chat", "dashboard", "operator"):
             cls.ids[name], cls.tokens[name] = token(cls, name, name)
         cls.service = cls.serve()
-        wait_until(lambda: cls.service.http("GET", "/readyz").status == 200, 10, "the lanes are connected")
+        wait_until(lambda: cls.service.http("GET", "/readyz").status == 200, 30, "the lanes are connected")
 
     def signed_in(self, name="operator"):
         visitor = Visitor(self.service)
@@ -149,13 +149,13 @@ class SignIn(AccessCase):
     def test_a_revoked_token_ends_its_sessions_and_its_live_numbers(self):
         number, text = token(self, "leaver", "operator")
         visitor = Visitor(self.service)
-        wait_until(lambda: visitor.sign_in(text).status == 303, 5, "the new token is known")
+        wait_until(lambda: visitor.sign_in(text).status == 303, 30, "the new token is known")
         self.assertEqual(visitor.get().status, 200)
         with Events(visitor) as events:
             self.assertEqual(events.next()[0], "figures")
             self.assertEqual(command("token", "revoke", str(number), database_url=self.database_url).returncode, 0)
             wait_until(lambda: visitor.get().status == 303, 3, "the session ends with its token")
-            kind, data = wait_until(lambda: (e := events.next())[0] == "end" and e, 5, "the stream ends")
+            kind, data = wait_until(lambda: (e := events.next())[0] == "end" and e, 30, "the stream ends")
             self.assertIn("signed out", data["text"])
         self.assertEqual(visitor.get("/dashboard/live").status, 401)
 
@@ -418,7 +418,7 @@ class Answers(AccessCase):
                 self.assertEqual(set(data), {"rate", "p99", "queue", "database", "state", "number", "sentence"})
                 self.assertEqual(data["database"], "up")
             service.signal(15)
-            kind, data = wait_until(lambda: (e := events.next())[0] == "end" and e, 5, "the stream is told")
+            kind, data = wait_until(lambda: (e := events.next())[0] == "end" and e, 30, "the stream is told")
             self.assertIn("shutting down", data["text"])
         self.assertEqual(service.wait(), 0)
 
@@ -440,7 +440,7 @@ class Answers(AccessCase):
             except AssertionError:
                 return False
 
-        wait_until(is_open, 10, "there is room again")
+        wait_until(is_open, 30, "there is room again")
 
 
 class Open(Case):
@@ -493,7 +493,7 @@ class Away(Case):
         visitor = Visitor(self.service)
         self.assertEqual(visitor.get("/dashboard?period=trial").status, 200)
         self.cluster.stop_immediately()
-        away = wait_until(lambda: (a := visitor.get("/dashboard?period=trial")).status == 503 and a, 10, "the page says so")
+        away = wait_until(lambda: (a := visitor.get("/dashboard?period=trial")).status == 503 and a, 30, "the page says so")
         self.assertIn("The database is away.", words(away))
         self.assertIn("Messages 81", words(away))
         self.assertRegex(words(away), r"Counted (just now|\d+ (s|min) ago)")
@@ -507,7 +507,7 @@ class Away(Case):
             self.assertEqual(events.next()[1]["database"], "down")
             self.cluster.start()
             wait_until(lambda: events.next()[1]["database"] == "up", 20, "the numbers say that it is back")
-        wait_until(lambda: visitor.get("/dashboard?period=trial").status == 200, 10, "the page is whole again")
+        wait_until(lambda: visitor.get("/dashboard?period=trial").status == 200, 30, "the page is whole again")
 
 
 class Events:

@@ -85,7 +85,7 @@ class FirstAnswer(Case):
 
     def test_info_tells_version_uptime_connections_queue_database_and_counters(self):
         # The ready line says that the port is open; the second lane may still be connecting.
-        wait_until(lambda: self.service.info()["database"] == "up", 5, "all lanes are connected")
+        wait_until(lambda: self.service.info()["database"] == "up", 30, "all lanes are connected")
         info = self.service.info()
         for name in ("version", "uptime_s", "connections", "queue_depth", "database", "requests"):
             self.assertIn(name, info)

@@ -167,7 +167,7 @@ class Places(Case):
                     except (Closed, OSError):
                         return False
 
-            wait_until(gets_in, 5, "room for another connection of that address")
+            wait_until(gets_in, 30, "room for another connection of that address")
             self.assertEqual(two.ask("PING"), "+PONG")
 
     def test_a_request_that_is_begun_and_not_completed_holds_no_connection(self):

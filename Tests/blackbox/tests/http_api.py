@@ -237,7 +237,7 @@ class Tokens(Case):
             scope: command("token", "create", "a", "--scope", scope, database_url=self.database_url).stdout.strip()
             for scope in ("chat", "dashboard", "operator")
         }
-        wait_until(lambda: self.status("/v1/report", "operator") == 200, 10, "the service knows the tokens")
+        wait_until(lambda: self.status("/v1/report", "operator") == 200, 30, "the service knows the tokens")
 
     def status(self, path, scope=None):
         headers = {"Authorization": f"Bearer {self.tokens[scope]}"} if scope else {}
@@ -266,7 +266,7 @@ class Tokens(Case):
         token = {"Authorization": f"Bearer {self.tokens['operator']}"}
         self.assertEqual(self.service.http("GET", "/metrics", headers=elsewhere).status, 401, "none is told that it is misdirected")
         unlocked = self.serve("--authentication", "off")
-        wait_until(lambda: unlocked.http("GET", "/readyz").status == 200, 10, "the lanes are connected")
+        wait_until(lambda: unlocked.http("GET", "/readyz").status == 200, 30, "the lanes are connected")
         for service in (self.service, unlocked):
             for path in ("/metrics", "/v1/report", "/dashboard"):
                 self.assertEqual(service.http("GET", path, headers={**elsewhere, **token}).status, 200, path)
@@ -295,7 +295,7 @@ class Health(Case):
         user = self.subscriber(used=1)
         self.psql.close()
         self.cluster.stop_immediately()
-        wait_until(lambda: self.ready() == (503, {"ready": False, "checks": {**well, "database": False}}), 10, "it is noticed")
+        wait_until(lambda: self.ready() == (503, {"ready": False, "checks": {**well, "database": False}}), 30, "it is noticed")
         alive = self.service.http("GET", "/healthz")
         self.assertEqual((alive.status, alive.text), (200, "ok\n"))
         for path in (f"/v1/usage/{user}", f"/v1/history/{user}", "/v1/report"):
@@ -309,9 +309,9 @@ class Health(Case):
         # Somebody restores what an older release dumped.
         self.psql.run("create temp table newest as select * from headroom.migrations order by number desc limit 1")
         self.psql.run("delete from headroom.migrations where number = (select number from newest)")
-        wait_until(lambda: self.ready() == (503, {"ready": False, "checks": {**well, "schema": False}}), 10, "it is noticed")
+        wait_until(lambda: self.ready() == (503, {"ready": False, "checks": {**well, "schema": False}}), 30, "it is noticed")
         self.psql.run("insert into headroom.migrations select * from newest")
-        wait_until(lambda: self.ready()[0] == 200, 10, "it is noticed")
+        wait_until(lambda: self.ready()[0] == 200, 30, "it is noticed")
 
     def test_says_that_the_service_drains_while_it_does(self):
         service = self.serve("--request-timeout-ms", "20000")

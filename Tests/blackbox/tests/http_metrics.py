@@ -48,7 +48,7 @@ class Metrics(Case):
         self.service.http("GET", "/nothing")
         token = command("token", "create", "back-end.1", "--scope", "chat", database_url=self.database_url).stdout.strip()
         with self.service.connect() as line:
-            wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", 10, "the service knows the token")
+            wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", 30, "the service knows the token")
             text = self.read()
         self.assertIn('headroom_token_connections{token="back-end.1"} 1\n', text)
         checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
@@ -144,7 +144,7 @@ class Metrics(Case):
         pids = self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom lane'"
                              f" and datname = '{self.database}'")  # fmt: skip
         self.assertEqual(len(pids), 1)
-        wait_until(lambda: samples(self.read())[("headroom_database_reconnects_total", frozenset())] >= 1, 10, "it is back")
+        wait_until(lambda: samples(self.read())[("headroom_database_reconnects_total", frozenset())] >= 1, 30, "it is back")
 
     def test_every_family_is_documented(self):
         with open(__file__.rsplit("/Tests/", 1)[0] + "/docs/reference.md") as file:

@@ -133,7 +133,7 @@ class Running(Case):
         scopes = [argument for scope in ("chat", "dashboard", "operator") for argument in ("--scope", scope)]
         token = command("token", "create", "prometheus", *scopes, database_url=self.database_url).stdout.strip()
         line = self.service.connect()
-        wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", 10, "the service knows the token")
+        wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", 30, "the service knows the token")
         user = self.user()
         self.assertIn("+OK", line.ask(f"SETPLAN {user} paid"))
         process, api = self.prometheus(token)

@@ -141,7 +141,7 @@ class HTTPPort(Case):
         finally:
             for connection in lines + pages:
                 connection.close()
-        wait_until(lambda: service.http("GET", "/readyz").status == 200, 10, "the HTTP side is back")
+        wait_until(lambda: service.http("GET", "/readyz").status == 200, 30, "the HTTP side is back")
         self.assertTrue(service.ask(f"CONSUME {self.user()}").startswith("+ALLOWED "))
 
     def test_half_a_request_does_not_hold_the_end_up(self):
@@ -173,7 +173,7 @@ class HungDatabase(Case):
         self.assertEqual(self.service.http("GET", f"/dashboard/users/{user}").status, 200)
         self.cluster.signal_all(signal.SIGSTOP)
         try:
-            wait_until(lambda: self.service.http("GET", "/readyz").status == 503, 10, "that it is not ready")
+            wait_until(lambda: self.service.http("GET", "/readyz").status == 503, 30, "that it is not ready")
             self.assertEqual(self.service.http("GET", "/healthz").status, 200)
             with socket.create_connection(("127.0.0.1", self.service.http_port), timeout=20) as page:
                 page.sendall(f"GET /dashboard/users/{user} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())

@@ -103,7 +103,7 @@ class LostReplies(Case):
         self.proxy.cut_after_commit(runs(b"count_batch"))
         with self.service.connect(timeout=20) as line:
             line.send(f"CONSUME {user}\n")
-            wait_until(lambda: self.count(user) in (0, 102), 5, "it was counted")
+            wait_until(lambda: self.count(user) in (0, 102), 30, "it was counted")
             self.psql.run(f"select reset_usage('{user}')")
             self.assertEqual(Answer(line.line()).used, 102, "as it was counted")
         self.assertEqual(self.count(user), 0, "nothing was counted again")

@@ -251,7 +251,7 @@ class Operations(Case):
                 self.assertEqual(line.rest(), b"")
                 with open(directory + "/new-token") as file:
                     new = file.read().strip()
-                wait_until(lambda: other.ask(f"AUTH {new}") == "+OK", 5, "the new one is good")
+                wait_until(lambda: other.ask(f"AUTH {new}") == "+OK", 30, "the new one is good")
                 self.assertEqual(Answer(other.ask(f"CONSUME {USER}")).status, "ALLOWED")
         finally:
             service.stop()
