@@ -12,7 +12,8 @@ let fuzzedModules: [Target.Dependency] = [
 let package = Package(
     name: "headroom",
     products: [
-        .executable(name: "headroom", targets: ["headroom"])
+        .executable(name: "headroom", targets: ["headroom"]),
+        .library(name: "HeadroomClient", targets: ["HeadroomClient"]),
     ],
     dependencies: [
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
@@ -24,6 +25,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.7.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
@@ -63,11 +65,21 @@ let package = Package(
             ],
             plugins: ["EmbedSQL"]
         ),
+        // Certificates as files, and how a client connects with TLS.
+        .target(
+            name: "TransportSecurity",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ]
+        ),
         .target(
             name: "HeadroomServer",
             dependencies: [
                 "LineProtocol",
                 "Postgres",
+                "TransportSecurity",
                 "Usage",
                 "UsageStore",
                 .product(name: "Configuration", package: "swift-configuration"),
@@ -80,6 +92,21 @@ let package = Package(
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ]
+        ),
+        // Needs neither libpq nor the service: whoever uses it builds no more than what stands here.
+        .target(
+            name: "HeadroomClient",
+            dependencies: [
+                "LineProtocol",
+                "TransportSecurity",
+                "Usage",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
         .target(
@@ -133,6 +160,7 @@ let package = Package(
                 "OperatorConsole",
                 "Postgres",
                 "StoreEvents",
+                "TransportSecurity",
                 "Usage",
                 "UsageStore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -176,6 +204,17 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
+            ]
+        ),
+        .testTarget(
+            name: "HeadroomClientTests",
+            dependencies: [
+                "HeadroomClient", "LineProtocol", "PostgresTestSupport", "Usage", "headroom",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ]
         ),
         // The fuzzers' bodies, over the corpus that they have gathered; fuzzing itself is at the end of this file.

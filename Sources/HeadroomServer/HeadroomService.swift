@@ -1,6 +1,7 @@
 import Logging
 import Postgres
 import ServiceLifecycle
+import TransportSecurity
 import UnixSignals
 import Usage
 import UsageStore

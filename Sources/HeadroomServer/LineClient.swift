@@ -1,6 +1,7 @@
 import DequeModule
 import NIOCore
 import NIOPosix
+import TransportSecurity
 
 /// One connection to a service, for the commands that ask a running one.
 public struct LineClient: Sendable {

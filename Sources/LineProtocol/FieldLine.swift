@@ -26,61 +26,18 @@ extension FieldLine {
     /// Reads a line, with or without its line end. Nil for anything that is not of the form: no plus sign, a status
     /// that is not in upper case, a token without an equals sign, a name twice, a quote that is not closed.
     public init?(_ line: some StringProtocol) {
-        var scanner = FieldScanner(Array(line.utf8))
-        guard scanner.take("+"), let status = scanner.word(of: "A"..."Z") else { return nil }
-        self.init(status: status, fields: [])
+        var line = String(line)
+        guard let read = line.withUTF8({ FieldLine(bytes: UnsafeRawBufferPointer($0)) }) else { return nil }
+        self = read
+    }
+
+    private init?(bytes: UnsafeRawBufferPointer) {
+        var scanner = FieldScanner(bytes)
+        guard let status = scanner.status() else { return nil }
+        self.init(status: status.text, fields: [])
         while !scanner.isAtEnd {
-            guard scanner.take(" "), let name = scanner.word(of: "a"..."z"), scanner.take("="),
-                let value = scanner.value(), self[name] == nil
-            else { return nil }
-            fields.append(Field(name: name, value: value))
+            guard let name = scanner.name()?.text, let value = scanner.value(), self[name] == nil else { return nil }
+            fields.append(Field(name: name, value: value.text))
         }
-    }
-}
-
-private struct FieldScanner {
-    private var rest: ArraySlice<UInt8>
-
-    init(_ bytes: [UInt8]) {
-        rest = bytes[...]
-        if rest.last == UInt8(ascii: "\n") { rest.removeLast() }
-        if rest.last == UInt8(ascii: "\r") { rest.removeLast() }
-    }
-
-    var isAtEnd: Bool { rest.isEmpty }
-
-    mutating func take(_ character: Unicode.Scalar) -> Bool {
-        guard rest.first == UInt8(ascii: character) else { return false }
-        rest.removeFirst()
-        return true
-    }
-
-    /// One or more letters of one case, or `_`.
-    mutating func word(of letters: ClosedRange<Unicode.Scalar>) -> String? {
-        let word = rest.prefix { letters.contains(Unicode.Scalar($0)) || $0 == UInt8(ascii: "_") }
-        rest = rest.dropFirst(word.count)
-        return word.isEmpty ? nil : String(decoding: word, as: UTF8.self)
-    }
-
-    /// A value up to the next space, or a quoted one.
-    mutating func value() -> String? {
-        guard take("\"") else {
-            let value = rest.prefix { $0 != UInt8(ascii: " ") }
-            rest = rest.dropFirst(value.count)
-            let isPlain = !value.isEmpty && !value.contains(UInt8(ascii: "\"")) && !value.contains(UInt8(ascii: "\\"))
-            return isPlain ? String(decoding: value, as: UTF8.self) : nil
-        }
-        var value: [UInt8] = []
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "\""): return String(decoding: value, as: UTF8.self)
-            case UInt8(ascii: "\\"):
-                guard let escaped = rest.popFirst(), escaped == UInt8(ascii: "\"") || escaped == UInt8(ascii: "\\")
-                else { return nil }
-                value.append(escaped)
-            default: value.append(byte)
-            }
-        }
-        return nil
     }
 }

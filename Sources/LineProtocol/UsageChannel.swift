@@ -8,6 +8,11 @@ public struct UsageChannel: Hashable, Sendable {
 
     private static let prefix = "usage:"
 
+    public init(_ user: UserID) {
+        self.user = user
+        name = "\(UsageChannel.prefix)\(user)"
+    }
+
     /// Nil unless it is a channel's name. The user may be in either case.
     public init?(_ name: String) {
         guard name.hasPrefix(UsageChannel.prefix), let user = UserID(String(name.dropFirst(UsageChannel.prefix.count)))

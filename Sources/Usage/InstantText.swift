@@ -4,7 +4,14 @@ extension Instant {
     ///
     /// Nil for anything else, `infinity` and days that do not exist included.
     public init?(_ text: some StringProtocol) {
-        var scanner = DigitScanner(Array(text.utf8)[...])
+        let instant = Array(text.utf8).withUnsafeBytes { Instant($0) }
+        guard let instant else { return nil }
+        self = instant
+    }
+
+    /// The same of bytes, where a text would have to be made first.
+    public init?(_ text: UnsafeRawBufferPointer) {
+        var scanner = DigitScanner(text[...])
         guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
             let day = scanner.digits(2), (1970...9999).contains(year), (1...12).contains(month),
             (1...CivilDate.daysInMonth(year: year, month: month)).contains(day)
@@ -75,9 +82,9 @@ extension Instant: CustomStringConvertible {
 
 /// Reads fixed-width ASCII numbers; every method leaves the scanner where it was when it fails at the first byte.
 private struct DigitScanner {
-    private var rest: ArraySlice<UInt8>
+    private var rest: Slice<UnsafeRawBufferPointer>
 
-    init(_ bytes: ArraySlice<UInt8>) {
+    init(_ bytes: Slice<UnsafeRawBufferPointer>) {
         rest = bytes
     }
 

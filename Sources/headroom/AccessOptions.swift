@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeadroomServer
+import TransportSecurity
 
 /// How a command that asks a running service is let in.
 struct AccessOptions: ParsableArguments {

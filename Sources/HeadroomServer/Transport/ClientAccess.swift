@@ -1,3 +1,5 @@
+import TransportSecurity
+
 /// What a client needs to be let in.
 public struct ClientAccess: Sendable {
     /// nil: in plain text.

@@ -1,6 +1,7 @@
 import Logging
 import NIOSSL
 import Synchronization
+import TransportSecurity
 import Usage
 
 /// The certificate and key that new connections get; those that are open keep what they began with.

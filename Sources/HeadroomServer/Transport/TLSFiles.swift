@@ -1,5 +1,6 @@
 import NIOCore
 import NIOSSL
+import TransportSecurity
 import Usage
 
 #if canImport(Glibc)

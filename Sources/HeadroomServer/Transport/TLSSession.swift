@@ -1,6 +1,7 @@
 import NIOCore
 import NIOSSL
 import NIOTLS
+import TransportSecurity
 
 /// Stands between TLS and the connection: gives the handshake its time, and makes of TLS what the connection knows from
 /// plain TCP.

@@ -11,21 +11,21 @@ import Musl
 public struct TLSFileError: Error, Equatable, CustomStringConvertible {
     public let description: String
 
-    init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
     }
 }
 
 /// One file of certificates or with a key, read as a whole, so that what is checked is what is used.
-struct PEMFile {
+package struct PEMFile {
     private static let sizeMaximum = 1_048_576
 
-    let path: String
-    let bytes: [UInt8]
+    package let path: String
+    package let bytes: [UInt8]
     /// Everybody on the machine may read it.
-    let isReadableByOthers: Bool
+    package let isReadableByOthers: Bool
 
-    init(_ path: String) throws(TLSFileError) {
+    package init(_ path: String) throws(TLSFileError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw PEMFile.unreadable(path, errno) }
         defer { _ = close(descriptor) }
@@ -47,14 +47,14 @@ struct PEMFile {
     }
 
     /// All of the file's certificates, in its order.
-    func certificates() throws(TLSFileError) -> [NIOSSLCertificate] {
+    package func certificates() throws(TLSFileError) -> [NIOSSLCertificate] {
         guard let all = try? NIOSSLCertificate.fromPEMBytes(bytes), !all.isEmpty else {
             throw TLSFileError("\(path) holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)")
         }
         return all
     }
 
-    func privateKey() throws(TLSFileError) -> NIOSSLPrivateKey {
+    package func privateKey() throws(TLSFileError) -> NIOSSLPrivateKey {
         // Without a callback for the passphrase the library would ask for it on the terminal.
         let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) { $0([UInt8]()) }
         guard let key else {

@@ -4,9 +4,16 @@ import NIOSSL
 public struct TLSFailure: Error, CustomStringConvertible {
     public let description: String
 
-    init(_ error: any Error) {
+    package init(_ error: any Error) {
         description = TLSFailure.words(for: error)
     }
+
+    private init(description: String) {
+        self.description = description
+    }
+
+    /// The other side is gone before there was anything to say of TLS.
+    static let ended = TLSFailure(description: "the service ended the connection")
 
     private static func words(for error: any Error) -> String {
         switch error {

@@ -87,7 +87,7 @@ private final class ClientTLSSession: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        fail(LineClient.Ended())
+        fail(TLSFailure.ended)
         context.fireChannelInactive()
     }
 

@@ -1,0 +1,98 @@
+import LineProtocol
+
+/// What to do when nobody can be asked: no endpoint is reached, or none can answer, before the deadline.
+public enum UnreachablePolicy: String, Sendable, CaseIterable {
+    /// Throw. What the product does then is its own decision.
+    case deny
+    /// Let the message through, uncounted, and tell: the decision's status `isDegraded`, a warning is logged and
+    /// `headroom_client_degraded_total` counted.
+    case allow
+}
+
+extension HeadroomClient {
+    /// Where the service is, and how it is asked.
+    public struct Configuration: Sendable {
+        /// Instances of one service, which share a database. The first that can be reached is used, and another one as soon
+        /// as that fails. At least one; to spread load, give backends different orders.
+        public var endpoints: [Endpoint]
+        /// How to connect with TLS; nil is plain text.
+        public var tls: TLS?
+        /// The token to authenticate with; nil where none is required.
+        public var credentials: Credentials?
+        /// Connections to the endpoint in use (1 to 64). One carries tens of thousands of requests a second.
+        public var connectionsPerEndpoint = 1
+        /// A request is answered, or has failed, by then, retries included (1 ms to 1 h).
+        public var deadline: Duration = .seconds(2)
+        /// A request that can be sent again is, elsewhere, when no answer came for so long (1 ms to 1 h). A connection on which
+        /// nothing came meanwhile is given up.
+        public var attemptTimeout: Duration = .seconds(1)
+        /// How long an attempt to connect may take, TLS and authentication included (1 ms to 1 h).
+        public var connectTimeout: Duration = .seconds(1)
+        /// The pause before the first retry; each one doubles it, up to the upper bound, and is then taken between half of
+        /// it and all at random, so that clients do not come back all at once (1 ms to 1 min).
+        public var backoff: ClosedRange<Duration> = .milliseconds(25)...(.seconds(1))
+        /// What to do when nobody can be asked.
+        public var whenUnreachable = UnreachablePolicy.deny
+        /// Requests that may wait for their answers at a time (1 to 1,048,576); one more fails at once.
+        public var requestsMaximum = 16_384
+        /// How long a shutdown waits for what was taken (0 s to 1 h).
+        public var shutdownTimeout: Duration = .seconds(10)
+
+        public init(endpoints: [Endpoint], tls: TLS? = nil, credentials: Credentials? = nil) {
+            self.endpoints = endpoints
+            self.tls = tls
+            self.credentials = credentials
+        }
+
+        /// One endpoint in plain text, without a token.
+        public init(host: String = "127.0.0.1", port: Int = Endpoint.defaultPort) {
+            self.init(endpoints: [Endpoint(host: host, port: port)])
+        }
+    }
+
+    /// Where an instance of the service listens.
+    public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
+        public static let defaultPort = 6747
+
+        public var host: String
+        public var port: Int
+
+        public init(host: String, port: Int = Endpoint.defaultPort) {
+            self.host = host
+            self.port = port
+        }
+
+        /// - Parameter text: `host:port`, `host`, or `[::1]:port`. Nil for anything else.
+        public init?(_ text: String) {
+            let hasPort = text.hasPrefix("[") ? !text.hasSuffix("]") : text.contains(":")
+            let colon = hasPort ? text.lastIndex(of: ":") : nil
+            var host = colon.map { text[..<$0] } ?? text[...]
+            let port = colon.map { UInt16(text[text.index(after: $0)...]) } ?? UInt16(Endpoint.defaultPort)
+            if host.hasPrefix("["), host.hasSuffix("]") {
+                host = host.dropFirst().dropLast()
+            } else if host.contains(":") {
+                return nil
+            }
+            guard let port, port > 0, !host.isEmpty else { return nil }
+            self.init(host: String(host), port: Int(port))
+        }
+
+        public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    }
+}
+
+extension HeadroomClient.Configuration {
+    /// What is out of range is a mistake in the program that made it.
+    func check() {
+        let hour: Duration = .seconds(3_600)
+        precondition(!endpoints.isEmpty, "a client needs at least one endpoint")
+        precondition((1...64).contains(connectionsPerEndpoint), "connectionsPerEndpoint must be 1 to 64")
+        for duration in [deadline, attemptTimeout, connectTimeout] {
+            precondition((.milliseconds(1)...hour).contains(duration), "times must be 1 ms to 1 h")
+        }
+        precondition(backoff.lowerBound >= .milliseconds(1), "backoff must begin with 1 ms or more")
+        precondition(backoff.upperBound <= .seconds(60), "backoff must end with 1 min or less")
+        precondition((1...1_048_576).contains(requestsMaximum), "requestsMaximum must be 1 to 1,048,576")
+        precondition((.zero...hour).contains(shutdownTimeout), "shutdownTimeout must be 0 s to 1 h")
+    }
+}

@@ -1,0 +1,212 @@
+import LineProtocol
+import NIOCore
+import Synchronization
+import Usage
+
+/// One connection, which many tasks use at once: what they ask while the event loop is busy leaves together.
+final class Connection: Sendable {
+    private struct State {
+        var pipeline: PipelineStateMachine<ExchangeWaiter>
+        /// Requests that have not left yet.
+        var outbound = ByteBuffer()
+        var flushIsScheduled = false
+        /// Why the connection is ending, where it is known.
+        var cause: (any Error)?
+    }
+
+    enum Event: Sendable {
+        /// Where a user stands now, to whom the connection has subscribed.
+        case told(UsageStatus)
+        /// Takes no more requests.
+        case retiring
+        case closed(cause: (any Error)?)
+    }
+
+    private let channel: any Channel
+    private let state: Mutex<State>
+    /// Told on the event loop, `closed` last.
+    private let notify: @Sendable (Event) -> Void
+    private let deadlineTimer: NIOLoopBound<DeadlineTimer>
+
+    /// Call on the channel's event loop.
+    init(_ channel: any Channel, notify: @escaping @Sendable (Event) -> Void) {
+        self.channel = channel
+        self.notify = notify
+        state = Mutex(State(pipeline: PipelineStateMachine(now: .now())))
+        deadlineTimer = NIOLoopBound(DeadlineTimer(), eventLoop: channel.eventLoop)
+    }
+
+    /// Requests that are not answered.
+    var load: Int { state.withLock { $0.pipeline.count } }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// - Parameter id: unique among the connection's requests.
+    func exchange(_ command: Command, id: UInt64, deadline: NIODeadline) async -> Exchange {
+        await withTaskCancellationHandler {
+            // Unsafe: each waiter is taken out of the machine once, and resumed by whoever takes it.
+            await withUnsafeContinuation { waiter in
+                send(command, waiter, id: id, deadline: deadline)
+                // A cancellation before this has found nothing to cancel.
+                if Task.isCancelled { cancel(id) }
+            }
+        } onCancel: {
+            cancel(id)
+        }
+    }
+
+    private func send(_ command: Command, _ waiter: ExchangeWaiter, id: UInt64, deadline: NIODeadline) {
+        enum Next { case nothing, flush, refused }
+        let next = state.withLock { state -> Next in
+            guard state.pipeline.append(waiter, id: id, now: .now(), deadline: deadline) else { return .refused }
+            command.encode(into: &state.outbound)
+            defer { state.flushIsScheduled = true }
+            return state.flushIsScheduled ? .nothing : .flush
+        }
+        switch next {
+        case .nothing: break
+        case .flush: channel.eventLoop.execute { self.flush() }
+        case .refused: waiter.resume(returning: .lost(wasSent: false, cause: nil))
+        }
+    }
+
+    private func cancel(_ id: UInt64) {
+        state.withLock { $0.pipeline.cancel(id) }?.resume(returning: .cancelled)
+    }
+
+    private func flush() {
+        let (bytes, earliest) = state.withLock { state in
+            let bytes = state.outbound
+            state.outbound = ByteBuffer()
+            state.flushIsScheduled = false
+            state.pipeline.flushed()
+            return (bytes, state.pipeline.earliestDeadline)
+        }
+        channel.writeAndFlush(bytes, promise: nil)
+        if let earliest { setTimer(earliest) }
+    }
+
+    private func setTimer(_ deadline: NIODeadline) {
+        deadlineTimer.value.set(deadline, on: channel.eventLoop) { self.expire() }
+    }
+
+    private func expire() {
+        let (expired, earliest) = state.withLock { state in
+            (state.pipeline.expire(now: .now()), state.pipeline.earliestDeadline)
+        }
+        for waiter in expired.waiters { waiter.resume(returning: .timedOut) }
+        if expired.isSilent {
+            end(SilentPeer())
+        } else if let earliest {
+            setTimer(earliest)
+        }
+    }
+}
+
+/// What the channel's handler tells; all of it on the event loop.
+extension Connection {
+    /// - Parameter replies: emptied, in the order in which they came.
+    func received(_ replies: inout [ReceivedReply]) {
+        let now = NIODeadline.now()
+        var delivered: [(ExchangeWaiter, Int)] = []
+        delivered.reserveCapacity(replies.count)
+        var unexpected: Int?
+        let isDone = state.withLock { state in
+            for index in replies.indices where unexpected == nil {
+                // It stands between replies, and is none.
+                if case .message(.usage) = replies[index] { continue }
+                switch state.pipeline.received(now: now) {
+                case .deliver(let waiter): delivered.append((waiter, index))
+                case .ignore: break
+                case .unexpected: unexpected = index
+                }
+            }
+            return state.pipeline.isDone
+        }
+        for (waiter, index) in delivered { waiter.resume(returning: .reply(replies[index])) }
+        for case .message(.usage(_, let status)) in replies { notify(.told(status)) }
+        if let unexpected { end(UnaskedReply(replies[unexpected])) }
+        if replies.contains(where: { $0.isDraining }) { retire() }
+        replies.removeAll(keepingCapacity: true)
+        if isDone { channel.close(promise: nil) }
+    }
+
+    /// The connection has ended, or cannot go on.
+    func end(_ cause: any Error) {
+        state.withLock { state in
+            if state.cause == nil { state.cause = cause }
+        }
+        channel.close(promise: nil)
+    }
+
+    func ended() {
+        let (lost, cause) = state.withLock { ($0.pipeline.close(), $0.cause) }
+        deadlineTimer.value.cancel()
+        for request in lost {
+            request.waiter.resume(returning: .lost(wasSent: request.wasSent, cause: cause))
+        }
+        notify(.closed(cause: cause))
+    }
+
+    private func retire() {
+        notify(.retiring)
+        if state.withLock({ $0.pipeline.retire() }) { channel.close(promise: nil) }
+    }
+}
+
+extension Connection {
+    /// Takes no more requests; closes when what was sent is answered.
+    func close() {
+        channel.eventLoop.execute { self.retire() }
+    }
+
+    /// Returns when the connection has ended.
+    func closed() async {
+        try? await channel.closeFuture.get()
+    }
+
+    /// Closes at once.
+    func cut() {
+        channel.close(promise: nil)
+    }
+}
+
+extension ReceivedReply {
+    fileprivate var isDraining: Bool {
+        if case .error(let error) = self { error.code == ReplyError.Code.draining.rawValue } else { false }
+    }
+}
+
+/// One timer for all requests of a connection, at the earliest of their deadlines.
+private final class DeadlineTimer {
+    private var scheduled: (deadline: NIODeadline, task: Scheduled<Void>)?
+
+    func set(_ deadline: NIODeadline, on loop: any EventLoop, _ body: @escaping @Sendable () -> Void) {
+        if let scheduled, scheduled.deadline <= deadline, scheduled.deadline > .now() { return }
+        scheduled?.task.cancel()
+        scheduled = (deadline, loop.scheduleTask(deadline: deadline, body))
+    }
+
+    func cancel() {
+        scheduled?.task.cancel()
+        scheduled = nil
+    }
+}
+
+/// Nothing came on a connection while a request waited there for as long as it may.
+struct SilentPeer: Error, CustomStringConvertible {
+    let description = "nothing came on the connection for as long as a request may wait"
+}
+
+/// The service said something that nobody had asked for: mostly why it closes the connection.
+struct UnaskedReply: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ reply: ReceivedReply) {
+        if case .error(let error) = reply {
+            description = "the service said \(error.code): \(error.text)"
+        } else {
+            description = "the service said something that nobody had asked for"
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import LineProtocol
+import NIOCore
+
+/// Makes replies of the bytes that come, and hands them to the connection.
+final class ConnectionHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private var framing = ReplyFraming()
+    private var buffer = ByteBuffer()
+    private var replies: [ReceivedReply] = []
+    private let notify: @Sendable (Connection.Event) -> Void
+    /// What this is the end of, from when it is in a pipeline.
+    private(set) var connection: Connection?
+
+    init(notify: @escaping @Sendable (Connection.Event) -> Void) {
+        self.notify = notify
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        connection = Connection(context.channel, notify: notify)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        if buffer.readableBytes == 0 {
+            buffer = bytes
+        } else {
+            buffer.discardReadBytes()
+            buffer.writeBuffer(&bytes)
+        }
+        do {
+            while let frame = try framing.next(in: &buffer) { replies.append(try ReceivedReply(frame)) }
+            deliver()
+        } catch {
+            deliver()
+            connection?.end(error)
+        }
+    }
+
+    private func deliver() {
+        guard !replies.isEmpty else { return }
+        connection?.received(&replies)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        connection?.ended()
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        connection?.end(error)
+    }
+}

@@ -1,0 +1,80 @@
+import LineProtocol
+import NIOCore
+import NIOPosix
+
+/// Opens connections: TCP, TLS, and the token.
+struct Connector: Sendable {
+    let configuration: HeadroomClient.Configuration
+    let group: any EventLoopGroup
+
+    /// - Parameter notify: told of the connection's end, also while it is being opened.
+    /// - Returns: a connection that can be asked.
+    /// - Throws: within `connectTimeout`; `HeadroomError` when the service refuses the token.
+    func connect(
+        to endpoint: HeadroomClient.Endpoint,
+        notify: @escaping @Sendable (Connection.Event) -> Void
+    ) async throws -> Connection {
+        let deadline = NIODeadline.now() + TimeAmount(configuration.connectTimeout)
+        let connection = try await open(endpoint, until: deadline, notify: notify)
+        do {
+            try await authenticate(connection, until: deadline)
+            return connection
+        } catch {
+            connection.cut()
+            throw error
+        }
+    }
+
+    private func open(
+        _ endpoint: HeadroomClient.Endpoint,
+        until deadline: NIODeadline,
+        notify: @escaping @Sendable (Connection.Event) -> Void
+    ) async throws -> Connection {
+        let loop = group.next()
+        let opened = loop.makePromise(of: Connection.self)
+        let timer = loop.scheduleTask(deadline: deadline) { opened.fail(ConnectTimeout()) }
+        defer { timer.cancel() }
+        let secured = loop.makePromise(of: Void.self)
+        opened.futureResult.whenFailure { secured.fail($0) }
+        let tls = configuration.tls?.client
+        if tls == nil { secured.succeed() }
+        ClientBootstrap(group: loop)
+            .connectTimeout(deadline - .now())
+            .channelOption(.socketOption(.tcp_nodelay), value: 1)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try tls?.add(to: channel.pipeline.syncOperations, host: endpoint.host, handshake: secured)
+                    try channel.pipeline.syncOperations.addHandler(ConnectionHandler(notify: notify))
+                }
+            }
+            .connect(host: endpoint.host, port: endpoint.port)
+            .flatMapThrowing { channel in
+                // Whoever comes too late is not needed any more.
+                opened.futureResult.whenFailure { _ in channel.close(promise: nil) }
+                let handler = try channel.pipeline.syncOperations.handler(type: ConnectionHandler.self)
+                guard let connection = handler.connection else { throw ChannelError.ioOnClosedChannel }
+                return connection
+            }
+            .flatMap { connection in secured.futureResult.map { connection } }
+            .cascade(to: opened)
+        return try await opened.futureResult.get()
+    }
+
+    private func authenticate(_ connection: Connection, until deadline: NIODeadline) async throws {
+        guard let credentials = try configuration.credentials?.current() else { return }
+        switch await connection.exchange(.authenticate(credentials), id: 0, deadline: deadline) {
+        case .reply(.error(let error)):
+            // Nobody needs a token there. If that is not what it means, the answer to the first request says what does.
+            if error.code == ReplyError.Code.badArg.rawValue { return }
+            throw HeadroomError(error, key: nil)
+        case .reply: return
+        case .lost(_, let cause): throw cause ?? ChannelError.eof
+        case .timedOut, .unreachable, .cancelled: throw ConnectTimeout()
+        case .refused(let error): throw error
+        }
+    }
+}
+
+struct ConnectTimeout: Error, CustomStringConvertible {
+    let description = "nobody answered there in time"
+}

@@ -1,0 +1,45 @@
+import Foundation
+import LineProtocol
+
+extension HeadroomClient {
+    /// A token, as `headroom token create` showed it. Printing or dumping it shows nothing of it.
+    public struct Credentials: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+        private enum Source: Sendable {
+            case text(Secret)
+            case file(String)
+        }
+
+        private let source: Source
+        private let name: String?
+
+        /// - Parameter name: of the token; the service then refuses a token of another name.
+        public init(token: String, name: String? = nil) {
+            source = .text(Secret(token))
+            self.name = name
+        }
+
+        /// - Parameter tokenFile: read anew for each connection, so that a token can be replaced while the client runs.
+        public init(tokenFile: String, name: String? = nil) {
+            source = .file(tokenFile)
+            self.name = name
+        }
+
+        /// What to present now.
+        func current() throws(HeadroomError) -> LineProtocol.Credentials {
+            let token: Secret
+            switch source {
+            case .text(let secret): token = secret
+            case .file(let path):
+                guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+                    throw HeadroomError(code: .notAuthenticated, message: "the token's file \(path) cannot be read")
+                }
+                token = Secret(text.trimmingCharacters(in: .whitespacesAndNewlines))
+            }
+            return LineProtocol.Credentials(name: name, token: token)
+        }
+
+        public var description: String { "a token" }
+        public var debugDescription: String { description }
+        public var customMirror: Mirror { Mirror(self, children: []) }
+    }
+}

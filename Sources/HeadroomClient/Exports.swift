@@ -1,0 +1,13 @@
+// What the answers are made of comes with the library; nobody has to import the module that it shares with the service.
+@_exported import struct Usage.BillingPeriod
+@_exported import enum Usage.Display
+@_exported import struct Usage.Instant
+@_exported import struct Usage.MessageKey
+@_exported import struct Usage.PeriodReport
+@_exported import struct Usage.PeriodUsage
+@_exported import struct Usage.PlanChange
+@_exported import enum Usage.Refusal
+@_exported import enum Usage.SubscriptionState
+@_exported import enum Usage.Tier
+@_exported import struct Usage.UsageStatus
+@_exported import struct Usage.UserID

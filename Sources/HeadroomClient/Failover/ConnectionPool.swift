@@ -1,0 +1,206 @@
+import Logging
+import NIOCore
+import Synchronization
+import Usage
+
+/// Hands out connections, and opens them when somebody asks.
+final class ConnectionPool: Sendable {
+    enum Access: Sendable {
+        case connection(Connection)
+        case unreachable(cause: (any Error)?)
+        case refused(HeadroomError)
+        case cancelled
+    }
+
+    private struct Waiter {
+        let continuation: UnsafeContinuation<Access, Never>
+        let timer: Scheduled<Void>
+    }
+
+    private struct State {
+        var endpoints: EndpointsStateMachine<Connection>
+        var waiters: [UInt64: Waiter] = [:]
+        /// Why the last connection failed.
+        var lastFailure: (any Error)?
+        /// A try is planned for when an endpoint may be tried again.
+        var hasPlan = false
+        var isClosed = false
+        var generator = SystemRandomNumberGenerator()
+    }
+
+    private let configuration: HeadroomClient.Configuration
+    private let connector: Connector
+    private let state: Mutex<State>
+    private let metrics: ClientMetrics
+    private let logger: Logger
+    private let told: @Sendable (UsageStatus) -> Void
+
+    /// - Parameter told: what the service tells of users whom a connection has subscribed to.
+    init(
+        _ configuration: HeadroomClient.Configuration,
+        connector: Connector,
+        metrics: ClientMetrics,
+        logger: Logger,
+        told: @escaping @Sendable (UsageStatus) -> Void = { _ in }
+    ) {
+        self.told = told
+        self.configuration = configuration
+        self.connector = connector
+        self.metrics = metrics
+        self.logger = logger
+        let endpoints = EndpointsStateMachine<Connection>(
+            endpoints: configuration.endpoints.count,
+            connectionsPerEndpoint: configuration.connectionsPerEndpoint,
+            backoff: Backoff(range: configuration.backoff)
+        )
+        state = Mutex(State(endpoints: endpoints))
+    }
+
+    deinit {
+        for connection in state.withLock({ $0.endpoints.connections }) { connection.cut() }
+    }
+
+    /// A connection, as soon as one is open.
+    func connection(id: UInt64, until deadline: NIODeadline) async -> Access {
+        let open = state.withLock { state in (state.endpoints.choose(), state.endpoints.isComplete) }
+        if let connection = open.0 {
+            if !open.1 { proceed() }
+            return .connection(connection)
+        }
+        return await withTaskCancellationHandler {
+            // Unsafe: each waiter is taken out of the dictionary once, and resumed by whoever takes it.
+            await withUnsafeContinuation { continuation in
+                wait(continuation, id: id, until: deadline)
+                // A cancellation before this has found nothing to cancel.
+                if Task.isCancelled { resume(id, .cancelled) }
+            }
+        } onCancel: {
+            resume(id, .cancelled)
+        }
+    }
+
+    private func wait(_ continuation: UnsafeContinuation<Access, Never>, id: UInt64, until deadline: NIODeadline) {
+        let timer = connector.group.any().scheduleTask(deadline: deadline) { [weak self] in
+            guard let self else { return }
+            self.resume(id, .unreachable(cause: self.state.withLock { $0.lastFailure }))
+        }
+        let atOnce = state.withLock { state -> Access? in
+            if state.isClosed { return .refused(.shutDown) }
+            if let connection = state.endpoints.choose() { return .connection(connection) }
+            state.waiters[id] = Waiter(continuation: continuation, timer: timer)
+            return nil
+        }
+        if let atOnce {
+            timer.cancel()
+            continuation.resume(returning: atOnce)
+        } else {
+            proceed()
+        }
+    }
+
+    private func resume(_ id: UInt64, _ access: Access) {
+        guard let waiter = state.withLock({ $0.waiters.removeValue(forKey: id) }) else { return }
+        waiter.timer.cancel()
+        waiter.continuation.resume(returning: access)
+    }
+
+    /// Does what the endpoints' machine wants next.
+    private func proceed() {
+        let next = state.withLock { state -> EndpointsStateMachine<Connection>.Next in
+            guard !state.isClosed else { return .nothing }
+            let next = state.endpoints.next(now: .now())
+            guard case .wait = next else { return next }
+            // Nobody is waiting for a connection, or somebody has planned the same.
+            guard !state.hasPlan, !state.waiters.isEmpty else { return .nothing }
+            state.hasPlan = true
+            return next
+        }
+        switch next {
+        case .nothing: break
+        case .connect(let attempts):
+            for attempt in attempts { connect(attempt) }
+        case .wait(let until):
+            connector.group.any().scheduleTask(deadline: until) { [weak self] in
+                self?.state.withLock { $0.hasPlan = false }
+                self?.proceed()
+            }
+        }
+    }
+
+    private func connect(_ attempt: EndpointsStateMachine<Connection>.Attempt) {
+        let endpoint = configuration.endpoints[attempt.endpoint]
+        Task { [weak self, connector, told] in
+            do {
+                let connection = try await connector.connect(to: endpoint) { [weak self] event in
+                    switch event {
+                    case .told(let status): told(status)
+                    case .retiring: self?.ended(attempt, cause: nil)
+                    case .closed(let cause): self?.ended(attempt, cause: cause)
+                    }
+                }
+                guard let self else { return connection.cut() }
+                self.opened(attempt, connection)
+            } catch {
+                self?.ended(attempt, cause: error)
+            }
+        }
+    }
+
+    private func opened(_ attempt: EndpointsStateMachine<Connection>.Attempt, _ connection: Connection) {
+        let (isWanted, waiters) = state.withLock { state in
+            guard !state.isClosed, state.endpoints.opened(attempt, connection) else { return (false, [Waiter]()) }
+            defer { state.waiters = [:] }
+            return (true, Array(state.waiters.values))
+        }
+        guard isWanted else { return connection.cut() }
+        metrics.connected()
+        logger.debug("connected", metadata: ["endpoint": "\(configuration.endpoints[attempt.endpoint])"])
+        for waiter in waiters {
+            waiter.timer.cancel()
+            waiter.continuation.resume(returning: .connection(connection))
+        }
+        proceed()
+    }
+
+    private func ended(_ attempt: EndpointsStateMachine<Connection>.Attempt, cause: (any Error)?) {
+        // A client that is refused will be refused again, whoever waits.
+        let refusal = cause as? HeadroomError
+        let (isNews, refused) = state.withLock { state in
+            guard state.endpoints.ended(attempt, now: .now(), using: &state.generator) else { return (false, [Waiter]()) }
+            state.lastFailure = cause ?? state.lastFailure
+            guard refusal != nil, state.endpoints.openCount == 0 else { return (true, []) }
+            defer { state.waiters = [:] }
+            return (true, Array(state.waiters.values))
+        }
+        guard isNews else { return }
+        metrics.disconnected()
+        logger.info(
+            "connection ended",
+            metadata: [
+                "endpoint": "\(configuration.endpoints[attempt.endpoint])",
+                "cause": "\(cause.map { String(describing: $0) } ?? "the service ended it")",
+            ]
+        )
+        if let refusal {
+            for waiter in refused {
+                waiter.timer.cancel()
+                waiter.continuation.resume(returning: .refused(refusal))
+            }
+        }
+        if state.withLock({ !$0.waiters.isEmpty }) { proceed() }
+    }
+
+    /// Opens no more, and closes what is open.
+    func close() {
+        let (connections, waiters) = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiters = [:] }
+            return (state.endpoints.connections, Array(state.waiters.values))
+        }
+        for waiter in waiters {
+            waiter.timer.cancel()
+            waiter.continuation.resume(returning: .refused(.shutDown))
+        }
+        for connection in connections { connection.close() }
+    }
+}

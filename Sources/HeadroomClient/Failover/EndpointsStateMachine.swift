@@ -1,0 +1,111 @@
+import NIOCore
+
+/// Which endpoint is connected to, and when one that failed is tried again.
+///
+/// One endpoint is in use at a time, the first that was reached; the others are turned to when it fails.
+struct EndpointsStateMachine<Connection> {
+    struct Attempt: Equatable {
+        var id: UInt64
+        /// Its place in the configuration.
+        var endpoint: Int
+    }
+
+    private struct Endpoint {
+        /// In a row.
+        var failures = 0
+        /// Nil while nothing speaks against trying it.
+        var retryAt: NIODeadline?
+        var opening: Set<UInt64> = []
+        var open: [(id: UInt64, connection: Connection)] = []
+    }
+
+    private var endpoints: [Endpoint]
+    /// The endpoint in use, or the one to begin with.
+    private var current = 0
+    private var lastID: UInt64 = 0
+    private var turn = 0
+    private let connectionsPerEndpoint: Int
+    private let backoff: Backoff
+
+    init(endpoints: Int, connectionsPerEndpoint: Int, backoff: Backoff) {
+        self.endpoints = Array(repeating: Endpoint(), count: endpoints)
+        self.connectionsPerEndpoint = connectionsPerEndpoint
+        self.backoff = backoff
+    }
+
+    var openCount: Int { endpoints.reduce(0) { $0 + $1.open.count } }
+    var connections: [Connection] { endpoints.flatMap { $0.open.map(\.connection) } }
+
+    /// The connection for the next request, in turn; nil when none is open.
+    mutating func choose() -> Connection? {
+        if endpoints[current].open.isEmpty {
+            guard let other = endpoints.firstIndex(where: { !$0.open.isEmpty }) else { return nil }
+            current = other
+        }
+        let open = endpoints[current].open
+        if open.count == 1 { return open[0].connection }
+        turn = (turn + 1) % open.count
+        return open[turn].connection
+    }
+
+    /// All connections that should be open are.
+    var isComplete: Bool { endpoints[current].open.count >= connectionsPerEndpoint }
+
+    enum Next: Equatable {
+        case nothing
+        case connect([Attempt])
+        /// All endpoints have failed; the first may be tried again then.
+        case wait(until: NIODeadline)
+    }
+
+    /// What to do so that requests find a connection.
+    mutating func next(now: NIODeadline) -> Next {
+        let using = endpoints[current]
+        if !using.open.isEmpty {
+            let missing = connectionsPerEndpoint - using.open.count - using.opening.count
+            // Requests have a connection; more of them are no reason to insist.
+            guard missing > 0, using.retryAt.map({ $0 <= now }) ?? true else { return .nothing }
+            return .connect((0..<missing).map { _ in attempt(current) })
+        }
+        guard endpoints.allSatisfy({ $0.opening.isEmpty }) else { return .nothing }
+        for offset in endpoints.indices {
+            let index = (current + offset) % endpoints.count
+            if endpoints[index].retryAt.map({ $0 <= now }) ?? true { return .connect([attempt(index)]) }
+        }
+        return endpoints.compactMap(\.retryAt).min().map { .wait(until: $0) } ?? .nothing
+    }
+
+    private mutating func attempt(_ endpoint: Int) -> Attempt {
+        lastID += 1
+        endpoints[endpoint].opening.insert(lastID)
+        return Attempt(id: lastID, endpoint: endpoint)
+    }
+
+    /// - Returns: false when it has ended already.
+    mutating func opened(_ attempt: Attempt, _ connection: Connection) -> Bool {
+        guard endpoints[attempt.endpoint].opening.remove(attempt.id) != nil else { return false }
+        endpoints[attempt.endpoint].failures = 0
+        endpoints[attempt.endpoint].retryAt = nil
+        endpoints[attempt.endpoint].open.append((attempt.id, connection))
+        if endpoints[current].open.isEmpty { current = attempt.endpoint }
+        return true
+    }
+
+    /// The connection could not be opened, has ended, or takes no more requests.
+    ///
+    /// - Returns: false when that is known.
+    mutating func ended(
+        _ attempt: Attempt,
+        now: NIODeadline,
+        using generator: inout some RandomNumberGenerator
+    ) -> Bool {
+        let wasOpening = endpoints[attempt.endpoint].opening.remove(attempt.id) != nil
+        let place = endpoints[attempt.endpoint].open.firstIndex { $0.id == attempt.id }
+        if let place { endpoints[attempt.endpoint].open.remove(at: place) }
+        guard wasOpening || place != nil else { return false }
+        let failures = endpoints[attempt.endpoint].failures
+        endpoints[attempt.endpoint].failures = failures + 1
+        endpoints[attempt.endpoint].retryAt = now + TimeAmount(backoff.pause(after: failures, using: &generator))
+        return true
+    }
+}

@@ -1,0 +1,42 @@
+import LineProtocol
+import Synchronization
+
+/// Keys that nobody else makes: a random beginning, and a number.
+///
+/// 90 bits in 15 characters, which is as much as a `String` holds without memory of its own: 2^30 keys of each of a million
+/// clients meet in one chance of 2^19, and would have to be of the same user.
+final class MessageKeys: Sendable {
+    private let last: Mutex<UInt128>
+
+    init() {
+        var generator = SystemRandomNumberGenerator()
+        last = Mutex(UInt128.random(in: 0...UInt128.max, using: &generator))
+    }
+
+    func next() -> MessageKey {
+        var bits = last.withLock { last in
+            last &+= 1
+            return last
+        }
+        let text = String(unsafeUninitializedCapacity: 15) { bytes in
+            for index in bytes.indices {
+                bytes[index] = MessageKeys.digit(UInt8(truncatingIfNeeded: bits & 63))
+                bits >>= 6
+            }
+            return 15
+        }
+        guard let key = MessageKey(text) else { preconditionFailure("15 bytes are a key") }
+        return key
+    }
+
+    /// - Parameter number: 0 to 63.
+    private static func digit(_ number: UInt8) -> UInt8 {
+        switch number {
+        case 0..<26: UInt8(ascii: "A") + number
+        case 26..<52: UInt8(ascii: "a") + number - 26
+        case 52..<62: UInt8(ascii: "0") + number - 52
+        case 62: UInt8(ascii: "-")
+        default: UInt8(ascii: "_")
+        }
+    }
+}

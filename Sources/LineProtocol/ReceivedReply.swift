@@ -1,0 +1,96 @@
+import NIOCore
+import Usage
+
+/// A reply, read back: the other side of `Reply`.
+public enum ReceivedReply: Sendable, Equatable {
+    /// A line about a user.
+    case answer(ReceivedAnswer)
+    /// Any other line, without its plus sign.
+    case line(String)
+    /// The lines of a list, without their plus signs.
+    case list([String])
+    case error(ReceivedError)
+    /// What publish and subscribe sends.
+    case message(ReceivedMessage)
+
+    public init(_ frame: ReplyFraming.Frame) throws(MalformedReply) {
+        switch frame {
+        case .single(let element): self = try ReceivedReply(element)
+        case .list(let elements):
+            if elements.first?.kind == .bulk {
+                self = .message(try ReceivedMessage(elements))
+                return
+            }
+            guard elements.allSatisfy({ $0.kind == .simple }) else { throw MalformedReply(.list) }
+            self = .list(elements.map(\.text))
+        }
+    }
+
+    private init(_ element: ReplyElement) throws(MalformedReply) {
+        switch element.kind {
+        case .simple:
+            let answer = try element.bytes.withUnsafeReadableBytes { bytes throws(MalformedReply) in
+                try ReceivedAnswer.read(bytes)
+            }
+            if let answer {
+                self = .answer(answer)
+            } else {
+                self = .line(element.text)
+            }
+        case .error: self = .error(ReceivedError(element.text))
+        case .integer, .bulk: throw MalformedReply(.kind)
+        }
+    }
+}
+
+/// An error, with its code as it came: a newer service may have codes that are not known here.
+public struct ReceivedError: Sendable, Equatable {
+    public var code: String
+    public var retryAfterMilliseconds: Int?
+    public var text: String
+
+    /// - Parameter line: without its minus sign.
+    public init(_ line: String) {
+        var words = line[...]
+        code = ReceivedError.word(of: &words)
+        var rest = words
+        let first = ReceivedError.word(of: &rest)
+        if first.hasPrefix("retry_ms="), let milliseconds = Int(first.dropFirst("retry_ms=".count)) {
+            retryAfterMilliseconds = milliseconds
+            words = rest
+        }
+        text = String(words)
+    }
+
+    private static func word(of text: inout Substring) -> String {
+        let word = text.prefix { $0 != " " }
+        text = text.dropFirst(word.count + 1)
+        return String(word)
+    }
+}
+
+/// What publish and subscribe sends, read back: the other side of `ChannelMessage`.
+public enum ReceivedMessage: Sendable, Equatable {
+    case subscribed(channel: String)
+    case unsubscribed(channel: String)
+    case usage(channel: String, UsageStatus)
+    /// What `PING` is answered with on a connection that has subscriptions.
+    case pong
+
+    init(_ elements: [ReplyElement]) throws(MalformedReply) {
+        switch (elements.first?.text, elements.count) {
+        case ("subscribe", 3): self = .subscribed(channel: elements[1].text)
+        case ("unsubscribe", 3): self = .unsubscribed(channel: elements[1].text)
+        case ("pong", 2): self = .pong
+        case ("message", 3):
+            var line = ByteBuffer(string: "OK ")
+            line.writeImmutableBuffer(elements[2].bytes)
+            let answer = try line.withUnsafeReadableBytes { bytes throws(MalformedReply) in
+                try ReceivedAnswer.read(bytes)
+            }
+            guard let answer else { throw MalformedReply(.fieldLine) }
+            self = .usage(channel: elements[1].text, answer.usage)
+        default: throw MalformedReply(.list)
+        }
+    }
+}
