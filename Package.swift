@@ -300,6 +300,12 @@ if benchmarks != nil {
             path: "Benchmarks/micro/Counts",
             swiftSettings: [.treatAllWarnings(as: .error)]
         ),
+        .executableTarget(
+            name: "client-load",
+            dependencies: ["CMeasuredRegion", "HeadroomClient"],
+            path: "Benchmarks/client",
+            swiftSettings: [.treatAllWarnings(as: .error)]
+        ),
     ]
 }
 if benchmarks == "times" {

@@ -1,21 +1,68 @@
+import LineProtocol
 import Metrics
 
-/// What the client counts, with the factory that the process has bootstrapped. docs/client-library.md has what each means.
+/// What the client counts, with the factory that the process has bootstrapped. docs/client-library.md has what each means,
+/// and a test holds it against this.
 struct ClientMetrics: Sendable {
-    static let requests = "headroom_client_requests_total"
-    static let duration = "headroom_client_request_duration_seconds"
-    static let retries = "headroom_client_retries_total"
-    static let degraded = "headroom_client_degraded_total"
-    static let connectionsOpened = "headroom_client_connections_opened_total"
-    static let connectionsEnded = "headroom_client_connections_ended_total"
-    static let inFlight = "headroom_client_requests_in_flight"
+    /// The names, by which nothing else may be counted.
+    enum Name: String, CaseIterable {
+        case requests = "headroom_client_requests_total"
+        case duration = "headroom_client_request_duration_seconds"
+        case errors = "headroom_client_errors_total"
+        case retries = "headroom_client_retries_total"
+        case degraded = "headroom_client_degraded_total"
+        case connectionsOpened = "headroom_client_connections_opened_total"
+        case connectionsLost = "headroom_client_connections_lost_total"
+        case connectFailures = "headroom_client_connect_failures_total"
+    }
 
-    private let opened = Counter(label: ClientMetrics.connectionsOpened)
-    private let ended = Counter(label: ClientMetrics.connectionsEnded)
+    /// What is counted of each verb. Made once, because finding a metric by its labels takes longer than asking does.
+    private struct Verb: Sendable {
+        let requests: Counter
+        let duration: Timer
 
-    private let uncounted = Counter(label: ClientMetrics.degraded)
+        init(_ verb: LineProtocol.Verb?) {
+            let dimensions = [("verb", verb?.rawValue.lowercased() ?? "other")]
+            requests = Counter(label: Name.requests.rawValue, dimensions: dimensions)
+            duration = Timer(label: Name.duration.rawValue, dimensions: dimensions)
+        }
+    }
 
-    func letThrough() { uncounted.increment() }
-    func connected() { opened.increment() }
-    func disconnected() { ended.increment() }
+    private let consume = Verb(.consume)
+    private let check = Verb(.check)
+    private let reserve = Verb(.reserve)
+    private let commit = Verb(.commit)
+    private let release = Verb(.release)
+    private let usage = Verb(.usage)
+    private let other = Verb(nil)
+    private let retries = Counter(label: Name.retries.rawValue)
+    private let degraded = Counter(label: Name.degraded.rawValue)
+    private let opened = Counter(label: Name.connectionsOpened.rawValue)
+    private let lost = Counter(label: Name.connectionsLost.rawValue)
+    private let failures = Counter(label: Name.connectFailures.rawValue)
+
+    func answered(_ command: Command, nanoseconds: Int64) {
+        let verb =
+            switch command {
+            case .consume: consume
+            case .check: check
+            case .reserve: reserve
+            case .commit: commit
+            case .release: release
+            case .usage: usage
+            default: other
+            }
+        verb.requests.increment()
+        verb.duration.recordNanoseconds(nanoseconds)
+    }
+
+    func failed(_ error: HeadroomError) {
+        Counter(label: Name.errors.rawValue, dimensions: [("code", error.code.rawValue.lowercased())]).increment()
+    }
+
+    func retried() { retries.increment() }
+    func letThrough() { degraded.increment() }
+    func connectionOpened() { opened.increment() }
+    func connectionLost() { lost.increment() }
+    func connectFailed() { failures.increment() }
 }

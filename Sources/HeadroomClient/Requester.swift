@@ -42,9 +42,14 @@ final class Requester: Sendable {
         while true {
             let exchange = await attempt(command, retrying)
             switch retrying.next(after: exchange, now: .now(), using: &generator) {
-            case .answer(let reply): return reply
-            case .fail(let error): throw error
+            case .answer(let reply):
+                metrics.answered(command, nanoseconds: (NIODeadline.now() - start).nanoseconds)
+                return reply
+            case .fail(let error):
+                metrics.failed(error)
+                throw error
             case .retry(let pause):
+                metrics.retried()
                 // A cancellation ends the pause; the next attempt sees it.
                 if pause > .zero { try? await Task.sleep(for: pause) }
             }

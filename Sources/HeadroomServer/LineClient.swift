@@ -1,4 +1,5 @@
 import DequeModule
+import LineProtocol
 import NIOCore
 import NIOPosix
 import TransportSecurity
@@ -151,9 +152,7 @@ private final class ReplyHandler: ChannelInboundHandler {
 
     private var expected: Deque<EventLoopPromise<[String]>> = []
     private var received = ByteBuffer()
-    private var lines: [String] = []
-    /// Of the list that is being read; nil between replies.
-    private var missing: Int?
+    private var framing = ReplyFraming()
     /// Why nothing can be expected any more.
     private var failure: (any Error)?
 
@@ -164,29 +163,20 @@ private final class ReplyHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = unwrapInboundIn(data)
         received.writeBuffer(&bytes)
-        while let end = received.readableBytesView.firstIndex(of: UInt8(ascii: "\n")) {
-            guard let line = received.readString(length: end + 1 - received.readerIndex) else { break }
-            // CR and LF are one Character.
-            take(String(line.dropLast()))
+        do {
+            while let frame = try framing.next(in: &received) { expected.popFirst()?.succeed(lines(frame)) }
+        } catch {
+            fail(error)
+            context.close(promise: nil)
         }
         received.discardReadBytes()
     }
 
-    private func take(_ line: String) {
-        if let count = missing {
-            lines.append(line)
-            missing = count - 1
-        } else if line.first == "*", let count = Int(line.dropFirst()) {
-            missing = count
-        } else {
-            lines = [line]
-            missing = 0
+    private func lines(_ frame: ReplyFraming.Frame) -> [String] {
+        switch frame {
+        case .single(let element): [element.line]
+        case .list(let elements): elements.map(\.line)
         }
-        guard missing == 0 else { return }
-        missing = nil
-        let reply = lines
-        lines = []
-        expected.popFirst()?.succeed(reply)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -203,6 +193,11 @@ private final class ReplyHandler: ChannelInboundHandler {
         failure = failure ?? error
         while let promise = expected.popFirst() { promise.fail(error) }
     }
+}
+
+extension ReplyElement {
+    /// With the byte that says its kind.
+    fileprivate var line: String { String(UnicodeScalar(kind.rawValue)) + text }
 }
 
 extension Duration {

@@ -73,7 +73,7 @@ struct FieldLineTests {
         return String((0..<count).map { _ in letters.randomElement(using: &generator) ?? "a" })
     }
 
-    private static func answer(_ generator: inout SeededGenerator) -> Answer {
+    static func answer(_ generator: inout SeededGenerator) -> Answer {
         let cycles: [Plan.Cycle] = [.monthly, .trial(days: 3), .lifetime]
         let plan = Plan(
             name: word(&generator),

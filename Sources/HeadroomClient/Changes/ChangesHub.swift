@@ -98,7 +98,10 @@ final class ChangesHub: Sendable {
         case .disconnect: disconnect()
         case .subscribe(let user): Task { [weak self] in await self?.subscribe(user, generation) }
         case .unsubscribe(let user):
-            Task { [weak self] in _ = await self?.exchange(.unsubscribe([UsageChannel(user)]), generation) }
+            Task { [weak self] in
+                guard case .reply = await self?.exchange(.unsubscribe([UsageChannel(user)]), generation) else { return }
+                self?.handle { $0.unsubscribed(user) }
+            }
         case .read(let user, let reading): Task { [weak self] in await self?.read(user, reading) }
         case .finish(let followers):
             let streams = state.withLock { state in followers.compactMap { state.streams.removeValue(forKey: $0) } }

@@ -32,6 +32,8 @@ struct SubscriptionStateMachine {
 
     private struct Followed {
         var followers: [UInt64] = []
+        /// The service has confirmed the subscription, on the connection in use.
+        var isSubscribed = false
         /// What was told last.
         var last: UsageStatus?
         /// The reading that is under way, unless a message has made it unnecessary.
@@ -40,6 +42,8 @@ struct SubscriptionStateMachine {
 
     private var link = Link.idle
     private var users: [UserID: Followed] = [:]
+    /// Those who are being unsubscribed from: to subscribe again before that is done could end with nothing.
+    private var leaving: Set<UserID> = []
     private var lastReading: UInt64 = 0
 
     mutating func added(_ follower: UInt64, of user: UserID) -> [Action] {
@@ -51,7 +55,7 @@ struct SubscriptionStateMachine {
             return [.connect]
         case .connecting: return []
         case .connected:
-            if isFirst { return [.subscribe(user)] }
+            if isFirst { return leaving.contains(user) ? [] : [.subscribe(user)] }
             // What was told last is the state, as far as anybody knows.
             return users[user]?.last.map { [.deliver($0, to: [follower])] } ?? []
         }
@@ -66,8 +70,18 @@ struct SubscriptionStateMachine {
             link = .idle
             return [.disconnect]
         }
-        if case .connected = link, followed.followers.isEmpty { return [.unsubscribe(user)] }
-        return []
+        // What is not confirmed yet is unsubscribed from when it is.
+        return followed.followers.isEmpty && followed.isSubscribed ? [leave(user)] : []
+    }
+
+    private mutating func leave(_ user: UserID) -> Action {
+        leaving.insert(user)
+        return .unsubscribe(user)
+    }
+
+    mutating func unsubscribed(_ user: UserID) -> [Action] {
+        guard leaving.remove(user) != nil, users[user] != nil else { return [] }
+        return [.subscribe(user)]
     }
 
     mutating func connected() -> [Action] {
@@ -76,12 +90,17 @@ struct SubscriptionStateMachine {
             return [.disconnect]
         }
         link = .connected
+        leaving = []
         return users.keys.sorted().map { .subscribe($0) }
     }
 
     /// The connection is lost, or could not be had.
     mutating func lost() -> [Action] {
-        for user in users.keys { users[user]?.reading = nil }
+        for user in users.keys {
+            users[user]?.reading = nil
+            users[user]?.isSubscribed = false
+        }
+        leaving = []
         guard !users.isEmpty else {
             link = .idle
             return []
@@ -91,7 +110,9 @@ struct SubscriptionStateMachine {
     }
 
     mutating func confirmed(_ user: UserID) -> [Action] {
-        guard case .connected = link, users[user] != nil else { return [] }
+        guard case .connected = link else { return [] }
+        guard users[user] != nil else { return [leave(user)] }
+        users[user]?.isSubscribed = true
         return [read(user)]
     }
 

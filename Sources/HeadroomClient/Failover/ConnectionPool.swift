@@ -12,13 +12,15 @@ final class ConnectionPool: Sendable {
         case cancelled
     }
 
+    private typealias Endpoints = EndpointsStateMachine<Connection>
+
     private struct Waiter {
         let continuation: UnsafeContinuation<Access, Never>
         let timer: Scheduled<Void>
     }
 
     private struct State {
-        var endpoints: EndpointsStateMachine<Connection>
+        var endpoints: Endpoints
         var waiters: [UInt64: Waiter] = [:]
         /// Why the last connection failed.
         var lastFailure: (any Error)?
@@ -48,7 +50,7 @@ final class ConnectionPool: Sendable {
         self.connector = connector
         self.metrics = metrics
         self.logger = logger
-        let endpoints = EndpointsStateMachine<Connection>(
+        let endpoints = Endpoints(
             endpoints: configuration.endpoints.count,
             connectionsPerEndpoint: configuration.connectionsPerEndpoint,
             backoff: Backoff(range: configuration.backoff)
@@ -106,7 +108,7 @@ final class ConnectionPool: Sendable {
 
     /// Does what the endpoints' machine wants next.
     private func proceed() {
-        let next = state.withLock { state -> EndpointsStateMachine<Connection>.Next in
+        let next = state.withLock { state -> Endpoints.Next in
             guard !state.isClosed else { return .nothing }
             let next = state.endpoints.next(now: .now())
             guard case .wait = next else { return next }
@@ -127,7 +129,7 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    private func connect(_ attempt: EndpointsStateMachine<Connection>.Attempt) {
+    private func connect(_ attempt: Endpoints.Attempt) {
         let endpoint = configuration.endpoints[attempt.endpoint]
         Task { [weak self, connector, told] in
             do {
@@ -146,14 +148,14 @@ final class ConnectionPool: Sendable {
         }
     }
 
-    private func opened(_ attempt: EndpointsStateMachine<Connection>.Attempt, _ connection: Connection) {
+    private func opened(_ attempt: Endpoints.Attempt, _ connection: Connection) {
         let (isWanted, waiters) = state.withLock { state in
             guard !state.isClosed, state.endpoints.opened(attempt, connection) else { return (false, [Waiter]()) }
             defer { state.waiters = [:] }
             return (true, Array(state.waiters.values))
         }
         guard isWanted else { return connection.cut() }
-        metrics.connected()
+        metrics.connectionOpened()
         logger.debug("connected", metadata: ["endpoint": "\(configuration.endpoints[attempt.endpoint])"])
         for waiter in waiters {
             waiter.timer.cancel()
@@ -162,25 +164,20 @@ final class ConnectionPool: Sendable {
         proceed()
     }
 
-    private func ended(_ attempt: EndpointsStateMachine<Connection>.Attempt, cause: (any Error)?) {
+    private func ended(_ attempt: Endpoints.Attempt, cause: (any Error)?) {
         // A client that is refused will be refused again, whoever waits.
         let refusal = cause as? HeadroomError
-        let (isNews, refused) = state.withLock { state in
-            guard state.endpoints.ended(attempt, now: .now(), using: &state.generator) else { return (false, [Waiter]()) }
+        let (end, refused) = state.withLock { state in
+            let end = state.endpoints.ended(attempt, now: .now(), using: &state.generator)
+            // What the client itself has closed is no news.
+            guard end != .known, !state.isClosed else { return (Endpoints.End.known, [Waiter]()) }
             state.lastFailure = cause ?? state.lastFailure
-            guard refusal != nil, state.endpoints.openCount == 0 else { return (true, []) }
+            guard refusal != nil, state.endpoints.openCount == 0 else { return (end, []) }
             defer { state.waiters = [:] }
-            return (true, Array(state.waiters.values))
+            return (end, Array(state.waiters.values))
         }
-        guard isNews else { return }
-        metrics.disconnected()
-        logger.info(
-            "connection ended",
-            metadata: [
-                "endpoint": "\(configuration.endpoints[attempt.endpoint])",
-                "cause": "\(cause.map { String(describing: $0) } ?? "the service ended it")",
-            ]
-        )
+        guard end != .known else { return }
+        tell(end, configuration.endpoints[attempt.endpoint], cause)
         if let refusal {
             for waiter in refused {
                 waiter.timer.cancel()
@@ -188,6 +185,19 @@ final class ConnectionPool: Sendable {
             }
         }
         if state.withLock({ !$0.waiters.isEmpty }) { proceed() }
+    }
+
+    private func tell(_ end: Endpoints.End, _ endpoint: HeadroomClient.Endpoint, _ cause: (any Error)?) {
+        let metadata: Logger.Metadata = [
+            "endpoint": "\(endpoint)", "cause": "\(cause.map { String(describing: $0) } ?? "the service ended it")",
+        ]
+        if end == .lost {
+            metrics.connectionLost()
+            logger.info("connection lost", metadata: metadata)
+        } else {
+            metrics.connectFailed()
+            logger.info("could not connect", metadata: metadata)
+        }
     }
 
     /// Opens no more, and closes what is open.

@@ -91,21 +91,26 @@ struct EndpointsStateMachine<Connection> {
         return true
     }
 
+    enum End: Equatable {
+        /// Known before.
+        case known
+        case notOpened
+        case lost
+    }
+
     /// The connection could not be opened, has ended, or takes no more requests.
-    ///
-    /// - Returns: false when that is known.
     mutating func ended(
         _ attempt: Attempt,
         now: NIODeadline,
         using generator: inout some RandomNumberGenerator
-    ) -> Bool {
+    ) -> End {
         let wasOpening = endpoints[attempt.endpoint].opening.remove(attempt.id) != nil
         let place = endpoints[attempt.endpoint].open.firstIndex { $0.id == attempt.id }
         if let place { endpoints[attempt.endpoint].open.remove(at: place) }
-        guard wasOpening || place != nil else { return false }
+        guard wasOpening || place != nil else { return .known }
         let failures = endpoints[attempt.endpoint].failures
         endpoints[attempt.endpoint].failures = failures + 1
         endpoints[attempt.endpoint].retryAt = now + TimeAmount(backoff.pause(after: failures, using: &generator))
-        return true
+        return wasOpening ? .notOpened : .lost
     }
 }

@@ -26,11 +26,8 @@ extension HeadroomClient {
         defer { admission.leave() }
         let key = keys.next()
         let decision = try await hold(user, messages: messages, key: key, ttl: ttl)
-        guard case .allowed(let status) = decision else {
-            guard case .blocked(let status, let reason) = decision else { fatalError("a decision is one of two") }
-            return .blocked(status, reason: reason)
-        }
-        let hold = Hold(user: user, key: key, messages: messages, ttl: ttl, status: status)
+        if case .blocked(let status, let reason) = decision { return .blocked(status, reason: reason) }
+        let hold = Hold(user: user, key: key, messages: messages, ttl: ttl, status: decision.status)
         let end = NIODeadline.now() + TimeAmount(ttl)
         do {
             let result = try await body(hold)

@@ -1,4 +1,5 @@
 import HeadroomClient
+import PostgresTestSupport
 import Testing
 
 @Suite("Each request against the real service")
@@ -23,6 +24,95 @@ struct VerbTests {
             guard case .blocked(_, .trialLimitReached) = try await client.consume(user, messages: 100) else {
                 Issue.record("more than the trial has was allowed")
                 return
+            }
+        }
+    }
+
+    @Test("A key of the caller's own counts once, and the answer says that it was there before")
+    func keys() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let (user, key) = (UserID.random, try #require(MessageKey("message 4711")))
+            #expect(try await !client.consume(user, key: key).status.isReplayed)
+            let again = try await client.consume(user, key: key)
+            #expect(again.status.isReplayed && again.status.used == 1)
+            let error = await #expect(throws: HeadroomError.self) { try await client.consume(user, messages: 2, key: key) }
+            #expect(error?.code == .conflict && error?.key == key)
+        }
+    }
+
+    @Test("What operators and dashboards ask is asked and answered")
+    func operating() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let user = UserID.random
+            try await client.ping()
+            let change = PlanChange(user: user, plan: "paid", state: .cancelled)
+            #expect(try await client.setPlan(change).state == .cancelled)
+            #expect(try await client.consume(user, messages: 5).status.expires != nil)
+            #expect(try await client.grant(user, messages: 10, reason: "an outage").limit == 810)
+            let history = try await client.history(of: user)
+            #expect(history.map(\.used) == [5] && history.first?.limit == 810)
+            #expect(try await client.top(1).first == history.first)
+            #expect(try await client.report().messages == 5)
+            #expect(try await client.resetUsage(of: user).used == 0)
+            try await client.forget(user)
+            #expect(try await client.usage(of: user).plan == "trial")
+            #expect(try await client.info()["database"] != nil)
+        }
+    }
+
+    @Test("What the service refuses is thrown with its code, and is not sent again")
+    func refused() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let user = UserID.random
+            let key = try #require(MessageKey("nothing"))
+            let unknown = await #expect(throws: HeadroomError.self) { try await client.commit(user, key: key) }
+            #expect(unknown?.code == .notFound && unknown?.message.isEmpty == false)
+            let wrong = await #expect(throws: HeadroomError.self) { try await client.consume(user, messages: 0) }
+            #expect(wrong?.code == .badArgument && wrong?.isTransient == false)
+            let injected = try #require(MessageKey("a\r\nFORGET \(user)"))
+            let control = await #expect(throws: HeadroomError.self) { try await client.consume(user, key: injected) }
+            #expect(control?.code == .badArgument)
+        }
+    }
+
+    @Test("A thousand tasks share one connection, and each gets its own answer")
+    func pipelining() async throws {
+        let service = try await ServiceProcess.start()
+        let proxy = try await FaultProxy.start(to: service.endpoint, .init(pieceBytes: 1...50), seed: 1)
+        var configuration = HeadroomClient.Configuration(endpoints: [proxy.endpoint])
+        configuration.deadline = .seconds(60)
+        configuration.attemptTimeout = .seconds(30)
+        let client = HeadroomClient(configuration)
+        try await withThrowingTaskGroup { group in
+            for number in 1...1_000 {
+                group.addTask {
+                    let user = UserID(high: 7, low: UInt64(number))
+                    let decision = try await client.consume(user, messages: 1 + number % 50)
+                    #expect(decision.status.user == user && decision.status.used == 1 + number % 50)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(proxy.connections == 1)
+        await client.shutDown()
+        await proxy.close()
+    }
+
+    @Test("Keys that the client makes are all different, also those of another client")
+    func ownKeys() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { one in
+            try await HeadroomClient.with(service) { other in
+                let user = UserID.random
+                for client in [one, other, one, other] {
+                    let decision = try await client.consume(user)
+                    #expect(!decision.status.isReplayed)
+                }
+                let usage = try await one.usage(of: user)
+                #expect(usage.used == 4)
             }
         }
     }

@@ -32,7 +32,7 @@ final class ServiceProcess: Sendable {
     }
 
     deinit {
-        process.withLock { kill($0.processIdentifier, SIGKILL) }
+        process.withLock { _ = kill($0.processIdentifier, SIGKILL) }
     }
 
     var conninfo: String { databaseURL }
@@ -63,7 +63,7 @@ final class ServiceProcess: Sendable {
         self.process.withLock { $0 = process }
     }
 
-    private static let binary = URL(filePath: #filePath)
+    static let binary = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: ".build/debug/headroom")
 
@@ -89,8 +89,16 @@ final class ServiceProcess: Sendable {
 
     /// What stands in the line `ready listen=HOST:PORT http=…`.
     private static func readyEndpoint(_ output: FileHandle) async throws -> HeadroomClient.Endpoint? {
-        for try await line in output.bytes.lines {
-            guard let match = line.firstMatch(of: /ready listen=(\S+)/) else { continue }
+        let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
+        output.readabilityHandler = { handle in
+            let chunk = handle.availableData
+            if chunk.isEmpty { continuation.finish() } else { continuation.yield(chunk) }
+        }
+        defer { output.readabilityHandler = nil }
+        var text = ""
+        for await chunk in chunks {
+            text += String(decoding: chunk, as: UTF8.self)
+            guard let match = text.firstMatch(of: /ready listen=(\S+) .*\n/) else { continue }
             return HeadroomClient.Endpoint(String(match.1))
         }
         return nil
@@ -99,6 +107,7 @@ final class ServiceProcess: Sendable {
 
 extension HeadroomClient {
     /// A client of one service or several, which is shut down when the body is done.
+    @discardableResult
     static func with<Result>(
         _ services: ServiceProcess...,
         configure: (inout Configuration) -> Void = { _ in },

@@ -1,0 +1,98 @@
+import NIOCore
+import Testing
+
+@testable import HeadroomClient
+
+@Suite("Requests of one connection and their replies")
+struct PipelineStateMachineTests {
+    private typealias Machine = PipelineStateMachine<String>
+
+    private static func at(_ milliseconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .milliseconds(milliseconds) }
+
+    private static func machine(_ waiters: String...) -> Machine {
+        var machine = Machine(now: at(0))
+        for (index, waiter) in waiters.enumerated() {
+            #expect(machine.append(waiter, id: UInt64(index), now: at(1), deadline: at(100)) == true)
+        }
+        machine.flushed()
+        return machine
+    }
+
+    private static func delivered(_ action: Machine.ReplyAction) -> String? {
+        if case .deliver(let waiter) = action { waiter } else { nil }
+    }
+
+    @Test("Replies go to whoever asked, in the order in which they asked")
+    func order() {
+        var machine = Self.machine("a", "b", "c")
+        let delivered = (0..<3).map { _ in Self.delivered(machine.received(now: Self.at(2))) }
+        #expect(delivered == ["a", "b", "c"])
+        guard case .unexpected = machine.received(now: Self.at(2)) else {
+            Issue.record("a fourth reply belongs to nobody")
+            return
+        }
+    }
+
+    @Test("A request that was cancelled keeps its place until its reply has come")
+    func cancelled() {
+        var machine = Self.machine("a", "b")
+        #expect(machine.cancel(0) == "a")
+        #expect(machine.cancel(0) == nil)
+        guard case .ignore = machine.received(now: Self.at(2)) else {
+            Issue.record("the reply to what was cancelled is for nobody")
+            return
+        }
+        #expect(Self.delivered(machine.received(now: Self.at(2))) == "b")
+    }
+
+    @Test("A reply before anything was sent is nobody's")
+    func unsent() {
+        var machine = Machine(now: Self.at(0))
+        _ = machine.append("a", id: 1, now: Self.at(1), deadline: Self.at(100))
+        guard case .unexpected = machine.received(now: Self.at(2)) else {
+            Issue.record("a request that has not left was answered")
+            return
+        }
+    }
+
+    @Test("What is late is given up, and the others' deadline is the next one")
+    func expiry() {
+        var machine = Self.machine("a")
+        _ = machine.append("b", id: 7, now: Self.at(50), deadline: Self.at(300))
+        machine.flushed()
+        let expired = machine.expire(now: Self.at(100))
+        #expect(expired.waiters == ["a"] && expired.isSilent)
+        #expect(machine.earliestDeadline == Self.at(300))
+        #expect(machine.expire(now: Self.at(200)).waiters.isEmpty)
+    }
+
+    @Test("A connection on which something came is slow, not silent")
+    func slow() {
+        var machine = Self.machine("a", "b")
+        _ = machine.received(now: Self.at(50))
+        let expired = machine.expire(now: Self.at(100))
+        #expect(expired.waiters == ["b"] && !expired.isSilent)
+    }
+
+    @Test("When the connection ends, all hear of it, and whether they were sent")
+    func lost() {
+        var machine = Self.machine("a", "b")
+        _ = machine.append("c", id: 9, now: Self.at(2), deadline: Self.at(100))
+        _ = machine.cancel(1)
+        let lost = machine.close()
+        #expect(lost.map(\.waiter) == ["a", "c"] && lost.map(\.wasSent) == [true, false])
+        #expect(machine.append("d", id: 10, now: Self.at(3), deadline: Self.at(100)) == false)
+    }
+
+    @Test("A connection that retires answers what it took, and takes no more")
+    func retiring() {
+        var machine = Self.machine("a")
+        #expect(machine.retire() == false)
+        #expect(machine.append("b", id: 5, now: Self.at(2), deadline: Self.at(100)) == false)
+        #expect(!machine.isDone)
+        #expect(Self.delivered(machine.received(now: Self.at(2))) == "a")
+        #expect(machine.isDone)
+        var idle = Self.machine()
+        #expect(idle.retire() == true)
+    }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import HeadroomClient
+import Logging
+import ServiceLifecycle
+
+// The code of the article GettingStarted and of docs/client-library.md, line for line; DocumentationTests holds both
+// against this file, which the compiler holds against the library.
+
+/// Stands for a model that answers in pieces.
+protocol Model: Sendable {
+    func answer(to text: String) -> AsyncThrowingStream<String, any Error>
+}
+
+/// Stands for whatever the product draws with.
+protocol Screen: Sendable {
+    func show(_ text: String)
+    func showCounter(_ status: UsageStatus)
+    func askToSubscribe(_ status: UsageStatus)
+}
+
+private enum FirstLines {
+    static func ask() async throws {
+        let headroom = HeadroomClient(.init(host: "127.0.0.1", port: 6747))
+        let user = UserID("7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11")!
+        switch try await headroom.consume(user) {
+        case .allowed(let status):
+            print("send it;", status.banner ?? "nothing to say")
+        case .blocked(let status, let reason):
+            print("not now:", reason, status.banner ?? "")
+        }
+        await headroom.shutDown()
+    }
+}
+
+private enum Serving {
+    static func run(chat: any Service) async throws {
+        var configuration = HeadroomClient.Configuration(
+            endpoints: [.init(host: "headroom-1.internal"), .init(host: "headroom-2.internal")],
+            tls: try .init(ca: "/etc/headroom/ca.pem"),
+            credentials: .init(tokenFile: "/run/secrets/headroom-token")
+        )
+        configuration.deadline = .seconds(1)
+        let headroom = HeadroomClient(configuration)
+        let group = ServiceGroup(
+            services: [headroom, chat],
+            gracefulShutdownSignals: [.sigterm],
+            logger: Logger(label: "chat")
+        )
+        try await group.run()
+    }
+}
+
+private struct Chat {
+    let headroom: HeadroomClient
+    let model: any Model
+    let screen: any Screen
+
+    func send(_ text: String, from user: UserID) async throws {
+        let outcome = try await headroom.withHold(user) { hold in
+            screen.showCounter(hold.status)
+            for try await piece in model.answer(to: text) {
+                screen.show(piece)
+            }
+        }
+        switch outcome {
+        case .completed(_, let decision):
+            screen.showCounter(decision.status)
+        case .blocked(let status, _):
+            screen.askToSubscribe(status)
+        case .expired, .uncommitted:
+            // The user has the answer, and was not charged for it, or not yet.
+            break
+        }
+    }
+
+    func drawCounter(_ status: UsageStatus) {
+        switch status.display {
+        case .hidden:
+            screen.show("")
+        case .compact, .trial:
+            screen.show(status.banner ?? "")
+        case .blocked:
+            screen.askToSubscribe(status)
+        }
+        if let crossed = status.crossed {
+            screen.show("You have just come into the tier \(crossed).")
+        }
+    }
+
+    func follow(_ user: UserID) async {
+        for await status in headroom.changes(of: user) {
+            screen.showCounter(status)
+        }
+    }
+
+    func letThrough(_ user: UserID) async throws {
+        var configuration = HeadroomClient.Configuration(host: "headroom.internal")
+        configuration.whenUnreachable = .allow
+        let lenient = HeadroomClient(configuration)
+        let decision = try await lenient.consume(user)
+        if decision.isDegraded {
+            screen.show("I couldn't check your usage right now — don't worry, you can keep chatting.")
+        }
+    }
+
+    func sendAgain(_ user: UserID, message: UUID) async throws -> Decision? {
+        let key = MessageKey(message.uuidString)
+        do {
+            return try await headroom.consume(user, key: key)
+        } catch where error.isTransient {
+            // Ask again later, with the same key: it counts once, whatever became of this one.
+            return nil
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import NIOCore
+import Testing
+
+@testable import HeadroomClient
+
+@Suite("Which endpoint is connected to")
+struct EndpointsStateMachineTests {
+    private typealias Machine = EndpointsStateMachine<String>
+
+    private var generator = SeededGenerator(seed: 1)
+
+    private static func at(_ milliseconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .milliseconds(milliseconds) }
+
+    private static func machine(_ endpoints: Int, connections: Int = 1) -> Machine {
+        Machine(
+            endpoints: endpoints,
+            connectionsPerEndpoint: connections,
+            backoff: Backoff(range: .milliseconds(100)...(.milliseconds(400)))
+        )
+    }
+
+    private static func attempts(_ next: Machine.Next) -> [Machine.Attempt] {
+        if case .connect(let attempts) = next { attempts } else { [] }
+    }
+
+    @Test("The first endpoint is used, once, while it can be reached")
+    func first() throws {
+        var machine = Self.machine(2)
+        let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
+        #expect(attempt.endpoint == 0)
+        #expect(machine.next(now: Self.at(0)) == .nothing)
+        #expect(machine.choose() == nil)
+        let isWanted = machine.opened(attempt, "a")
+        #expect(isWanted && machine.choose() == "a")
+        #expect(machine.next(now: Self.at(1)) == .nothing)
+    }
+
+    @Test("When one fails the next is tried at once; when all have, the first again after its pause")
+    mutating func failover() throws {
+        var machine = Self.machine(2)
+        var tried: [Int] = []
+        for _ in 0..<2 {
+            let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
+            tried.append(attempt.endpoint)
+            #expect(machine.ended(attempt, now: Self.at(0), using: &generator) == .notOpened)
+            #expect(machine.ended(attempt, now: Self.at(0), using: &generator) == .known)
+        }
+        #expect(tried == [0, 1])
+        guard case .wait(let until) = machine.next(now: Self.at(0)) else {
+            Issue.record("an endpoint was tried again at once")
+            return
+        }
+        #expect((Self.at(50)...Self.at(100)).contains(until))
+        #expect(Self.attempts(machine.next(now: until)).count == 1)
+    }
+
+    @Test("It stays with the endpoint that works, also when the first is back")
+    mutating func sticky() throws {
+        var machine = Self.machine(2)
+        let first = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
+        _ = machine.opened(first, "a")
+        #expect(machine.ended(first, now: Self.at(0), using: &generator) == .lost)
+        let second = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
+        #expect(second.endpoint == 1)
+        _ = machine.opened(second, "b")
+        #expect(machine.choose() == "b")
+        #expect(machine.next(now: Self.at(10_000)) == .nothing)
+    }
+
+    @Test("Each failure in a row doubles the pause, up to its bound, and success begins anew")
+    mutating func backoff() throws {
+        var machine = Self.machine(1)
+        var now = Self.at(0)
+        for whole in [100, 200, 400, 400] as [Int64] {
+            let attempt = try #require(Self.attempts(machine.next(now: now)).first)
+            _ = machine.ended(attempt, now: now, using: &generator)
+            guard case .wait(let until) = machine.next(now: now) else {
+                Issue.record("there is nothing to wait for")
+                return
+            }
+            #expect((now + .milliseconds(whole / 2)...now + .milliseconds(whole)).contains(until))
+            now = until
+        }
+        let attempt = try #require(Self.attempts(machine.next(now: now)).first)
+        _ = machine.opened(attempt, "a")
+        _ = machine.ended(attempt, now: now, using: &generator)
+        guard case .wait(let until) = machine.next(now: now) else { return }
+        #expect(until <= now + .milliseconds(100))
+    }
+
+    @Test("Several connections are filled up once one is open, and take turns")
+    func several() throws {
+        var machine = Self.machine(1, connections: 3)
+        let one = Self.attempts(machine.next(now: Self.at(0)))
+        #expect(one.count == 1)
+        _ = machine.opened(one[0], "a")
+        let more = Self.attempts(machine.next(now: Self.at(0)))
+        #expect(more.count == 2 && machine.next(now: Self.at(0)) == .nothing)
+        _ = machine.opened(more[0], "b")
+        _ = machine.opened(more[1], "c")
+        let chosen = (0..<3).map { _ in machine.choose() }
+        #expect(Set(chosen) == ["a", "b", "c"])
+    }
+
+    @Test("A connection that ended before it was told of is not used")
+    mutating func early() throws {
+        var machine = Self.machine(1)
+        let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
+        _ = machine.ended(attempt, now: Self.at(0), using: &generator)
+        let isWanted = machine.opened(attempt, "a")
+        #expect(!isWanted && machine.choose() == nil)
+    }
+}

@@ -1,0 +1,115 @@
+import LineProtocol
+import NIOCore
+import Testing
+
+@testable import HeadroomClient
+
+@Suite("What is sent again, and when")
+struct RetryStateMachineTests {
+    private var generator = SeededGenerator(seed: 1)
+
+    private static func at(_ milliseconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .milliseconds(milliseconds) }
+
+    private static func machine(_ repeatability: Repeatability) -> RetryStateMachine {
+        RetryStateMachine(
+            repeatability,
+            key: MessageKey("k"),
+            deadline: at(2_000),
+            attemptTimeout: .milliseconds(500),
+            backoff: Backoff(range: .milliseconds(20)...(.milliseconds(200)))
+        )
+    }
+
+    private static func error(_ line: String) -> Exchange { .reply(.error(ReceivedError(line))) }
+
+    private static func pause(_ action: RetryStateMachine.Action) -> Duration? {
+        if case .retry(let pause) = action { pause } else { nil }
+    }
+
+    private static func code(_ action: RetryStateMachine.Action) -> HeadroomError.Code? {
+        if case .fail(let error) = action { error.code } else { nil }
+    }
+
+    @Test(
+        "Each code is sent again exactly where the protocol says that it helps",
+        arguments: ReplyError.Code.allCases
+    )
+    mutating func codes(code: ReplyError.Code) {
+        var machine = Self.machine(.keyed)
+        let action = machine.next(after: Self.error("\(code.rawValue) text"), now: Self.at(0), using: &generator)
+        let isSentAgain = [.unavailable, .overloaded, .draining, .unknown].contains(code)
+        #expect((Self.pause(action) != nil) == isSentAgain)
+        #expect((Self.code(action)?.rawValue == code.rawValue) == !isSentAgain)
+    }
+
+    @Test("What may have been done is sent again with a key or when it only reads, and else not")
+    mutating func safety() {
+        for exchange in [Exchange.lost(wasSent: true, cause: nil), .timedOut, Self.error("UNKNOWN text")] {
+            for repeatability in [Repeatability.keyed, .reading] {
+                var machine = Self.machine(repeatability)
+                #expect(Self.pause(machine.next(after: exchange, now: Self.at(0), using: &generator)) != nil)
+            }
+            var once = Self.machine(.once)
+            #expect(Self.code(once.next(after: exchange, now: Self.at(0), using: &generator)) == .unknown)
+        }
+    }
+
+    @Test("What was certainly not done is sent again whatever it is")
+    mutating func notDone() {
+        for exchange in [Exchange.lost(wasSent: false, cause: nil), Self.error("UNAVAILABLE t"), Self.error("DRAINING t")] {
+            var machine = Self.machine(.once)
+            #expect(Self.pause(machine.next(after: exchange, now: Self.at(0), using: &generator)) != nil)
+        }
+    }
+
+    @Test("The service's own advice is waited for, and not by all alike")
+    mutating func advice() {
+        var pauses: Set<Duration> = []
+        for _ in 0..<20 {
+            var machine = Self.machine(.keyed)
+            let action = machine.next(after: Self.error("OVERLOADED retry_ms=300 t"), now: Self.at(0), using: &generator)
+            let pause = Self.pause(action) ?? .zero
+            #expect((.milliseconds(300)...(.milliseconds(450))).contains(pause))
+            pauses.insert(pause)
+        }
+        #expect(pauses.count > 10)
+    }
+
+    @Test("Past the deadline it fails with what is known: refused, unreachable, or nobody knows")
+    mutating func deadline() {
+        var refused = Self.machine(.keyed)
+        let late = Self.at(1_999)
+        #expect(Self.code(refused.next(after: Self.error("UNAVAILABLE t"), now: late, using: &generator)) == .unavailable)
+        var unreachable = Self.machine(.keyed)
+        let none = Exchange.unreachable(cause: nil)
+        #expect(Self.code(unreachable.next(after: none, now: late, using: &generator)) == .unreachable)
+        // Sent once, then nobody was reached: it may have been counted, and the error says by which name.
+        var unknown = Self.machine(.keyed)
+        _ = unknown.next(after: .lost(wasSent: true, cause: nil), now: Self.at(0), using: &generator)
+        guard case .fail(let error) = unknown.next(after: none, now: late, using: &generator) else {
+            Issue.record("it did not fail")
+            return
+        }
+        #expect(error.code == .unknown && error.key == MessageKey("k") && error.isTransient)
+        // A reading that nobody answers has done nothing.
+        var reading = Self.machine(.reading)
+        _ = reading.next(after: .timedOut, now: Self.at(0), using: &generator)
+        #expect(Self.code(reading.next(after: none, now: late, using: &generator)) == .unreachable)
+    }
+
+    @Test("An attempt has its own time within the deadline, where it can be followed by another")
+    func attempts() {
+        #expect(Self.machine(.keyed).attemptDeadline(now: Self.at(100)) == Self.at(600))
+        #expect(Self.machine(.reading).attemptDeadline(now: Self.at(1_900)) == Self.at(2_000))
+        #expect(Self.machine(.once).attemptDeadline(now: Self.at(100)) == Self.at(2_000))
+    }
+
+    @Test("Every code of the protocol has its name in the library")
+    func names() {
+        let named: Set<HeadroomError.Code> = [
+            .unknownCommand, .badArgument, .tooLong, .protocolViolation, .notAuthenticated, .forbidden, .notFound, .conflict,
+            .expired, .unavailable, .unknown, .overloaded, .draining, .internal,
+        ]
+        #expect(named == Set(ReplyError.Code.allCases.map { HeadroomError.Code(rawValue: $0.rawValue) }))
+    }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import HeadroomClient
+import PostgresTestSupport
+import Testing
+
+/// Runs a program to its end.
+///
+/// - Returns: what it wrote to standard output.
+@discardableResult
+private func run(_ path: String, _ arguments: [String], environment: [String: String] = [:]) throws -> String {
+    let process = Process()
+    process.executableURL = URL(filePath: path)
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
+    let output = Pipe()
+    process.standardOutput = output
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    try #require(process.terminationStatus == 0, "\(path) \(arguments.first ?? "")")
+    return text
+}
+
+@Suite("Who may connect, and to whom", .serialized)
+struct AccessTests {
+    private static func token(of service: ServiceProcess, _ scopes: String...) throws -> String {
+        let arguments = ["token", "create", "backend"] + scopes.flatMap { ["--scope", $0] }
+        let text = try run(
+            ServiceProcess.binary.path(),
+            arguments,
+            environment: ["HEADROOM_DATABASE_URL": service.conninfo]
+        )
+        return text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    @Test("With a token, from a file too, it may ask what the token's scopes allow; without one it is refused at once")
+    func tokens() async throws {
+        let service = try await ServiceProcess.start("--authentication", "required")
+        let token = try Self.token(of: service, "chat")
+        let log = RecordingLog()
+        let directory = try TemporaryDirectory()
+        let file = directory.path + "/token"
+        try Data((token + "\n").utf8).write(to: URL(filePath: file))
+        for credentials in [HeadroomClient.Credentials(token: token, name: "backend"), .init(tokenFile: file)] {
+            var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: credentials)
+            configuration.deadline = .seconds(20)
+            let client = HeadroomClient(configuration, logger: log.logger)
+            // The service learns of a new token from its database, in a moment.
+            try await waitUntil("the token is known") { (try? await client.consume(.random)) != nil }
+            let error = await #expect(throws: HeadroomError.self) {
+                try await client.setPlan(PlanChange(user: .random, plan: "pro"))
+            }
+            #expect(error?.code == .forbidden && error?.isTransient == false)
+            await client.shutDown()
+            #expect(!"\(credentials)".contains(token) && !String(reflecting: configuration).contains(token))
+        }
+        for credentials in [nil, HeadroomClient.Credentials(token: "headroom_wrong")] {
+            var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: credentials)
+            configuration.deadline = .seconds(60)
+            let client = HeadroomClient(configuration, logger: log.logger)
+            let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
+            #expect(error?.code == .notAuthenticated)
+            await client.shutDown()
+        }
+        #expect(!log.text.contains(token) && !log.text.contains("headroom_wrong"))
+    }
+
+    @Test("A token that may not subscribe ends the changes, and the log says why")
+    func changesRefused() async throws {
+        let service = try await ServiceProcess.start("--authentication", "required")
+        let token = try Self.token(of: service, "chat")
+        let log = RecordingLog()
+        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: .init(token: token))
+        configuration.deadline = .seconds(20)
+        let client = HeadroomClient(configuration, logger: log.logger)
+        try await waitUntil("the token is known") { (try? await client.consume(.random)) != nil }
+        for await _ in client.changes(of: .random) { Issue.record("a change is told to who may not know") }
+        #expect(log.messages(.error) == ["changes cannot be followed"])
+        await client.shutDown()
+    }
+
+    @Test("With TLS it asks whom it trusts, and nobody else")
+    func tls() async throws {
+        let directory = try TemporaryDirectory()
+        let (certificate, key) = (directory.path + "/certificate.pem", directory.path + "/key.pem")
+        try run(
+            "/usr/bin/openssl",
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj",
+                "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-out", certificate, "-keyout", key,
+            ]
+        )
+        let service = try await ServiceProcess.start("--tls-certificate", certificate, "--tls-key", key)
+        let trusting = try HeadroomClient.TLS(ca: certificate, serverName: "localhost")
+        try await HeadroomClient.with(service, configure: { $0.tls = trusting }) { client in
+            let user = UserID.random
+            let decision = try await client.consume(user)
+            let usage = try await client.usage(of: user)
+            #expect(decision.isAllowed && usage.used == 1)
+        }
+        let stranger = try HeadroomClient.TLS(serverName: "localhost")
+        let misnamed = try HeadroomClient.TLS(ca: certificate, serverName: "example.org")
+        for tls in [nil, stranger, misnamed] {
+            let configure: (inout HeadroomClient.Configuration) -> Void = {
+                $0.tls = tls
+                $0.deadline = .seconds(1)
+            }
+            try await HeadroomClient.with(service, configure: configure) { client in
+                await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
+            }
+        }
+        #expect(throws: (any Error).self) { try HeadroomClient.TLS(ca: directory.path + "/nothing.pem") }
+    }
+}

@@ -1,0 +1,111 @@
+import HeadroomClient
+import PostgresTestSupport
+import Synchronization
+import Testing
+
+/// What a follower has heard so far.
+private final class Heard: Sendable {
+    private final class States: Sendable {
+        private let states = Mutex<[UsageStatus]>([])
+
+        var all: [UsageStatus] { states.withLock { $0 } }
+        func append(_ status: UsageStatus) { states.withLock { $0.append(status) } }
+    }
+
+    private let states = States()
+    private let task: Task<Void, Never>
+
+    init(_ changes: UsageChanges) {
+        task = Task { [states] in
+            for await status in changes { states.append(status) }
+        }
+    }
+
+    var all: [UsageStatus] { states.all }
+    var last: UsageStatus? { all.last }
+
+    func stop() async {
+        task.cancel()
+        await task.value
+    }
+
+    /// Until the sequence has ended by itself.
+    func ended() async { await task.value }
+}
+
+@Suite("Following a user", .serialized)
+struct ChangesTests {
+    @Test("The state is told first, then what changes, whoever changes it")
+    func changes() async throws {
+        let service = try await ServiceProcess.start()
+        let other = try await ServiceProcess.start(databaseURL: service.conninfo)
+        try await HeadroomClient.with(service) { client in
+            let user = UserID.random
+            _ = try await client.consume(user, messages: 3)
+            let heard = Heard(client.changes(of: user))
+            try await waitUntil("the state is told") { heard.last?.used == 3 }
+            try await HeadroomClient.with(other) { _ = try await $0.consume(user) }
+            try await waitUntil("a message through another instance is told") { heard.last?.used == 4 }
+            _ = try await client.setPlan(PlanChange(user: user, plan: "paid"))
+            try await waitUntil("a new plan is told") { heard.last?.plan == "paid" }
+            #expect(heard.last?.label == "Premium")
+            #expect(zip(heard.all, heard.all.dropFirst()).allSatisfy { $0 != $1 })
+            await heard.stop()
+        }
+    }
+
+    @Test("A loss is survived: what changed meanwhile is told, and what did not is not told again")
+    func loss() async throws {
+        let service = try await ServiceProcess.start()
+        let other = try await ServiceProcess.start(databaseURL: service.conninfo)
+        let proxy = try await FaultProxy.start(to: service.endpoint, .init(), seed: 1)
+        var configuration = HeadroomClient.Configuration(endpoints: [proxy.endpoint])
+        configuration.deadline = .seconds(20)
+        let client = HeadroomClient(configuration)
+        let (changing, still) = (UserID.random, UserID.random)
+        let (heard, quiet) = (Heard(client.changes(of: changing)), Heard(client.changes(of: still)))
+        try await waitUntil("both states are told") { heard.last != nil && quiet.last != nil }
+        try await service.kill9()
+        proxy.cutAll()
+        try await HeadroomClient.with(other) { _ = try await $0.consume(changing, messages: 7) }
+        try await service.restart()
+        try await waitUntil("the change during the loss is told") { heard.last?.used == 7 }
+        _ = try await client.consume(still)
+        try await waitUntil("changes are told again") { quiet.last?.used == 1 }
+        #expect(quiet.all.map(\.used) == [0, 1])
+        await client.shutDown()
+        await heard.ended()
+        await quiet.ended()
+        await proxy.close()
+    }
+
+    @Test("Under a proxy that cuts, delays and splits, the last state is always heard", arguments: [1, UInt64.random(in: 2...(.max))])
+    func faults(seed: UInt64) async throws {
+        print("seed \(seed)")
+        let service = try await ServiceProcess.start()
+        let faults = FaultProxy.Faults(cutAfterBytes: 600...4_000, delayMilliseconds: 0...3, pieceBytes: 1...80)
+        let proxy = try await FaultProxy.start(to: service.endpoint, faults, seed: seed)
+        var configuration = HeadroomClient.Configuration(endpoints: [proxy.endpoint])
+        configuration.deadline = .seconds(30)
+        let client = HeadroomClient(configuration)
+        let users = (0..<3).map { UserID(high: seed, low: UInt64($0)) }
+        let heard = users.map { Heard(client.changes(of: $0)) }
+        try await HeadroomClient.with(service) { direct in
+            for number in 0..<30 { _ = try await direct.consume(users[number % 3]) }
+        }
+        try await waitUntil("the last state of each is heard") { heard.allSatisfy { $0.last?.used == 10 } }
+        await client.shutDown()
+        await proxy.close()
+    }
+
+    @Test("It ends when the client shuts down")
+    func shutDown() async throws {
+        let service = try await ServiceProcess.start()
+        let client = HeadroomClient(.init(endpoints: [service.endpoint]))
+        let heard = Heard(client.changes(of: .random))
+        try await waitUntil("the state is told") { heard.last != nil }
+        await client.shutDown()
+        await heard.ended()
+        for await _ in client.changes(of: .random) { Issue.record("a client that is shut down tells of a change") }
+    }
+}

@@ -1,0 +1,111 @@
+import HeadroomClient
+import PostgresTestSupport
+import Testing
+
+/// Kills the service again and again while a body runs, and starts it where it was.
+private func whileKilling<Result: Sendable>(
+    _ service: ServiceProcess,
+    times: Int,
+    _ body: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+    async let killing: Void = {
+        for _ in 0..<times {
+            try await service.kill9()
+            try await service.restart()
+        }
+    }()
+    let result = try await body()
+    try await killing
+    return result
+}
+
+@Suite("However the connection breaks, every message counts once", .serialized)
+struct ExactlyOnceTests {
+    private static let faults = FaultProxy.Faults(
+        cutAfterBytes: 300...6_000,
+        delayMilliseconds: 0...3,
+        pieceBytes: 1...200
+    )
+    private static let seeds: [UInt64] = [1, UInt64.random(in: 2...(.max))]
+
+    private static func client(_ endpoint: HeadroomClient.Endpoint) -> HeadroomClient {
+        var configuration = HeadroomClient.Configuration(endpoints: [endpoint])
+        // Longer than the service takes to start on a machine that is busy testing.
+        configuration.deadline = .seconds(120)
+        configuration.attemptTimeout = .seconds(5)
+        configuration.backoff = .milliseconds(5)...(.milliseconds(200))
+        return HeadroomClient(configuration)
+    }
+
+    @Test("Cut, delayed, split, and killed with kill -9: the count is what was allowed", arguments: seeds)
+    func counting(seed: UInt64) async throws {
+        print("seed \(seed)")
+        let service = try await ServiceProcess.start()
+        let proxy = try await FaultProxy.start(to: service.endpoint, ExactlyOnceTests.faults, seed: seed)
+        let client = ExactlyOnceTests.client(proxy.endpoint)
+        let users = (0..<4).map { UserID(high: seed, low: UInt64($0)) }
+        for user in users { _ = try await client.setPlan(PlanChange(user: user, plan: "pro")) }
+        let allowed = try await whileKilling(service, times: 2) {
+            try await withThrowingTaskGroup(of: [UserID: Int].self) { group in
+                for task in 0..<24 {
+                    group.addTask {
+                        var allowed: [UserID: Int] = [:]
+                        for number in 0..<40 {
+                            let user = users[(task + number) % users.count]
+                            let messages = 1 + (task + number) % 3
+                            guard try await client.consume(user, messages: messages).isAllowed else { continue }
+                            allowed[user, default: 0] += messages
+                        }
+                        return allowed
+                    }
+                }
+                return try await group.reduce(into: [:]) { $0.merge($1, uniquingKeysWith: +) }
+            }
+        }
+        #expect(proxy.cuts > 5, "the proxy has cut hardly anything")
+        for user in users {
+            #expect(try await client.usage(of: user).used == allowed[user], "seed \(seed)")
+        }
+        let asked = (0..<24 * 40).reduce(0) { sum, index in sum + 1 + (index / 40 + index % 40) % 3 }
+        #expect(allowed.values.reduce(0, +) == asked)
+        await client.shutDown()
+        await proxy.close()
+    }
+
+    private struct BodyFailed: Error {}
+
+    @Test("Under the same, withHold counts what was completed and leaves nothing held", arguments: seeds)
+    func holding(seed: UInt64) async throws {
+        print("seed \(seed)")
+        let service = try await ServiceProcess.start()
+        let proxy = try await FaultProxy.start(to: service.endpoint, ExactlyOnceTests.faults, seed: seed)
+        let client = ExactlyOnceTests.client(proxy.endpoint)
+        let user = UserID(high: seed, low: 99)
+        _ = try await client.setPlan(PlanChange(user: user, plan: "pro"))
+        let completed = try await whileKilling(service, times: 1) {
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for task in 0..<16 {
+                    group.addTask {
+                        var completed = 0
+                        for number in 0..<12 {
+                            // Longer than the test, so that nothing ends by itself.
+                            let outcome = try? await client.withHold(user, ttl: .seconds(3_600)) { hold in
+                                if (task + number) % 3 == 0 { throw BodyFailed() }
+                                return hold.key
+                            }
+                            if case .completed = outcome { completed += 1 }
+                        }
+                        return completed
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+        }
+        #expect(completed == 16 * 12 * 2 / 3)
+        let status = try await client.usage(of: user)
+        #expect(status.used == completed && status.held == 0, "seed \(seed)")
+        #expect(proxy.cuts > 2, "the proxy has cut hardly anything")
+        await client.shutDown()
+        await proxy.close()
+    }
+}

@@ -1,0 +1,143 @@
+import HeadroomClient
+import PostgresTestSupport
+import Testing
+
+@Suite("Messages that are held while a body runs", .serialized)
+struct HoldTests {
+    private struct ModelFailed: Error {}
+
+    @Test("While the body runs they count as used; then they are counted")
+    func completed() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let user = UserID.random
+            let outcome = try await client.withHold(user, messages: 2) { hold in
+                #expect(hold.status.held == 2 && hold.status.remaining == 98)
+                return "an answer"
+            }
+            guard case .completed("an answer", let decision) = outcome else {
+                Issue.record("the outcome is \(outcome)")
+                return
+            }
+            #expect(decision.isAllowed && decision.status.used == 2 && decision.status.held == 0)
+        }
+    }
+
+    @Test("When the body throws, its error comes out and nothing stays held")
+    func thrown() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let user = UserID.random
+            await #expect(throws: ModelFailed.self) {
+                try await client.withHold(user) { _ in throw ModelFailed() }
+            }
+            let status = try await client.usage(of: user)
+            #expect(status.used == 0 && status.held == 0)
+        }
+    }
+
+    @Test("When the task is cancelled, what was held is given back all the same, whether the body throws or returns")
+    func cancelled() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            for isQuiet in [false, true] {
+                let user = UserID.random
+                let (started, start) = AsyncStream.makeStream(of: Void.self)
+                let task = Task {
+                    try await client.withHold(user) { _ in
+                        start.finish()
+                        do {
+                            try await Task.sleep(for: .seconds(600))
+                        } catch where isQuiet {
+                            // As a loop over a stream does, which ends when its task is cancelled.
+                        }
+                        return 1
+                    }
+                }
+                for await _ in started {}
+                task.cancel()
+                await #expect(throws: CancellationError.self) { _ = try await task.value }
+                let status = try await client.usage(of: user)
+                #expect(status.used == 0 && status.held == 0)
+            }
+        }
+    }
+
+    @Test("At the limit the body does not run, and the reason is told")
+    func blocked() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let user = UserID.random
+            _ = try await client.consume(user, messages: 100)
+            let outcome = try await client.withHold(user) { _ in Issue.record("the body has run") }
+            guard case .blocked(let status, .trialLimitReached) = outcome else {
+                Issue.record("the outcome is \(outcome)")
+                return
+            }
+            #expect(outcome.result == nil && status.display == .blocked && status.banner != nil)
+        }
+    }
+
+    @Test("A body that outlives its hold is not interrupted, and counts nothing")
+    func outlived() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let user = UserID.random
+            let outcome = try await client.withHold(user, ttl: .seconds(1)) { _ in
+                try await waitUntil("the hold is over") { try await client.usage(of: user).held == 0 }
+                return "late"
+            }
+            guard case .expired("late") = outcome else {
+                Issue.record("the outcome is \(outcome)")
+                return
+            }
+            let status = try await client.usage(of: user)
+            #expect(status.used == 0 && status.held == 0)
+        }
+    }
+
+    @Test("When nobody answers at the end, the result is kept, and the client goes on until it is counted")
+    func uncommitted() async throws {
+        let service = try await ServiceProcess.start()
+        let configure: (inout HeadroomClient.Configuration) -> Void = { $0.deadline = .milliseconds(700) }
+        try await HeadroomClient.with(service, configure: configure) { client in
+            let user = UserID.random
+            try await waitUntil("the service answers in time") { (try? await client.usage(of: user)) != nil }
+            let outcome = try await client.withHold(user, ttl: .seconds(3_600)) { _ in
+                try await service.kill9()
+                return "an answer"
+            }
+            guard case .uncommitted("an answer", let error) = outcome else {
+                Issue.record("the outcome is \(outcome)")
+                return
+            }
+            #expect(error.isTransient)
+            try await service.restart()
+            try await waitUntil("it is counted") {
+                let status = try? await client.usage(of: user, deadline: .seconds(20))
+                return status?.used == 1 && status?.held == 0
+            }
+        }
+    }
+
+    @Test("The same of what is to be given back")
+    func releasedLater() async throws {
+        let service = try await ServiceProcess.start()
+        let configure: (inout HeadroomClient.Configuration) -> Void = { $0.deadline = .milliseconds(700) }
+        try await HeadroomClient.with(service, configure: configure) { client in
+            let user = UserID.random
+            try await waitUntil("the service answers in time") { (try? await client.usage(of: user)) != nil }
+            await #expect(throws: ModelFailed.self) {
+                try await client.withHold(user, ttl: .seconds(3_600)) { _ in
+                    try await service.kill9()
+                    throw ModelFailed()
+                }
+            }
+            try await service.restart()
+            try await waitUntil("nothing is held") {
+                let status = try? await client.usage(of: user, deadline: .seconds(20))
+                return status?.used == 0 && status?.held == 0
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+import HeadroomClient
+import Logging
+import PostgresTestSupport
+import ServiceLifecycle
+import Synchronization
+import Testing
+
+@Suite("When a service is slow, gone, or going", .serialized)
+struct ReachabilityTests {
+    /// Where nobody listens: the port was free a moment ago.
+    private static func nobody() async throws -> HeadroomClient.Endpoint {
+        let proxy = try await FaultProxy.start(to: .init(host: "127.0.0.1", port: 9), .init(), seed: 1)
+        await proxy.close()
+        return proxy.endpoint
+    }
+
+    @Test("Nobody to be reached is an error that says so, before the deadline and not long after")
+    func deny() async throws {
+        var configuration = HeadroomClient.Configuration(endpoints: [try await Self.nobody()])
+        configuration.deadline = .milliseconds(300)
+        let client = HeadroomClient(configuration)
+        let start = ContinuousClock.now
+        let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
+        #expect(error?.code == .unreachable && error?.isTransient == true && error?.underlying != nil)
+        #expect(start.duration(to: .now) < .seconds(5))
+        await client.shutDown()
+    }
+
+    @Test("With the policy allow the message is let through, uncounted, and told")
+    func allow() async throws {
+        var configuration = HeadroomClient.Configuration(endpoints: [try await Self.nobody()])
+        configuration.deadline = .milliseconds(300)
+        configuration.whenUnreachable = .allow
+        let log = RecordingLog()
+        let client = HeadroomClient(configuration, logger: log.logger)
+        let decision = try await client.consume(.random)
+        #expect(decision.isAllowed && decision.isDegraded && decision.status.display == .hidden)
+        let outcome = try await client.withHold(.random) { $0.isDegraded }
+        guard case .completed(true, let decision) = outcome, decision.isDegraded else {
+            Issue.record("the outcome is \(outcome)")
+            return
+        }
+        #expect(log.messages(.warning) == Array(repeating: "a message was let through uncounted", count: 2))
+        await #expect(throws: HeadroomError.self) { try await client.usage(of: .random) }
+        await client.shutDown()
+    }
+
+    @Test("A limit stays a limit, whatever the policy")
+    func allowIsNoBypass() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service, configure: { $0.whenUnreachable = .allow }) { client in
+            let user = UserID.random
+            _ = try await client.consume(user, messages: 100)
+            #expect(try await !client.consume(user).isAllowed)
+        }
+    }
+
+    @Test("When an endpoint dies the other one goes on, and each message counts once")
+    func failover() async throws {
+        let first = try await ServiceProcess.start()
+        let second = try await ServiceProcess.start(databaseURL: first.conninfo)
+        try await HeadroomClient.with(first, second) { client in
+            let user = UserID.random
+            for _ in 0..<10 { _ = try await client.consume(user) }
+            try await first.kill9()
+            for _ in 0..<10 { _ = try await client.consume(user) }
+            #expect(try await client.usage(of: user).used == 20)
+        }
+    }
+
+    @Test("An endpoint that hangs is left after the time of an attempt, and what it had goes elsewhere")
+    func hanging() async throws {
+        let first = try await ServiceProcess.start()
+        let second = try await ServiceProcess.start(databaseURL: first.conninfo)
+        try await HeadroomClient.with(first, second, configure: { $0.attemptTimeout = .milliseconds(500) }) { client in
+            let user = UserID.random
+            _ = try await client.consume(user)
+            first.pause(true)
+            let decision = try await client.consume(user)
+            #expect(decision.isAllowed && decision.status.used == 2)
+            first.pause(false)
+            #expect(try await client.usage(of: user).used == 2)
+        }
+    }
+
+    @Test("A service that drains hands over without an error")
+    func draining() async throws {
+        let first = try await ServiceProcess.start()
+        let second = try await ServiceProcess.start(databaseURL: first.conninfo)
+        try await HeadroomClient.with(first, second) { client in
+            let user = UserID.random
+            _ = try await client.setPlan(PlanChange(user: user, plan: "pro"))
+            let count = try await withThrowingTaskGroup(of: Int.self) { group in
+                let over = Flag()
+                for _ in 0..<8 {
+                    group.addTask {
+                        var count = 0
+                        while !over.isSet {
+                            _ = try await client.consume(user)
+                            count += 1
+                        }
+                        return count
+                    }
+                }
+                try await first.terminate()
+                over.set()
+                return try await group.reduce(0, +)
+            }
+            #expect(try await client.usage(of: user).used == count)
+        }
+    }
+
+    @Test("A task that is cancelled is told at once, and the others' answers stay theirs")
+    func cancellation() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let user = UserID.random
+            _ = try await client.usage(of: user)
+            service.pause(true)
+            let waiting = Task { try await client.consume(user) }
+            let cancelled = Task { try await client.check(user) }
+            cancelled.cancel()
+            let error = await #expect(throws: HeadroomError.self) { try await cancelled.value }
+            #expect(error?.code == .cancelled)
+            service.pause(false)
+            #expect(try await waiting.value.status.used == 1)
+        }
+    }
+
+    @Test("As a service it answers what it took, and takes nothing more")
+    func gracefulShutdown() async throws {
+        let service = try await ServiceProcess.start()
+        let client = HeadroomClient(.init(endpoints: [service.endpoint]))
+        let user = UserID.random
+        _ = try await client.consume(user)
+        let group = ServiceGroup(services: [client], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        let running = Task { try await group.run() }
+        let (started, start) = AsyncStream.makeStream(of: Void.self)
+        let (finish, finished) = AsyncStream.makeStream(of: Void.self)
+        let holding = Task {
+            try await client.withHold(user) { _ in
+                start.finish()
+                for await _ in finish {}
+                return 1
+            }
+        }
+        for await _ in started {}
+        await group.triggerGracefulShutdown()
+        try await waitUntil("nothing more is taken") {
+            do {
+                _ = try await client.check(user)
+                return false
+            } catch let error as HeadroomError {
+                return error.code == .shutDown
+            }
+        }
+        finished.finish()
+        guard case .completed(1, let decision) = try await holding.value else {
+            Issue.record("what was taken before was not done")
+            return
+        }
+        #expect(decision.status.used == 2)
+        try await running.value
+    }
+
+    @Test("More than may wait is refused at once, and counts nothing")
+    func tooMany() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service, configure: { $0.requestsMaximum = 2 }) { client in
+            let user = UserID.random
+            _ = try await client.usage(of: user)
+            service.pause(true)
+            let refused = Flag()
+            let allowed = try await withThrowingTaskGroup(of: Int.self) { group in
+                for _ in 0..<3 {
+                    group.addTask {
+                        do throws(HeadroomError) {
+                            return try await client.consume(user).status.used
+                        } catch where error.code == .tooManyRequests {
+                            refused.set()
+                            return 0
+                        }
+                    }
+                }
+                try await waitUntil("one of three is refused") { refused.isSet }
+                service.pause(false)
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(allowed.sorted() == [0, 1, 2])
+        }
+    }
+}
+
+/// A flag that several tasks look at.
+private final class Flag: Sendable {
+    private let flag: Atomic<Bool>
+
+    init() { flag = Atomic(false) }
+
+    var isSet: Bool { flag.load(ordering: .relaxed) }
+    func set() { flag.store(true, ordering: .relaxed) }
+}

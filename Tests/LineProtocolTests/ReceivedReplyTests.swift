@@ -1,0 +1,152 @@
+import NIOCore
+import Testing
+import Usage
+
+@testable import LineProtocol
+
+@Suite("Replies read back")
+struct ReceivedReplyTests {
+    /// What a client reads that gets its bytes in these reads.
+    private static func receive(_ reads: [[UInt8]]) throws -> [ReceivedReply] {
+        var framing = ReplyFraming()
+        var buffer = ByteBuffer()
+        var replies: [ReceivedReply] = []
+        for read in reads {
+            buffer.discardReadBytes()
+            buffer.writeBytes(read)
+            while let frame = try framing.next(in: &buffer) { replies.append(try ReceivedReply(frame)) }
+        }
+        return replies
+    }
+
+    private static func receive(_ text: String) throws -> [ReceivedReply] { try receive([Array(text.utf8)]) }
+
+    /// What an answer tells its receiver, derived by itself.
+    private static func expected(_ answer: Answer) -> ReceivedAnswer {
+        let standing = answer.standing
+        var usage = UsageStatus(
+            user: answer.user,
+            plan: standing.plan.name,
+            state: standing.state,
+            tier: standing.tier,
+            display: standing.display,
+            used: standing.used,
+            limit: standing.limit,
+            remaining: standing.remaining,
+            period: standing.period
+        )
+        usage.held = standing.held
+        usage.resets = standing.resetsShown
+        usage.expires = standing.expiresShown
+        usage.day = standing.trialDay?.day
+        usage.days = standing.trialDay?.days
+        usage.crossed = answer.crossed
+        usage.retryAfter = answer.retryAfterSeconds.map { .seconds($0) }
+        usage.previousPlan = standing.previousPlan
+        usage.label = answer.isDetailed ? standing.label : nil
+        usage.accessible = answer.isDetailed ? standing.accessible : nil
+        usage.notice = standing.notice
+        usage.banner = standing.banner
+        usage.isReplayed = answer.isReplay
+        return ReceivedAnswer(status: answer.status, usage: usage, released: answer.released)
+    }
+
+    @Test("Any answer is read as it was meant, however the network cuts it", arguments: SeededGenerator.seeds)
+    func answers(seed: UInt64) throws {
+        print("seed \(seed)")
+        var generator = SeededGenerator(seed: seed)
+        var stream: [UInt8] = []
+        var replies: [ReceivedReply] = []
+        for number in 0..<300 {
+            var answer = FieldLineTests.answer(&generator)
+            answer.isReplay = Bool.random(using: &generator)
+            answer.released = Bool.random(using: &generator) ? number : nil
+            let bytes = Array(encoded(.answer(answer)).utf8)
+            #expect(try ReceivedReplyTests.receive([bytes]) == [.answer(ReceivedReplyTests.expected(answer))], "seed \(seed)")
+            stream += bytes
+            replies.append(.answer(ReceivedReplyTests.expected(answer)))
+        }
+        #expect(try ReceivedReplyTests.receive([stream]) == replies)
+        #expect(try ReceivedReplyTests.receive(stream.map { [$0] }) == replies)
+    }
+
+    @Test("Lines, lists, errors and messages come in their order, also byte by byte")
+    func kinds() throws {
+        let usage = Answer(user: user, status: .ok, standing: Example.paid(used: 640), isDetailed: true)
+        var buffer = ByteBuffer()
+        let channel = UsageChannel(user).name
+        ChannelMessage.subscribed(channel: channel, count: 1).encode(into: &buffer, version: 2)
+        ChannelMessage.usage(channel: channel, usage).encode(into: &buffer, version: 2)
+        buffer.writeSubscribedPong(nil)
+        Reply.lines(["a=1", "b=\"x y\""]).encode(into: &buffer)
+        Reply.empty.encode(into: &buffer)
+        Reply.pong.encode(into: &buffer)
+        let error = ReplyError(code: .unavailable, retryAfterMilliseconds: 500, text: "the database is away")
+        Reply.error(error).encode(into: &buffer)
+        Reply.ok.encode(into: &buffer)
+        let bytes = Array(buffer.readableBytesView)
+        let expected: [ReceivedReply] = [
+            .message(.subscribed(channel: channel)),
+            .message(.usage(channel: channel, ReceivedReplyTests.expected(usage).usage)), .message(.pong),
+            .list(["a=1", "b=\"x y\""]), .list([]), .line("PONG"),
+            .error(ReceivedError("UNAVAILABLE retry_ms=500 the database is away")), .line("OK"),
+        ]
+        #expect(try ReceivedReplyTests.receive([bytes]) == expected)
+        #expect(try ReceivedReplyTests.receive(bytes.map { [$0] }) == expected)
+        guard case .error(let received) = expected[6] else { return }
+        #expect(received.code == "UNAVAILABLE" && received.retryAfterMilliseconds == 500)
+        #expect(received.text == "the database is away")
+    }
+
+    @Test("A period and a report are read as they were meant")
+    func periods() throws {
+        let period = PeriodUsage(user: user, period: BillingPeriod(year: 2026, month: 11), used: 3, limit: nil, tier: .silent)
+        guard case .list(let lines) = try ReceivedReplyTests.receive(encoded(.history([period]))).first else {
+            Issue.record("a history is a list")
+            return
+        }
+        #expect(lines.map(PeriodUsage.init(periodLine:)) == [period])
+        var report = PeriodReport(period: period.period)
+        report.add(users: 2, in: .gentle, messages: 7)
+        report.add(users: 1, in: .blocked, messages: 1)
+        guard case .line(let line) = try ReceivedReplyTests.receive(encoded(.report(report))).first else {
+            Issue.record("a report is a line")
+            return
+        }
+        let read = PeriodReport(reportLine: line)
+        #expect(read?.messages == 8 && read?.users == 3 && read?.users(in: .gentle) == 2)
+    }
+
+    @Test("A message that was let through uncounted says so, and nothing else")
+    func degraded() throws {
+        let replies = try ReceivedReplyTests.receive("+ALLOWED user=\(userText) degraded=1\r\n")
+        #expect(replies == [.answer(ReceivedAnswer(status: .allowed, usage: .degraded(user)))])
+    }
+
+    @Test("Fields and codes of a newer service are no fault")
+    func newer() throws {
+        let line = encoded(.answer(Answer(user: user, status: .ok, standing: Example.paid(used: 1))))
+        let more = line.replacing("\r\n", with: " weather=\"fine \\\" day\"\r\n")
+        #expect(try ReceivedReplyTests.receive(more) == (try ReceivedReplyTests.receive(line)))
+        #expect(try ReceivedReplyTests.receive("-NEWCODE text\r\n") == [.error(ReceivedError("NEWCODE text"))])
+    }
+
+    @Test(
+        "What no service of this protocol sends is refused",
+        arguments: [
+            "HTTP/1.1 400 Bad Request\r\n", "\r\n", ":1\r\n", "$3\r\nabc\r\n", "*-1\r\n", "*x\r\n", "*99999999\r\n",
+            "*1\r\n*1\r\n+a\r\n", "*1\r\n-ERR a\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "*1\r\n$-1\r\n", "*1\r\n$1\r\nabc\r\n",
+            "+ALLOWED user=\(userText)\r\n", "+BLOCKED user=\(userText) degraded=1\r\n", "+OK user=x\r\n",
+            "+OK user=\(userText) used=-1\r\n", "+OK user=\(userText) tier=lofty\r\n", "+OK user=\(userText) used\r\n",
+        ]
+    )
+    func malformed(text: String) {
+        #expect(throws: MalformedReply.self) { try ReceivedReplyTests.receive(text) }
+    }
+
+    @Test("A line without an end is refused before it fills the memory")
+    func endless() {
+        let line = [UInt8(ascii: "+")] + [UInt8](repeating: 0x61, count: ReplyFraming.lineMaximum + 1)
+        #expect(throws: MalformedReply(.lineTooLong)) { try ReceivedReplyTests.receive([line]) }
+    }
+}
