@@ -104,6 +104,7 @@ final class FaultProxy: Sendable {
                         ends.value.down.pass(to: upstream)
                         ends.value.up.pass(to: channel)
                         if !channel.isActive { upstream.close(promise: nil) }
+                        if !upstream.isActive { channel.close(promise: nil) }
                     case .failure: channel.close(promise: nil)
                     }
                 }
@@ -138,12 +139,14 @@ private final class Budget {
 private final class Passing: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
+    private var own: (any Channel)?
     private var other: (any Channel)?
     /// What came before there was another end.
     private var early: [ByteBuffer] = []
     private let proxy: FaultProxy
     private let budget: Budget
     /// Nothing overtakes what was said before.
+    private var delayed: [ByteBuffer] = []
     private var freeAt = NIODeadline.now()
 
     init(_ proxy: FaultProxy, _ budget: Budget) {
@@ -151,10 +154,19 @@ private final class Passing: ChannelInboundHandler {
         self.budget = budget
     }
 
+    func handlerAdded(context: ChannelHandlerContext) {
+        own = context.channel
+    }
+
     func pass(to other: any Channel) {
         self.other = other
-        for bytes in early { pass(bytes, to: other) }
-        early = []
+        defer { early = [] }
+        for bytes in early where !pass(bytes, to: other) {
+            proxy.noteCut()
+            own?.close(promise: nil)
+            other.close(promise: nil)
+            return
+        }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -164,7 +176,6 @@ private final class Passing: ChannelInboundHandler {
     }
 
     /// - Returns: false when the connection is to be cut.
-    @discardableResult
     private func pass(_ bytes: ByteBuffer, to other: any Channel) -> Bool {
         var bytes = bytes
         for piece in proxy.plan(bytes.readableBytes) {
@@ -174,13 +185,21 @@ private final class Passing: ChannelInboundHandler {
                 budget.left = left - piece.bytes
                 if left <= piece.bytes { return false }
             }
-            if freeAt <= .now() {
+            if freeAt <= .now(), delayed.isEmpty {
                 other.writeAndFlush(slice, promise: nil)
             } else {
-                other.eventLoop.scheduleTask(deadline: freeAt) { other.writeAndFlush(slice, promise: nil) }
+                delayed.append(slice)
+                let this = NIOLoopBound(self, eventLoop: other.eventLoop)
+                other.eventLoop.scheduleTask(deadline: freeAt) { this.value.passNext(to: other) }
             }
         }
         return true
+    }
+
+    /// The oldest, whichever timer has come first.
+    private func passNext(to other: any Channel) {
+        guard !delayed.isEmpty else { return }
+        other.writeAndFlush(delayed.removeFirst(), promise: nil)
     }
 
     private func cut(_ context: ChannelHandlerContext) {
