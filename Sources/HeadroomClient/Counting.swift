@@ -98,7 +98,7 @@ extension HeadroomClient {
             return try await admitted { () throws(HeadroomError) in
                 try decision(try await perform(command, repeatability, key: key, deadline: deadline))
             }
-        } catch where configuration.whenUnreachable == .allow && error.isUnanswered {
+        } catch let error where configuration.whenUnreachable == .allow && error.isUnanswered {
             return degraded(user, error)
         }
     }

@@ -33,7 +33,10 @@ public final class HeadroomClient: Service {
             configuration: configuration,
             group: MultiThreadedEventLoopGroup.singletonMultiThreadedEventLoopGroup
         )
-        func requester(_ configuration: Configuration, told: @escaping @Sendable (UsageStatus) -> Void = { _ in }) -> Requester {
+        func requester(
+            _ configuration: Configuration,
+            told: @escaping @Sendable (UsageStatus) -> Void = { _ in }
+        ) -> Requester {
             let pool = ConnectionPool(configuration, connector: connector, metrics: metrics, logger: logger, told: told)
             return Requester(configuration, pool: pool, metrics: metrics)
         }

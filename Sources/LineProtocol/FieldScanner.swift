@@ -23,7 +23,9 @@ struct FieldScanner {
     /// One or more letters of one case, or `_`.
     mutating func word(of letters: ClosedRange<UInt8>) -> UnsafeRawBufferPointer? {
         let start = position
-        while position < end, letters.contains(bytes[position]) || bytes[position] == UInt8(ascii: "_") { position += 1 }
+        while position < end, letters.contains(bytes[position]) || bytes[position] == UInt8(ascii: "_") {
+            position += 1
+        }
         return position == start ? nil : UnsafeRawBufferPointer(rebasing: bytes[start..<position])
     }
 

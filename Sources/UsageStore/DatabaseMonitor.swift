@@ -112,7 +112,7 @@ public final class DatabaseMonitor: Sendable {
         let connection = try Connection.connect(options)
         do throws(PostgresError) {
             try connection.execute("listen headroom_tokens", deadline: .now + .seconds(2))
-        } catch  where connection.isUsable {
+        } catch let error where connection.isUsable {
             logger.debug("tokens are looked at, not listened for", metadata: ["error": "\(error)"])
         }
         return connection
@@ -126,7 +126,7 @@ public final class DatabaseMonitor: Sendable {
         guard !used.isEmpty else { return }
         do throws(PostgresError) {
             try TokenReading.markUsed(used, on: connection, deadline: .now + .seconds(2))
-        } catch  where connection.isUsable {
+        } catch let error where connection.isUsable {
             // A standby takes no writes; nothing depends on this one.
             logger.debug("the use of tokens was not noted", metadata: ["error": "\(error)"])
         }

@@ -12,7 +12,8 @@ struct CommandEncodingTests {
         return Array(buffer.readableBytesView)
     }
 
-    private static func text(_ letters: String, _ count: ClosedRange<Int>, _ generator: inout SeededGenerator) -> String {
+    private static func text(_ letters: String, _ count: ClosedRange<Int>, _ generator: inout SeededGenerator) -> String
+    {
         let letters = Array(letters)
         let length = Int.random(in: count, using: &generator)
         return String((0..<length).map { _ in letters.randomElement(using: &generator) ?? "a" })

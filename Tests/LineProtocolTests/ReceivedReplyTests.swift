@@ -62,7 +62,10 @@ struct ReceivedReplyTests {
             answer.isReplay = Bool.random(using: &generator)
             answer.released = Bool.random(using: &generator) ? number : nil
             let bytes = Array(encoded(.answer(answer)).utf8)
-            #expect(try ReceivedReplyTests.receive([bytes]) == [.answer(ReceivedReplyTests.expected(answer))], "seed \(seed)")
+            #expect(
+                try ReceivedReplyTests.receive([bytes]) == [.answer(ReceivedReplyTests.expected(answer))],
+                "seed \(seed)"
+            )
             stream += bytes
             replies.append(.answer(ReceivedReplyTests.expected(answer)))
         }
@@ -100,7 +103,13 @@ struct ReceivedReplyTests {
 
     @Test("A period and a report are read as they were meant")
     func periods() throws {
-        let period = PeriodUsage(user: user, period: BillingPeriod(year: 2026, month: 11), used: 3, limit: nil, tier: .silent)
+        let period = PeriodUsage(
+            user: user,
+            period: BillingPeriod(year: 2026, month: 11),
+            used: 3,
+            limit: nil,
+            tier: .silent
+        )
         guard case .list(let lines) = try ReceivedReplyTests.receive(encoded(.history([period]))).first else {
             Issue.record("a history is a list")
             return
@@ -135,7 +144,8 @@ struct ReceivedReplyTests {
         "What no service of this protocol sends is refused",
         arguments: [
             "HTTP/1.1 400 Bad Request\r\n", "\r\n", ":1\r\n", "$3\r\nabc\r\n", "*-1\r\n", "*x\r\n", "*99999999\r\n",
-            "*1\r\n*1\r\n+a\r\n", "*1\r\n-ERR a\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "*1\r\n$-1\r\n", "*1\r\n$1\r\nabc\r\n",
+            "*1\r\n*1\r\n+a\r\n", "*1\r\n-ERR a\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "*1\r\n$-1\r\n",
+            "*1\r\n$1\r\nabc\r\n",
             "+ALLOWED user=\(userText)\r\n", "+BLOCKED user=\(userText) degraded=1\r\n", "+OK user=x\r\n",
             "+OK user=\(userText) used=-1\r\n", "+OK user=\(userText) tier=lofty\r\n", "+OK user=\(userText) used\r\n",
         ]

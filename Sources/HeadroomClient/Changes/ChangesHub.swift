@@ -142,7 +142,8 @@ extension ChangesHub {
     private func isAlive(_ connection: Connection, _ generation: Int) async -> Bool {
         guard state.withLock({ $0.generation == generation && $0.connection != nil }) else { return false }
         let deadline = NIODeadline.now() + TimeAmount(reader.configuration.deadline)
-        guard case .reply = await connection.exchange(.ping(text: nil), id: requester.nextID(), deadline: deadline) else {
+        guard case .reply = await connection.exchange(.ping(text: nil), id: requester.nextID(), deadline: deadline)
+        else {
             connection.cut()
             return false
         }
@@ -192,7 +193,7 @@ extension ChangesHub {
             let reply = try await reader.perform(.usage(user: user, period: nil), .reading)
             guard case .answer(let answer) = reply else { throw HeadroomError.unexpected(reply) }
             handle { $0.hasRead(answer.usage, reading: reading) }
-        } catch where error.isUnanswered {
+        } catch let error where error.isUnanswered {
             try? await Task.sleep(for: reader.configuration.backoff.upperBound)
             handle { $0.couldNotRead(user, reading: reading) }
         } catch {

@@ -127,7 +127,7 @@ extension HeadroomClient {
                     let left = Duration.nanoseconds((end - .now()).nanoseconds)
                     _ = try await perform(command, .keyed, key: key, deadline: left)
                     return
-                } catch where error.isUnanswered || isAwaited && error.code == .notFound {
+                } catch let error where error.isUnanswered || isAwaited && error.code == .notFound {
                     let pause = Backoff(range: configuration.backoff).pause(after: failures, using: &generator)
                     failures += 1
                     try? await Task.sleep(for: pause)

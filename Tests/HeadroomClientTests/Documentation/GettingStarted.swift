@@ -107,7 +107,7 @@ private struct Chat {
         let key = MessageKey(message.uuidString)
         do {
             return try await headroom.consume(user, key: key)
-        } catch where error.isTransient {
+        } catch let error where error.isTransient {
             // Ask again later, with the same key: it counts once, whatever became of this one.
             return nil
         }

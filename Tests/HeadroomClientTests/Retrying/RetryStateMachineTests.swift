@@ -56,7 +56,9 @@ struct RetryStateMachineTests {
 
     @Test("What was certainly not done is sent again whatever it is")
     mutating func notDone() {
-        for exchange in [Exchange.lost(wasSent: false, cause: nil), Self.error("UNAVAILABLE t"), Self.error("DRAINING t")] {
+        for exchange in [
+            Exchange.lost(wasSent: false, cause: nil), Self.error("UNAVAILABLE t"), Self.error("DRAINING t"),
+        ] {
             var machine = Self.machine(.once)
             #expect(Self.pause(machine.next(after: exchange, now: Self.at(0), using: &generator)) != nil)
         }
@@ -67,7 +69,11 @@ struct RetryStateMachineTests {
         var pauses: Set<Duration> = []
         for _ in 0..<20 {
             var machine = Self.machine(.keyed)
-            let action = machine.next(after: Self.error("OVERLOADED retry_ms=300 t"), now: Self.at(0), using: &generator)
+            let action = machine.next(
+                after: Self.error("OVERLOADED retry_ms=300 t"),
+                now: Self.at(0),
+                using: &generator
+            )
             let pause = Self.pause(action) ?? .zero
             #expect((.milliseconds(300)...(.milliseconds(450))).contains(pause))
             pauses.insert(pause)
@@ -79,7 +85,9 @@ struct RetryStateMachineTests {
     mutating func deadline() {
         var refused = Self.machine(.keyed)
         let late = Self.at(1_999)
-        #expect(Self.code(refused.next(after: Self.error("UNAVAILABLE t"), now: late, using: &generator)) == .unavailable)
+        #expect(
+            Self.code(refused.next(after: Self.error("UNAVAILABLE t"), now: late, using: &generator)) == .unavailable
+        )
         var unreachable = Self.machine(.keyed)
         let none = Exchange.unreachable(cause: nil)
         #expect(Self.code(unreachable.next(after: none, now: late, using: &generator)) == .unreachable)
@@ -107,7 +115,8 @@ struct RetryStateMachineTests {
     @Test("Every code of the protocol has its name in the library")
     func names() {
         let named: Set<HeadroomError.Code> = [
-            .unknownCommand, .badArgument, .tooLong, .protocolViolation, .notAuthenticated, .forbidden, .notFound, .conflict,
+            .unknownCommand, .badArgument, .tooLong, .protocolViolation, .notAuthenticated, .forbidden, .notFound,
+            .conflict,
             .expired, .unavailable, .unknown, .overloaded, .draining, .internal,
         ]
         #expect(named == Set(ReplyError.Code.allCases.map { HeadroomError.Code(rawValue: $0.rawValue) }))

@@ -71,7 +71,10 @@ struct AccessTests {
         let service = try await ServiceProcess.start("--authentication", "required")
         let token = try Self.token(of: service, "chat")
         let log = RecordingLog()
-        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: .init(token: token))
+        var configuration = HeadroomClient.Configuration(
+            endpoints: [service.endpoint],
+            credentials: .init(token: token)
+        )
         configuration.deadline = .seconds(20)
         let client = HeadroomClient(configuration, logger: log.logger)
         try await waitUntil("the token is known") { (try? await client.consume(.random)) != nil }
@@ -87,13 +90,15 @@ struct AccessTests {
         try run(
             "/usr/bin/openssl",
             [
-                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1", "-subj",
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
+                "-subj",
                 "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-out", certificate, "-keyout", key,
             ]
         )
         let service = try await ServiceProcess.start("--tls-certificate", certificate, "--tls-key", key)
         let trusting = try HeadroomClient.TLS(ca: certificate, serverName: "localhost")
-        try await HeadroomClient.with(service, configure: { $0.tls = trusting }) { client in
+        let configure: (inout HeadroomClient.Configuration) -> Void = { $0.tls = trusting }
+        try await HeadroomClient.with(service, configure: configure) { client in
             let user = UserID.random
             let decision = try await client.consume(user)
             let usage = try await client.usage(of: user)

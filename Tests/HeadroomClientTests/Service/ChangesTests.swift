@@ -81,7 +81,10 @@ struct ChangesTests {
         await proxy.close()
     }
 
-    @Test("Under a proxy that cuts, delays and splits, the last state is always heard", arguments: [1, UInt64.random(in: 2...(.max))])
+    @Test(
+        "Under a proxy that cuts, delays and splits, the last state is always heard",
+        arguments: [1, UInt64.random(in: 2...(.max))]
+    )
     func faults(seed: UInt64) async throws {
         print("seed \(seed)")
         let service = try await ServiceProcess.start()

@@ -48,7 +48,7 @@ struct HoldTests {
                         start.finish()
                         do {
                             try await Task.sleep(for: .seconds(600))
-                        } catch where isQuiet {
+                        } catch let error where isQuiet {
                             // As a loop over a stream does, which ends when its task is cancelled.
                         }
                         return 1

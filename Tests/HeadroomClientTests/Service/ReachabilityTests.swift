@@ -48,7 +48,8 @@ struct ReachabilityTests {
     @Test("A limit stays a limit, whatever the policy")
     func allowIsNoBypass() async throws {
         let service = try await ServiceProcess.start()
-        try await HeadroomClient.with(service, configure: { $0.whenUnreachable = .allow }) { client in
+        let configure: (inout HeadroomClient.Configuration) -> Void = { $0.whenUnreachable = .allow }
+        try await HeadroomClient.with(service, configure: configure) { client in
             let user = UserID.random
             _ = try await client.consume(user, messages: 100)
             #expect(try await !client.consume(user).isAllowed)
@@ -72,7 +73,8 @@ struct ReachabilityTests {
     func hanging() async throws {
         let first = try await ServiceProcess.start()
         let second = try await ServiceProcess.start(databaseURL: first.conninfo)
-        try await HeadroomClient.with(first, second, configure: { $0.attemptTimeout = .milliseconds(500) }) { client in
+        let configure: (inout HeadroomClient.Configuration) -> Void = { $0.attemptTimeout = .milliseconds(500) }
+        try await HeadroomClient.with(first, second, configure: configure) { client in
             let user = UserID.random
             _ = try await client.consume(user)
             first.pause(true)
@@ -166,7 +168,8 @@ struct ReachabilityTests {
     @Test("More than may wait is refused at once, and counts nothing")
     func tooMany() async throws {
         let service = try await ServiceProcess.start()
-        try await HeadroomClient.with(service, configure: { $0.requestsMaximum = 2 }) { client in
+        let configure: (inout HeadroomClient.Configuration) -> Void = { $0.requestsMaximum = 2 }
+        try await HeadroomClient.with(service, configure: configure) { client in
             let user = UserID.random
             _ = try await client.usage(of: user)
             service.pause(true)
@@ -176,7 +179,7 @@ struct ReachabilityTests {
                     group.addTask {
                         do throws(HeadroomError) {
                             return try await client.consume(user).status.used
-                        } catch where error.code == .tooManyRequests {
+                        } catch let error where error.code == .tooManyRequests {
                             refused.set()
                             return 0
                         }

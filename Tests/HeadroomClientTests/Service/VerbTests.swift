@@ -36,7 +36,9 @@ struct VerbTests {
             #expect(try await !client.consume(user, key: key).status.isReplayed)
             let again = try await client.consume(user, key: key)
             #expect(again.status.isReplayed && again.status.used == 1)
-            let error = await #expect(throws: HeadroomError.self) { try await client.consume(user, messages: 2, key: key) }
+            let error = await #expect(throws: HeadroomError.self) {
+                try await client.consume(user, messages: 2, key: key)
+            }
             #expect(error?.code == .conflict && error?.key == key)
         }
     }

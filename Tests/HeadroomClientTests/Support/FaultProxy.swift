@@ -31,14 +31,16 @@ final class FaultProxy: Sendable {
 
     static func start(to target: HeadroomClient.Endpoint, _ faults: Faults, seed: UInt64) async throws -> FaultProxy {
         let shared = Box()
-        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singletonMultiThreadedEventLoopGroup)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelInitializer { channel in
-                guard let proxy = shared.value else { return channel.eventLoop.makeFailedFuture(ChannelError.eof) }
-                return proxy.accept(channel, target)
-            }
-            .bind(host: "127.0.0.1", port: 0)
-            .get()
+        let listener = try await ServerBootstrap(
+            group: MultiThreadedEventLoopGroup.singletonMultiThreadedEventLoopGroup
+        )
+        .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+        .childChannelInitializer { channel in
+            guard let proxy = shared.value else { return channel.eventLoop.makeFailedFuture(ChannelError.eof) }
+            return proxy.accept(channel, target)
+        }
+        .bind(host: "127.0.0.1", port: 0)
+        .get()
         let port = listener.localAddress?.port ?? 0
         let proxy = FaultProxy(listener, HeadroomClient.Endpoint(host: "127.0.0.1", port: port), faults, seed)
         shared.value = proxy

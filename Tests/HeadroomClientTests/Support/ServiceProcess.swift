@@ -43,7 +43,9 @@ final class ServiceProcess: Sendable {
             kill(process.processIdentifier, SIGKILL)
             return process.processIdentifier
         }
-        try await waitUntil("the service is dead") { self.process.withLock { !$0.isRunning } || kill(identifier, 0) != 0 }
+        try await waitUntil("the service is dead") {
+            self.process.withLock { !$0.isRunning } || kill(identifier, 0) != 0
+        }
     }
 
     /// Tells it to drain, and waits for its end.
