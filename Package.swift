@@ -156,6 +156,7 @@ let package = Package(
             dependencies: [
                 "HTTPSide",
                 "HeadroomServer",
+                "LineProtocol",
                 "LoadGenerator",
                 "OperatorConsole",
                 "Postgres",

@@ -1,5 +1,6 @@
 import ArgumentParser
 import HeadroomServer
+import LineProtocol
 import OperatorConsole
 
 struct Ping: AsyncParsableCommand {
@@ -24,7 +25,7 @@ struct Ping: AsyncParsableCommand {
             print(LogfmtHandler.harmless("alive, but \(refusal)"))
         } catch let problem as AccessOptions.Unusable {
             throw CommandEnd(problem, asking: "the service at \(address)").exit()
-        } catch let problem as UnexpectedReply {
+        } catch let problem where problem is UnexpectedReply || problem is MalformedReply {
             throw CommandEnd(problem, asking: "the service at \(address)").exit()
         }
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeadroomServer
+import LineProtocol
 import OperatorConsole
 import Usage
 
@@ -76,7 +77,7 @@ struct CommandEnd {
                 self.init(status: 1, text: "\(whom) refused: \(refusal) (HEADROOM_TOKEN or --token-file has the token)")
             default: self.init(status: 1, text: "\(whom) refused: \(refusal)")
             }
-        case is UnexpectedReply: self.init(status: 1, text: "\(whom): \(error)")
+        case is UnexpectedReply, is MalformedReply: self.init(status: 1, text: "\(whom): \(UnexpectedReply())")
         default:
             self.init(status: CommandEnd.unreachable, text: "\(whom) cannot be reached: \(error)")
         }

@@ -15,7 +15,7 @@ public struct Body: Sendable {
         self.prepare = prepare
     }
 
-    public static let all = decoding + encoding + connection + counting + authenticating + batching
+    public static let all = decoding + encoding + connection + counting + authenticating + batching + client
 }
 
 /// The compiler must take it for granted that somebody looks at the value.
