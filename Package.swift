@@ -212,7 +212,7 @@ let package = Package(
             dependencies: [
                 "HeadroomClient", "LineProtocol", "PostgresTestSupport", "Usage", "headroom",
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -21,25 +21,33 @@ struct ClientMetrics: Sendable {
         let requests: Counter
         let duration: Timer
 
-        init(_ verb: LineProtocol.Verb?) {
+        init(_ verb: LineProtocol.Verb?, _ factory: any MetricsFactory) {
             let dimensions = [("verb", verb?.rawValue.lowercased() ?? "other")]
-            requests = Counter(label: Name.requests.rawValue, dimensions: dimensions)
-            duration = Timer(label: Name.duration.rawValue, dimensions: dimensions)
+            requests = Counter(label: Name.requests.rawValue, dimensions: dimensions, factory: factory)
+            duration = Timer(label: Name.duration.rawValue, dimensions: dimensions, factory: factory)
         }
     }
 
-    private let consume = Verb(.consume)
-    private let check = Verb(.check)
-    private let reserve = Verb(.reserve)
-    private let commit = Verb(.commit)
-    private let release = Verb(.release)
-    private let usage = Verb(.usage)
-    private let other = Verb(nil)
-    private let retries = Counter(label: Name.retries.rawValue)
-    private let degraded = Counter(label: Name.degraded.rawValue)
-    private let opened = Counter(label: Name.connectionsOpened.rawValue)
-    private let lost = Counter(label: Name.connectionsLost.rawValue)
-    private let failures = Counter(label: Name.connectFailures.rawValue)
+    private let factory: any MetricsFactory
+    private let consume, check, reserve, commit, release, usage, other: Verb
+    private let retries, degraded, opened, lost, failures: Counter
+
+    init(factory: any MetricsFactory) {
+        func counter(_ name: Name) -> Counter { Counter(label: name.rawValue, dimensions: [], factory: factory) }
+        self.factory = factory
+        consume = Verb(.consume, factory)
+        check = Verb(.check, factory)
+        reserve = Verb(.reserve, factory)
+        commit = Verb(.commit, factory)
+        release = Verb(.release, factory)
+        usage = Verb(.usage, factory)
+        other = Verb(nil, factory)
+        retries = counter(.retries)
+        degraded = counter(.degraded)
+        opened = counter(.connectionsOpened)
+        lost = counter(.connectionsLost)
+        failures = counter(.connectFailures)
+    }
 
     func answered(_ command: Command, nanoseconds: Int64) {
         let verb =
@@ -57,7 +65,8 @@ struct ClientMetrics: Sendable {
     }
 
     func failed(_ error: HeadroomError) {
-        Counter(label: Name.errors.rawValue, dimensions: [("code", error.code.rawValue.lowercased())]).increment()
+        let dimensions = [("code", error.code.rawValue.lowercased())]
+        Counter(label: Name.errors.rawValue, dimensions: dimensions, factory: factory).increment()
     }
 
     func retried() { retries.increment() }

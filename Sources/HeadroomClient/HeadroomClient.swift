@@ -1,5 +1,6 @@
 import LineProtocol
 import Logging
+import Metrics
 import NIOCore
 import NIOPosix
 import ServiceLifecycle
@@ -22,11 +23,16 @@ public final class HeadroomClient: Service {
     /// - Parameters:
     ///   - configuration: must be within the ranges that its properties name.
     ///   - logger: told of connections that come and go, never of users.
-    public init(_ configuration: Configuration, logger: Logger = Logger(label: "headroom.client")) {
+    public convenience init(_ configuration: Configuration, logger: Logger = Logger(label: "headroom.client")) {
+        self.init(configuration, logger: logger, metrics: MetricsSystem.factory)
+    }
+
+    /// - Parameter factory: the one that the process has bootstrapped, but in tests.
+    init(_ configuration: Configuration, logger: Logger, metrics factory: any MetricsFactory) {
         configuration.check()
         self.configuration = configuration
         self.logger = logger
-        let metrics = ClientMetrics()
+        let metrics = ClientMetrics(factory: factory)
         self.metrics = metrics
         admission = Admission(maximum: configuration.requestsMaximum)
         let connector = Connector(

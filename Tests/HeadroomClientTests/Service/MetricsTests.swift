@@ -1,0 +1,41 @@
+import Logging
+import MetricsTestKit
+import PostgresTestSupport
+import Testing
+
+@testable import HeadroomClient
+
+@Suite("What is counted of the client's doings")
+struct MetricsTests {
+    private static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    @Test("Answers by verb, errors by code, connections, retries and what was let through")
+    func counted() async throws {
+        let service = try await ServiceProcess.start()
+        let metrics = TestMetrics()
+        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint])
+        configuration.deadline = .seconds(20)
+        configuration.whenUnreachable = .allow
+        let client = HeadroomClient(configuration, logger: Self.silent, metrics: metrics)
+        func total(_ name: ClientMetrics.Name, _ labels: (String, String)...) throws -> Int64 {
+            try metrics.expectCounter(name.rawValue, labels).totalValue
+        }
+        let user = UserID.random
+        for _ in 0..<3 { _ = try await client.consume(user) }
+        _ = try await client.usage(of: user)
+        _ = try? await client.consume(user, messages: 0)
+        #expect(try total(.requests, ("verb", "consume")) == 3)
+        #expect(try total(.requests, ("verb", "usage")) == 1)
+        #expect(try metrics.expectTimer(ClientMetrics.Name.duration.rawValue, [("verb", "consume")]).values.count == 3)
+        #expect(try total(.errors, ("code", "badarg")) == 1)
+        #expect(try total(.connectionsOpened) == 1 && total(.retries) == 0)
+        try await service.kill9()
+        #expect(try await client.consume(user, deadline: .milliseconds(300)).isDegraded)
+        #expect(try total(.degraded) == 1 && total(.connectionsLost) == 1)
+        #expect(try total(.connectFailures) > 0)
+        // It may have been on its way when the service died.
+        let codes = ["unreachable", "unknown"].map { (try? total(.errors, ("code", $0))) ?? 0 }
+        #expect(codes.reduce(0, +) == 1)
+        await client.shutDown()
+    }
+}
