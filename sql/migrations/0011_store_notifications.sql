@@ -439,10 +439,14 @@ $$;
 
 -- The one whom these identities name: the first UUID, else the user of the first digest that is known, else the first
 -- digest, which may become known. Null where they name nobody.
+--
+-- In plpgsql, here and in headroom.store_notification_answer: it keeps its plans for the length of a connection, where a
+-- function in SQL is planned anew in each transaction, which costs more than what it finds.
 create function headroom.store_person(p_source text, p_identities text[]) returns text
-    language sql stable
-begin atomic
-    select coalesce(
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return coalesce(
         (
             select names.identity from unnest(p_identities) with ordinality as names (identity, place)
             where names.identity not like '%:%'
@@ -456,7 +460,8 @@ begin atomic
         ),
         p_identities[1]
     );
-end;
+end
+$$;
 
 create function headroom.user_of_person(p_person text) returns uuid
     language sql immutable parallel safe
@@ -973,7 +978,7 @@ create function headroom.carry_usage(p_user_id uuid, p_told text, p_id text) ret
 as $$
 declare
     v_now constant timestamptz := headroom.now();
-    v_terms constant headroom.terms := headroom.terms_of(p_user_id, headroom.now(), 'deny');
+    v_terms headroom.terms;
     v_anchor_day integer;
     v_month date;
     v_billing_period text;
@@ -985,6 +990,15 @@ declare
     v_counted integer;
     v_difference bigint;
 begin
+    -- Most users have what they bought themselves, and a renewal of theirs is not to cost what follows.
+    if not exists (
+        select from headroom.store_owners as owners where owners.person = p_user_id::text and owners.step > 0
+    ) and not exists (
+        select from headroom.store_carried_usage as carried where carried.user_id = p_user_id
+    ) then
+        return;
+    end if;
+    v_terms := headroom.terms_of(p_user_id, v_now, 'deny');
     -- The monthly period as headroom.terms_of has it, also of who has no monthly plan just now: what came with a
     -- subscription is not to depend on what an operator, or an event that is late, makes of it meanwhile.
     select coalesce(max(subscriber.anchor_day), 1) into v_anchor_day
@@ -1127,6 +1141,8 @@ as $$
 declare
     v_owner headroom.store_owners;
     v_owner_id uuid;
+    v_was_given boolean;
+    v_is_waiting boolean;
     v_transferred_at timestamptz;
     v_trial_started_at timestamptz;
     v_user_id uuid;
@@ -1134,27 +1150,35 @@ declare
     v_was_folded boolean[] := '{}';
     v_before jsonb[] := '{}';
 begin
-    update headroom.store_owners as owners
-    set made_at = headroom.now(), usage = headroom.own_usage(headroom.user_of_person(giver.person))
-    from headroom.store_owners as giver
-    where owners.source = p_source and owners.transaction = p_transaction and owners.step > 0
-        and owners.made_at is null
-        and giver.source = owners.source and giver.transaction = owners.transaction
-        and giver.step = owners.step - 1;
     select * into v_owner from headroom.store_owners as owners
     where owners.source = p_source and owners.transaction = p_transaction
     order by owners.step desc limit 1;
     if not found then
         return;
     end if;
+    -- Most transactions stay with who bought them, and a renewal of theirs is not to cost what a transfer does.
+    v_was_given := v_owner.step > 0;
+    if v_was_given then
+        update headroom.store_owners as owners
+        set made_at = headroom.now(), usage = headroom.own_usage(headroom.user_of_person(giver.person))
+        from headroom.store_owners as giver
+        where owners.source = p_source and owners.transaction = p_transaction and owners.step > 0
+            and owners.made_at is null
+            and giver.source = owners.source and giver.transaction = owners.transaction
+            and giver.step = owners.step - 1;
+        v_transferred_at := v_owner.since;
+    end if;
     v_owner_id := headroom.user_of_person(v_owner.person);
-    v_transferred_at := case when v_owner.step > 0 then v_owner.since end;
-    select array_agg(distinct users.user_id) into v_users
+    select
+        array_agg(distinct users.user_id) filter (
+            where (events.user_id, events.transferred_at) is distinct from (v_owner_id, v_transferred_at)
+                and users.user_id is not null
+        ),
+        bool_or(events.outcome = 'waiting')
+    into v_users, v_is_waiting
     from headroom.store_events as events
     cross join lateral (select unnest(array[events.user_id, v_owner_id])) as users (user_id)
-    where events.source = p_source and events.original_transaction_id = p_transaction
-        and (events.user_id, events.transferred_at) is distinct from (v_owner_id, v_transferred_at)
-        and users.user_id is not null;
+    where events.source = p_source and events.original_transaction_id = p_transaction;
     if v_users is not null then
         for i in 1 .. cardinality(v_users) loop
             v_was_folded[i] := headroom.note_declared(v_users[i]);
@@ -1171,44 +1195,49 @@ begin
         end loop;
     end if;
 
-    -- Who had its trial has had a trial, also after giving it away.
-    select min(coalesce(events.started_at, events.event_at)) into v_trial_started_at
-    from headroom.store_events as events
-    join headroom.plans as plans on plans.plan = events.plan and plans.cycle = 'trial'
-    where events.source = p_source and events.original_transaction_id = p_transaction
-        and events.kind in ('purchased', 'renewed');
-    for v_user_id in
-        update headroom.subscribers as subscriber set trial_started_at = v_trial_started_at
-        from headroom.store_owners as owners
-        where owners.source = p_source and owners.transaction = p_transaction and v_owner.step > 0
-            and subscriber.user_id = headroom.user_of_person(owners.person)
-            and coalesce(subscriber.trial_started_at > v_trial_started_at, v_trial_started_at is not null)
-        returning subscriber.user_id
-    loop
-        -- A later trial of theirs goes on in this one.
-        perform headroom.fold_store_events(v_user_id);
-        update public.message_usage as usage set usable_until = '-infinity'
-        where usage.user_id = v_user_id and usage.usable_until > '-infinity';
-    end loop;
-    -- What waited for something to take, or for a plan, has its effect now.
-    update headroom.store_notifications as notifications set outcome = 'applied'
-    from headroom.store_owners as owners
-    join headroom.store_transfers as transfers on transfers.source = owners.source and transfers.id = owners.told_by
-    where owners.source = p_source and owners.transaction = p_transaction and owners.step > 0
-        and notifications.source = owners.source and notifications.id = owners.told_by
-        and notifications.outcome = 'waiting';
-    with served as (
-        update headroom.store_events as events set outcome = 'applied'
-        from headroom.subscriptions as subscription
+    if v_was_given then
+        -- Who had its trial has had a trial, also after giving it away.
+        select min(coalesce(events.started_at, events.event_at)) into v_trial_started_at
+        from headroom.store_events as events
+        join headroom.plans as plans on plans.plan = events.plan and plans.cycle = 'trial'
         where events.source = p_source and events.original_transaction_id = p_transaction
-            and events.outcome = 'waiting'
-            and subscription.user_id = events.user_id and subscription.original_transaction_id = p_transaction
-        returning events.event_id
-    )
-    update headroom.store_notifications as notifications set outcome = 'applied'
-    from served
-    where notifications.source = p_source and notifications.id = served.event_id
-        and notifications.outcome = 'waiting';
+            and events.kind in ('purchased', 'renewed');
+        for v_user_id in
+            update headroom.subscribers as subscriber set trial_started_at = v_trial_started_at
+            from headroom.store_owners as owners
+            where owners.source = p_source and owners.transaction = p_transaction
+                and subscriber.user_id = headroom.user_of_person(owners.person)
+                and coalesce(subscriber.trial_started_at > v_trial_started_at, v_trial_started_at is not null)
+            returning subscriber.user_id
+        loop
+            -- A later trial of theirs goes on in this one.
+            perform headroom.fold_store_events(v_user_id);
+            update public.message_usage as usage set usable_until = '-infinity'
+            where usage.user_id = v_user_id and usage.usable_until > '-infinity';
+        end loop;
+        -- What waited for something to take has its effect now.
+        update headroom.store_notifications as notifications set outcome = 'applied'
+        from headroom.store_owners as owners
+        join headroom.store_transfers as transfers on transfers.source = owners.source and transfers.id = owners.told_by
+        where owners.source = p_source and owners.transaction = p_transaction and owners.step > 0
+            and notifications.source = owners.source and notifications.id = owners.told_by
+            and notifications.outcome = 'waiting';
+    end if;
+    -- And what waited for a plan.
+    if v_is_waiting then
+        with served as (
+            update headroom.store_events as events set outcome = 'applied'
+            from headroom.subscriptions as subscription
+            where events.source = p_source and events.original_transaction_id = p_transaction
+                and events.outcome = 'waiting'
+                and subscription.user_id = events.user_id and subscription.original_transaction_id = p_transaction
+            returning events.event_id
+        )
+        update headroom.store_notifications as notifications set outcome = 'applied'
+        from served
+        where notifications.source = p_source and notifications.id = served.event_id
+            and notifications.outcome = 'waiting';
+    end if;
 end
 $$;
 
@@ -1805,13 +1834,17 @@ $$;
 create function headroom.store_notification_answer(
     p_source text, p_id text, p_outcome text default null
 ) returns jsonb
-    language sql stable
-begin atomic
-    select headroom.store_event_answer(coalesce(p_outcome, notifications.outcome), notifications.user_id)
-        || jsonb_strip_nulls(jsonb_build_object('problem', notifications.problem))
-    from headroom.store_notifications as notifications
-    where notifications.source = p_source and notifications.id = p_id;
-end;
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return (
+        select headroom.store_event_answer(coalesce(p_outcome, notifications.outcome), notifications.user_id)
+            || jsonb_strip_nulls(jsonb_build_object('problem', notifications.problem))
+        from headroom.store_notifications as notifications
+        where notifications.source = p_source and notifications.id = p_id
+    );
+end
+$$;
 
 -- Takes what a store sent, in the form that docs/reference.md describes, and answers {"outcome", "problem", "user",
 -- "plan", "state", "access", "reason", "expires", "previous_plan"}. Kept once, by source and id, in the transaction of its
