@@ -84,6 +84,15 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
             StoreEvent("product_changed", "2026-11-04", ["next_plan": "pro"]),
             StoreEvent("cancelled", "2026-11-05")
         ),
+        FiveEvents(
+            "a payment that ends a trial, unless a refund that comes late says that it was none",
+            "paid cancelled 2026-12-14T00:00:00Z anchor 1",
+            StoreEvent("extended", "2026-11-01", expires("2026-11-13")),
+            StoreEvent("revoked", "2026-11-09", ["plan": "paid"]),
+            StoreEvent("grace_period", "2026-11-13", ["plan": "trial"]),
+            StoreEvent("renewed", "2026-11-14", ["plan": "paid", "expires": "2026-12-14"]),
+            StoreEvent("cancelled", "2026-11-20")
+        ),
     ]
 }
 
