@@ -178,6 +178,7 @@ let package = Package(
                 "HeadroomClient",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -185,7 +186,14 @@ let package = Package(
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
-            path: "Examples/ChatBackend"
+            path: "Examples/ChatBackend",
+            exclude: ["README.md"],
+            // The page, so that the program needs nothing beside it.
+            resources: [
+                .embedInCode("Page/app.js"),
+                .embedInCode("Page/index.html"),
+                .embedInCode("Page/style.css"),
+            ]
         ),
         // sql/*.sql become constants in UsageStore, so that the binary needs nothing beside it.
         .executableTarget(name: "embed-sql", path: "Plugins/embed-sql"),
