@@ -189,11 +189,7 @@ let package = Package(
             path: "Examples/ChatBackend",
             exclude: ["README.md"],
             // The page, so that the program needs nothing beside it.
-            resources: [
-                .embedInCode("Page/app.js"),
-                .embedInCode("Page/index.html"),
-                .embedInCode("Page/style.css"),
-            ]
+            resources: [.embedInCode("Page")]
         ),
         // sql/*.sql become constants in UsageStore, so that the binary needs nothing beside it.
         .executableTarget(name: "embed-sql", path: "Plugins/embed-sql"),
