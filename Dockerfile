@@ -15,6 +15,7 @@ COPY Sources ./Sources
 # Not built here, but the manifest names them, and the package manager wants every target's directory.
 COPY Tests ./Tests
 COPY Fuzz ./Fuzz
+COPY Examples ./Examples
 # The Swift runtime goes into the binary: the image that runs it needs no toolchain.
 RUN swift build -c release --product headroom --static-swift-stdlib \
     && install -D --mode=0755 "$(swift build -c release --static-swift-stdlib --show-bin-path)/headroom" \

@@ -6,6 +6,8 @@ import Logging
 /// How the chat runs: flags first, then the environment, then defaults.
 struct ChatConfiguration: Sendable {
     var listen: HeadroomClient.Endpoint
+    /// Beside addresses and localhost.
+    var hosts: [String]
     var headroom: [HeadroomClient.Endpoint]
     var credentials: HeadroomClient.Credentials?
     var whenUnreachable: UnreachablePolicy
@@ -29,6 +31,7 @@ struct ChatConfiguration: Sendable {
             throw ValidationError("--listen must be HOST:PORT, as 127.0.0.1:8080")
         }
         listen = address
+        hosts = settings.texts(options.host, "HOST") + [address.host]
         headroom = try settings.endpoints(options.headroom)
         credentials = try settings.credentials(tokenFile: options.headroomTokenFile)
         let policy = settings.text(options.whenUnreachable, "WHEN_UNREACHABLE") ?? "allow"
@@ -61,6 +64,12 @@ private struct Settings {
         flag ?? variable("CHAT_\(name)")
     }
 
+    /// - Returns: of a flag that may be repeated; in the environment, with commas between.
+    func texts(_ flags: [String], _ name: String) -> [String] {
+        guard flags.isEmpty else { return flags }
+        return (variable("CHAT_\(name)") ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+
     func number(_ flag: Int?, _ name: String, _ flagName: String, _ range: ClosedRange<Int>) throws -> Int? {
         guard let text = flag.map(String.init) ?? variable("CHAT_\(name)") else { return nil }
         guard let number = Int(text), range.contains(number) else {
@@ -78,9 +87,9 @@ private struct Settings {
     }
 
     func endpoints(_ flags: [String]) throws -> [HeadroomClient.Endpoint] {
-        let named = flags.isEmpty ? (variable("CHAT_HEADROOM") ?? "127.0.0.1:6747").components(separatedBy: ",") : flags
-        return try named.map { text in
-            guard let endpoint = HeadroomClient.Endpoint(text.trimmingCharacters(in: .whitespaces)) else {
+        let named = texts(flags, "HEADROOM")
+        return try (named.isEmpty ? ["127.0.0.1"] : named).map { text in
+            guard let endpoint = HeadroomClient.Endpoint(text) else {
                 throw ValidationError("--headroom must be HOST:PORT, as 127.0.0.1:6747")
             }
             return endpoint
@@ -106,7 +115,9 @@ private struct Settings {
     func webhook(_ flag: String?) throws -> StoreWebhook? {
         guard let text = text(flag, "WEBHOOK") else { return nil }
         guard let authorization = variable("CHAT_WEBHOOK_AUTHORIZATION") else {
-            throw ValidationError("--webhook needs CHAT_WEBHOOK_AUTHORIZATION in the environment: what the webhook asks for")
+            throw ValidationError(
+                "--webhook needs CHAT_WEBHOOK_AUTHORIZATION in the environment: what the webhook asks for"
+            )
         }
         return StoreWebhook(url: try url(text, "--webhook"), authorization: authorization)
     }

@@ -5,7 +5,14 @@ struct ChatOptions: ParsableArguments {
     @Option(help: "Where browsers connect; port 0 picks a free one. (default: 127.0.0.1:8080)")
     var listen: String?
 
-    @Option(help: "A Headroom service; may be repeated, and the next one is asked when one fails. (default: 127.0.0.1:6747)")
+    @Option(
+        help: "A name under which the chat is opened, beside addresses and localhost; may be repeated. (default: none)"
+    )
+    var host: [String] = []
+
+    @Option(
+        help: "A Headroom service; may be repeated, and the next one is asked when one fails. (default: 127.0.0.1:6747)"
+    )
     var headroom: [String] = []
 
     @Option(help: "A file with the token to ask Headroom with. It needs the scopes chat and dashboard.")
@@ -17,10 +24,15 @@ struct ChatOptions: ParsableArguments {
     @Option(help: "When Headroom cannot be asked: allow, or deny. (default: allow)")
     var whenUnreachable: String?
 
-    @Option(help: "A JSON file, [{\"user\", \"name\", \"about\"}]: who can be chosen on the first page. (default: nobody)")
+    @Option(
+        help: "A JSON file, [{\"user\", \"name\", \"about\"}]: who can be chosen on the first page. (default: nobody)"
+    )
     var people: String?
 
-    @Option(help: "Who answers: built-in, or the URL of an API like OpenAI's, https://api.openai.com/v1. (default: built-in)")
+    @Option(
+        help:
+            "Who answers: built-in, or the URL of an API like OpenAI's, https://api.openai.com/v1. (default: built-in)"
+    )
     var model: String?
 
     @Option(help: "The model's name at that URL.")

@@ -10,35 +10,64 @@ import UnixSignals
 struct ChatService {
     private let configuration: ChatConfiguration
     private let logger: Logger
+    private let headroom: HeadroomClient
+    private let store: Store?
+    private let model: any Model
+    /// Shut down when all else is.
+    private let clients: [HTTPClient]
 
-
-    init(_ configuration: ChatConfiguration, logger: Logger) {
+    /// - Parameter model: instead of the configured one.
+    init(_ configuration: ChatConfiguration, model: (any Model)? = nil, logger: Logger) {
         self.configuration = configuration
         self.logger = logger
+        headroom = HeadroomClient(ChatService.client(configuration), logger: logger)
+        var clients: [HTTPClient] = []
+        store = configuration.store.map { webhook in
+            clients.append(Store.makeClient())
+            return Store(webhook: webhook, client: clients[clients.count - 1], logger: logger)
+        }
+        switch (model, configuration.model) {
+        case (let model?, _): self.model = model
+        case (nil, .builtIn(let pace)): self.model = BuiltInModel(pace: pace)
+        case (nil, .openAI(let settings)):
+            clients.append(OpenAIModel.client(for: settings))
+            self.model = OpenAIModel(settings, client: clients[clients.count - 1])
+        }
+        self.clients = clients
     }
 
     /// Runs until SIGTERM or SIGINT.
     func run(whenOpen: @escaping @Sendable (HeadroomClient.Endpoint) -> Void) async throws {
-        let headroom = HeadroomClient(clientConfiguration, logger: logger)
+        try await run(stoppedBy: [.sigterm, .sigint], whenOpen: whenOpen)
+    }
+
+    /// Runs until one of the signals, or until the service that this is a part of is shut down gracefully.
+    func run(
+        stoppedBy signals: [UnixSignal],
+        whenOpen: @escaping @Sendable (HeadroomClient.Endpoint) -> Void
+    ) async throws {
         let reachability = Reachability(headroom)
-        let web = HTTPClient(eventLoopGroupProvider: .singleton)
-        let site = site(headroom, reachability, web, whenOpen: whenOpen)
+        let site = site(reachability, whenOpen: whenOpen)
         // Stopped in the reverse order: first the open pages are told to end, last is what all of them ask.
         let group = ServiceGroup(
             services: [headroom, site, reachability],
-            gracefulShutdownSignals: [.sigterm, .sigint],
+            gracefulShutdownSignals: signals,
             logger: logger
         )
         do {
             try await group.run()
         } catch {
-            try? await web.shutdown()
+            await shutDownClients()
             throw error
         }
-        try await web.shutdown()
+        await shutDownClients()
     }
 
-    private var clientConfiguration: HeadroomClient.Configuration {
+    private func shutDownClients() async {
+        for client in clients { try? await client.shutdown() }
+    }
+
+    private static func client(_ configuration: ChatConfiguration) -> HeadroomClient.Configuration {
         var client = HeadroomClient.Configuration(
             endpoints: configuration.headroom,
             credentials: configuration.credentials
@@ -50,15 +79,12 @@ struct ChatService {
     }
 
     private func site(
-        _ headroom: HeadroomClient,
         _ reachability: Reachability,
-        _ web: HTTPClient,
         whenOpen: @escaping @Sendable (HeadroomClient.Endpoint) -> Void
     ) -> Site {
         let usage = UsageReading(headroom: headroom)
         let conversations = Conversations()
         let words = OfflineWords.text(configuration.whenUnreachable)
-        let store = configuration.store.map { Store(webhook: $0, client: web, logger: logger) }
         let exchange = Exchange(
             headroom: headroom,
             model: model,
@@ -67,10 +93,11 @@ struct ChatService {
             logger: logger
         )
         let router = Router(context: ChatContext.self, options: .autoGenerateHeadEndpoints)
-        router.add(middleware: Guarding())
-        PageRoutes(files: PageFiles(directory: configuration.pageDirectory), people: configuration.people).add(to: router)
+        router.add(middleware: Guarding(hosts: HostCheck(names: configuration.hosts)))
+        PageRoutes(files: PageFiles(directory: configuration.pageDirectory), people: configuration.people)
+            .add(to: router)
         UserRoutes(
-            people: Dictionary(uniqueKeysWithValues: configuration.people.map { ($0.user, $0) }),
+            people: configuration.people,
             conversations: conversations,
             usage: usage,
             reachability: reachability,
@@ -80,13 +107,11 @@ struct ChatService {
         ChangeRoutes(PageStates(headroom: headroom, reachability: reachability), offlineWords: words).add(to: router)
         MessageRoutes(conversations: conversations, exchange: exchange).add(to: router)
         SubscriptionRoutes(store: store, usage: usage).add(to: router)
-        return Site(responder: router.buildResponder(), address: configuration.listen, whenOpen: whenOpen, logger: logger)
-    }
-
-    private var model: any Model {
-        switch configuration.model {
-        case .builtIn(let pace): BuiltInModel(pace: pace)
-        case .openAI(let configuration): OpenAIModel(configuration: configuration)
-        }
+        return Site(
+            responder: router.buildResponder(),
+            address: configuration.listen,
+            whenOpen: whenOpen,
+            logger: logger
+        )
     }
 }

@@ -25,11 +25,6 @@ struct Exchange: Sendable {
         var code: String
         var message: String
         var canRetry: Bool
-
-        private enum CodingKeys: String, CodingKey {
-            case code, message
-            case canRetry = "can_retry"
-        }
     }
 
     /// Answers a message. Who stops reading before the end is gone: then what was held is given back.
@@ -76,6 +71,8 @@ struct Exchange: Sendable {
             text += piece
             if text.utf8.count > Exchange.answerBytesMaximum { break }
         }
+        // Nobody pays for nothing. Whoever stopped it is not told, and withHold gives the message back.
+        if text.isEmpty, !Task.isCancelled { throw ModelError(detail: "the model had no answer") }
         return text
     }
 

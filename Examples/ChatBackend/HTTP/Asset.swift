@@ -11,7 +11,8 @@ struct Asset: Sendable {
     let entityTag: String
 
     init(name: String, data: Data) {
-        mediaType = Asset.mediaTypes[name.split(separator: ".").last.map(String.init) ?? ""] ?? "application/octet-stream"
+        mediaType =
+            Asset.mediaTypes[name.split(separator: ".").last.map(String.init) ?? ""] ?? "application/octet-stream"
         self.data = data
         let digest = SHA256.hash(data: data).prefix(16)
         entityTag = "\"" + digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() + "\""

@@ -6,6 +6,8 @@ import Hummingbird
 struct Guarding: RouterMiddleware {
     typealias Context = ChatContext
 
+    let hosts: HostCheck
+
     static let contentSecurityPolicy = [
         "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self' data:",
         "base-uri 'none'", "form-action 'self'", "frame-ancestors 'none'",
@@ -31,6 +33,13 @@ struct Guarding: RouterMiddleware {
 
     /// A form of another site can post, but neither with this type nor, in browsers of today, as the same origin.
     private func refuseForeign(_ request: Request) throws {
+        guard hosts.isOurs(request.head.authority) else {
+            throw Problem(
+                status: .misdirectedRequest,
+                code: "BADHOST",
+                message: "open the chat by its address, or start it with --host and the name that you use"
+            )
+        }
         guard request.method == .post else { return }
         let type = request.headers[.contentType]?.split(separator: ";").first.map { $0.lowercased() }
         guard type == "application/json" else {
@@ -52,7 +61,11 @@ struct Guarding: RouterMiddleware {
         case let error as HTTPError:
             return Problem(status: error.status, code: "BADREQUEST", message: error.body ?? error.status.reasonPhrase)
         case is CancellationError:
-            return Problem(status: .serviceUnavailable, code: "DRAINING", message: "the chat shuts down; try again soon")
+            return Problem(
+                status: .serviceUnavailable,
+                code: "DRAINING",
+                message: "the chat shuts down; try again soon"
+            )
         default:
             context.logger.error("a request failed", metadata: ["error.type": "\(type(of: error))"])
             return Problem(status: .internalServerError, code: "INTERNAL", message: "a bug; the log says more")

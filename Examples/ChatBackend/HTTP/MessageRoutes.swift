@@ -21,7 +21,12 @@ struct MessageRoutes {
 
     private func send(_ request: Request, _ context: ChatContext) async throws -> Response {
         guard let user = context.user else { throw Problem.noUser }
-        let body = try await BodyReading.read(Body.self, request, context, expected: "{\"id\": a UUID, \"text\": a text}")
+        let body = try await BodyReading.read(
+            Body.self,
+            request,
+            context,
+            expected: "{\"id\": a UUID, \"text\": a text}"
+        )
         let message = try message(body)
         let exchange = exchange
         switch conversations.begin(message, of: user) {
@@ -32,14 +37,20 @@ struct MessageRoutes {
         case .underWay:
             throw Problem(status: .conflict, code: "UNDERWAY", message: "this message is being answered; wait for it")
         case .differs:
-            throw Problem(status: .conflict, code: "CONFLICT", message: "this id belongs to another message; take a new one")
+            throw Problem(
+                status: .conflict,
+                code: "CONFLICT",
+                message: "this id belongs to another message; take a new one"
+            )
         case .tooMany:
             throw Problem.tooMany("too many messages are being answered; try again in a moment")
         }
     }
 
     private func message(_ body: Body) throws -> Message {
-        guard let id = UUID(uuidString: body.id) else { throw Problem.malformed("id must be a UUID, a new one per message") }
+        guard let id = UUID(uuidString: body.id) else {
+            throw Problem.malformed("id must be a UUID, a new one per message")
+        }
         let text = body.text.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !text.isEmpty, text.count <= MessageRoutes.textCharactersMaximum else {
             throw Problem.malformed("text must have 1 to \(MessageRoutes.textCharactersMaximum) characters")

@@ -43,8 +43,10 @@ struct Problem: Error, Sendable, HTTPResponseError {
 }
 
 enum JSONAnswer {
+    /// Names in Swift become JSON's as the line protocol and the stores have them, with underscores.
     static func data(_ body: some Encodable) -> Data {
         let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = .convertToSnakeCase
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
             return try encoder.encode(body)

@@ -14,18 +14,31 @@ struct Site: Service {
     private static let connectionsMaximum = 1_024
     private static let idleTimeout = TimeAmount.seconds(60)
     /// Answers under way have so long to end; what is left is cut, and given back.
-    private static let drainTimeout = Duration.seconds(5)
+    private static let drainTimeout = Duration.seconds(4)
 
     func run() async throws {
         let application = application
-        try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { try await application.run() }
-            tasks.addTask {
-                try await gracefulShutdown()
-                try await Task.sleep(for: Site.drainTimeout)
+        do {
+            try await withThrowingTaskGroup(of: Void.self) { tasks in
+                tasks.addTask { try await application.run() }
+                tasks.addTask {
+                    try await gracefulShutdown()
+                    try await Task.sleep(for: Site.drainTimeout)
+                }
+                try await tasks.next()
+                tasks.cancelAll()
             }
-            try await tasks.next()
-            tasks.cancelAll()
+        } catch let error as IOError {
+            throw CannotListen(address: address, underlying: error)
+        }
+    }
+
+    private struct CannotListen: Error, CustomStringConvertible {
+        var address: HeadroomClient.Endpoint
+        var underlying: IOError
+
+        var description: String {
+            "--listen \(address) cannot be opened: \(underlying); name another port, or 0 for any"
         }
     }
 
@@ -38,6 +51,7 @@ struct Site: Service {
             responder: responder,
             server: .http1(
                 configuration: .init(
+                    additionalChannelHandlers: [PeerLiveness()],
                     idleTimeout: Site.idleTimeout,
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: 16_384,

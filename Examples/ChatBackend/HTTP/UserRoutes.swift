@@ -3,7 +3,7 @@ import Hummingbird
 
 /// `GET /users/{user}`: what the page begins with.
 struct UserRoutes {
-    let people: [UserID: Person]
+    let people: [Person]
     let conversations: Conversations
     let usage: UsageReading
     let reachability: Reachability
@@ -18,8 +18,7 @@ struct UserRoutes {
         var canSubscribe: Bool
 
         private enum CodingKeys: String, CodingKey {
-            case name, messages, usage, offline
-            case canSubscribe = "can_subscribe"
+            case name, messages, usage, offline, canSubscribe
         }
 
         /// Null is said: nobody can be asked, nothing is wrong.
@@ -34,12 +33,13 @@ struct UserRoutes {
     }
 
     func add(to router: Router<ChatContext>) {
+        let names = Dictionary(uniqueKeysWithValues: people.map { ($0.user, $0.name) })
         router.get("/users/{user}") { _, context -> Response in
             guard let user = context.user else { throw Problem.noUser }
             let status = reachability.isReachable ? await usage.usage(of: user) : nil
             return JSONAnswer.response(
                 Body(
-                    name: people[user]?.name ?? "You",
+                    name: names[user] ?? "You",
                     messages: conversations.messages(of: user),
                     usage: status.map { UsageObject($0) },
                     offline: status == nil ? offlineWords : nil,

@@ -1,16 +1,35 @@
 /// Who answers.
 protocol Model: Sendable {
-    /// The answer to the last message, in pieces as they come.
+    /// The answer to the last message of a conversation, in pieces as they come.
     ///
-    /// - Throws: in the sequence, `ModelError` for what the model's side did wrong. Who stops reading ends the work.
+    /// - Throws: in the sequence, `ModelError`. Who stops reading ends the work.
     func answer(to conversation: [Message]) -> AsyncThrowingStream<String, any Error>
 }
 
-/// Why there is no answer, in words for whoever waits for it; what is for the log is apart.
+/// Why there is no answer: in words for whoever waits for it, and apart from them for the log.
 struct ModelError: Error, Sendable {
     static let apology = "I couldn't finish that answer. Nothing was counted — please try again."
 
     var words = apology
+    /// Never what was said.
     var detail: String
     var canRetry = true
+}
+
+extension AsyncThrowingStream where Failure == any Error {
+    /// Runs the work beside whoever reads, and cancels it when nobody does.
+    static func working(_ work: @escaping @Sendable (Continuation) async throws -> Void) -> AsyncThrowingStream
+    where Element: Sendable {
+        AsyncThrowingStream { continuation in
+            let task = Task {
+                do {
+                    try await work(continuation)
+                    continuation.finish()
+                } catch {
+                    continuation.finish(throwing: error)
+                }
+            }
+            continuation.onTermination = { _ in task.cancel() }
+        }
+    }
 }

@@ -22,7 +22,9 @@ struct Person: Sendable {
             throw ValidationError("--people names a file that cannot be read")
         }
         guard let entries = try? JSONDecoder().decode([Entry].self, from: data), entries.count <= maximum else {
-            throw ValidationError("--people must be a JSON array of {\"user\", \"name\", \"about\"}, at most \(maximum)")
+            throw ValidationError(
+                "--people must be a JSON array of {\"user\", \"name\", \"about\"}, at most \(maximum)"
+            )
         }
         var seen: Set<UserID> = []
         return try entries.map { entry in

@@ -1,22 +1,34 @@
 import AsyncHTTPClient
 import Foundation
-import HTTPTypes
-import HeadroomClient
 import Logging
 import NIOCore
+
+/// Where subscriptions are told, and what shows that we may.
+struct StoreWebhook: Sendable {
+    let url: URL
+    let authorization: String
+}
 
 /// Subscribes, as a store would: by telling Headroom's webhook. Whether and how it changes what a user may do is Headroom's
 /// to say, and comes back as a change.
 struct Store: Sendable {
-    enum Action: String, Decodable {
-        case subscribe, cancel, resume, pay
-    }
-
     let webhook: StoreWebhook
     let client: HTTPClient
     let logger: Logger
 
     private static let timeout = TimeAmount.seconds(5)
+    private static let answerBytesMaximum = 65_536
+
+    private struct Answer: Decodable {
+        var outcome: String
+        var problem: String?
+    }
+
+    /// A client for it, which the caller shuts down.
+    static func makeClient() -> HTTPClient {
+        // Where to the authorization goes is a setting, and no other server's to say.
+        HTTPClient(eventLoopGroupProvider: .singleton, configuration: .init(redirectConfiguration: .disallow))
+    }
 
     /// - Throws: `Problem`, 502, when the webhook refuses or cannot be reached.
     func tell(_ event: StoreEvent) async throws {
@@ -25,19 +37,33 @@ struct Store: Sendable {
         request.headers.add(name: "Authorization", value: webhook.authorization)
         request.headers.add(name: "Content-Type", value: "application/json")
         request.body = .bytes(JSONAnswer.data(event))
-        let response: HTTPClientResponse
+        let (status, body): (UInt, Data)
         do {
-            response = try await client.execute(request, timeout: Store.timeout)
+            let response = try await client.execute(request, timeout: Store.timeout)
+            let bytes = try await response.body.collect(upTo: Store.answerBytesMaximum)
+            (status, body) = (response.status.code, Data(buffer: bytes))
+        } catch let error as CancellationError {
+            throw error
         } catch {
-            logger.error("the webhook cannot be reached", metadata: ["error": "\(error)"])
-            throw Store.failed("the store's message did not reach Headroom; try again")
+            logger.error("the webhook cannot be reached", metadata: ["error.type": "\(type(of: error))"])
+            throw Store.failed("Headroom's webhook cannot be reached; nothing has changed, try again")
         }
-        guard response.status == .ok else {
-            logger.error("the webhook refused a store's event", metadata: ["status": "\(response.status.code)"])
-            throw Store.failed("Headroom did not take the store's message; the chat's log says why")
+        guard status == 200 else {
+            logger.error("the webhook refused a store's event", metadata: ["status": "\(status)"])
+            throw Store.failed(
+                "Headroom's webhook answered \(status); are --webhook and CHAT_WEBHOOK_AUTHORIZATION right?"
+            )
         }
-        // Read to its end, so that the connection serves the next one.
-        _ = try? await response.body.collect(upTo: 65_536)
+        // 200 is also what it answers to an event that it keeps for later, because a store need not send that again.
+        if let answer = try? JSONDecoder().decode(Answer.self, from: body), answer.outcome == "failed" {
+            logger.error(
+                "the webhook could not apply a store's event",
+                metadata: ["problem": "\(answer.problem ?? "")"]
+            )
+            throw Store.failed(
+                "Headroom keeps the event but cannot apply it; is the product mapped? (headroom product map)"
+            )
+        }
     }
 
     private static func failed(_ message: String) -> Problem {

@@ -1,9 +1,9 @@
 import Foundation
 import HeadroomClient
 
-/// What a store tells when somebody subscribes, in RevenueCat's shape. A real product has no such code: its users buy in the
-/// App Store or in a browser, and RevenueCat posts this.
-struct StoreEvent: Encodable {
+/// What a store tells when somebody subscribes, in RevenueCat's shape. A product has no such code: its users buy in the App
+/// Store, say, and RevenueCat posts this.
+struct StoreEvent: Encodable, Sendable {
     enum Kind: String, Encodable {
         case initialPurchase = "INITIAL_PURCHASE"
         case renewal = "RENEWAL"
@@ -14,53 +14,65 @@ struct StoreEvent: Encodable {
     enum Product: String, Encodable, CaseIterable {
         case premium = "premium_monthly"
         case pro = "pro_monthly"
+
+        /// - Parameter plan: to which `headroom product map` maps it.
+        init?(plan: String) {
+            guard let product = Product.allCases.first(where: { $0.plan == plan }) else { return nil }
+            self = product
+        }
+
+        var plan: String {
+            switch self {
+            case .premium: "paid"
+            case .pro: "pro"
+            }
+        }
     }
 
     private struct Event: Encodable {
-        var id: String
+        var id = UUID().uuidString
         var type: Kind
-        var event_timestamp_ms: Int64
-        var app_user_id: String
-        var original_app_user_id: String
+        var eventTimestampMs: Int64
+        var appUserId: String
+        var originalAppUserId: String
         var aliases: [String]
         var environment = "PRODUCTION"
         var store = "APP_STORE"
-        var product_id: Product
-        var period_type = "NORMAL"
-        var purchased_at_ms: Int64
-        var expiration_at_ms: Int64
-        var original_transaction_id: String
-        var transaction_id: String
-        var cancel_reason: String?
+        var productId: Product
+        var periodType = "NORMAL"
+        var purchasedAtMs: Int64
+        var expirationAtMs: Int64?
+        var originalTransactionId: String
+        var transactionId: String
+        var cancelReason: String?
     }
 
-    private var api_version = "1.0"
-    private var event: Event
+    private let apiVersion = "1.0"
+    private let event: Event
 
-    private static let month_ms: Int64 = 30 * 86_400_000
+    private static let monthMilliseconds: Int64 = 30 * 86_400_000
 
-    /// - Parameter now: when it happens; what is bought lasts a month from then.
-    init(_ kind: Kind, of product: Product, by user: UserID, now: Date = Date()) {
-        let now_ms = Int64(now.timeIntervalSince1970 * 1_000)
-        let transaction = StoreEvent.originalTransaction(of: user, product)
+    /// - Parameters:
+    ///   - expires: until when what was bought before lasts, where the kind does not change it.
+    ///   - now: when it happens; what is bought lasts a month from then.
+    init(_ kind: Kind, of product: Product, by user: UserID, expires: Instant?, now: Date = Date()) {
+        let milliseconds = Int64(now.timeIntervalSince1970 * 1_000)
+        // One subscription per user and product, known again without being remembered.
+        let transaction = "\(product.rawValue).\(user)"
+        let isPayment = kind == .initialPurchase || kind == .renewal
         event = Event(
-            id: UUID().uuidString,
             type: kind,
-            event_timestamp_ms: now_ms,
-            app_user_id: "\(user)",
-            original_app_user_id: "\(user)",
+            eventTimestampMs: milliseconds,
+            appUserId: "\(user)",
+            originalAppUserId: "\(user)",
             aliases: ["\(user)"],
-            product_id: product,
-            purchased_at_ms: now_ms,
-            expiration_at_ms: now_ms + StoreEvent.month_ms,
-            original_transaction_id: transaction,
-            transaction_id: "\(transaction).\(now_ms)",
-            cancel_reason: kind == .cancellation ? "UNSUBSCRIBE" : nil
+            productId: product,
+            purchasedAtMs: milliseconds,
+            expirationAtMs: isPayment
+                ? milliseconds + StoreEvent.monthMilliseconds : expires.map { $0.microsecondsSince1970 / 1_000 },
+            originalTransactionId: transaction,
+            transactionId: isPayment ? "\(transaction).\(milliseconds)" : transaction,
+            cancelReason: kind == .cancellation ? "UNSUBSCRIBE" : nil
         )
-    }
-
-    /// One subscription per user and product, known again without being remembered.
-    static func originalTransaction(of user: UserID, _ product: Product) -> String {
-        "\(product.rawValue).\(user)"
     }
 }

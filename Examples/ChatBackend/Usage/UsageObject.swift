@@ -13,9 +13,7 @@ struct UsageObject: Encodable, Sendable {
 
     private enum CodingKeys: String, CodingKey {
         case user, plan, state, tier, display, used, held, limit, remaining, period, resets, expires, day, days, crossed
-        case reason, label, accessible, notice, banner, degraded
-        case retryAfter = "retry_after"
-        case previousPlan = "previous_plan"
+        case reason, retryAfter, previousPlan, label, accessible, notice, banner, degraded
     }
 
     func encode(to encoder: any Encoder) throws {
