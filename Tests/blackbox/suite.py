@@ -55,6 +55,7 @@ FILES = [
     "webhook_requests",
     "store_commands",
     "dashboard_access",
+    "demo",
 ]
 
 

@@ -1,0 +1,236 @@
+"""script/demo: service and chat with somebody in every state, and nothing left afterwards."""
+
+import http.client
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import time
+import unittest
+import uuid
+
+from support import http as web
+from support import processes, settings
+from support.deadline import wait_until
+from support.service import environment
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+STATES = {
+    # name: plan, state, tier, display, used, limit
+    "Silvia": ("paid", "active", "silent", "hidden", 42, 800),
+    "Gentiana": ("paid", "active", "gentle", "compact", 680, 800),
+    "Promise": ("paid", "active", "prominent", "compact", 776, 800),
+    "Max": ("paid", "active", "prominent", "compact", 799, 800),
+    "Lim": ("paid", "active", "blocked", "blocked", 800, 800),
+    "Triana": ("trial", "trial", "silent", "trial", 59, 100),
+    "Usha": ("trial", "trial", "blocked", "blocked", 100, 100),
+    "Enda": ("trial", "trial", "blocked", "blocked", 63, 100),
+    "Cancela": ("paid", "cancelled", "silent", "hidden", 210, 800),
+    "Grace": ("paid", "grace_period", "silent", "hidden", 120, 800),
+    "Billie": ("paid", "billing_retry", "blocked", "blocked", 0, 800),
+    "Pia": ("paid", "expired", "blocked", "blocked", 0, 800),
+    "Rewa": ("paid", "revoked", "blocked", "blocked", 0, 800),
+    "Una": ("pro", "active", "silent", "hidden", 1234, None),
+    "Frida": ("free", "free", "blocked", "blocked", 0, 0),
+    "Nova": ("trial", "trial", "silent", "trial", 0, 100),
+}
+
+REFUSED = {
+    # name: why, and what of the page's buttons gives access again
+    "Lim": ("limit_reached", {"action": "subscribe", "plan": "pro"}),
+    "Usha": ("trial_limit_reached", {"action": "subscribe", "plan": "paid"}),
+    "Enda": ("trial_ended", {"action": "subscribe", "plan": "paid"}),
+    "Billie": ("billing_retry", {"action": "pay"}),
+    "Pia": ("expired", {"action": "subscribe", "plan": "paid"}),
+    "Rewa": ("revoked", {"action": "subscribe", "plan": "paid"}),
+    "Frida": ("no_subscription", {"action": "subscribe", "plan": "paid"}),
+}
+
+
+def is_alive(pid):
+    """A zombie that nobody has collected yet is not."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def family(directory):
+    """Whoever names the demo's directory in its command line, and all that they started; PostgreSQL is nobody's child."""
+    parents, commands = {}, {}
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                parents[int(entry)] = int(file.read().rsplit(")", 1)[1].split()[1])
+            with open(f"/proc/{entry}/cmdline") as file:
+                commands[int(entry)] = file.read().replace("\0", " ").strip()
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has ended meanwhile
+    roots = {pid for pid, command in commands.items() if directory in command}
+
+    def belongs(pid):
+        while pid in parents and pid not in roots:
+            pid = parents[pid]
+        return pid in roots
+
+    return {pid: command for pid, command in commands.items() if belongs(pid)}
+
+
+class Demo:
+    def __init__(self):
+        self.directory = processes.directory()
+        self.files = [self.directory + "/stdout", self.directory + "/stderr"]
+        with open(self.files[0], "wb") as out, open(self.files[1], "wb") as err:
+            self.process = processes.start(
+                [ROOT + "/script/demo"], stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd="/",
+                env=environment(HEADROOM_DEMO_BINARIES=os.path.dirname(settings.binary)),
+            )  # fmt: skip
+        wait_until(lambda: "Ctrl-C" in self.output() or self.process.poll() is not None, 90, "the demo runs")
+        self.chat = self.address("chat: +http://127.0.0.1:")
+        self.people = dict(
+            re.findall(r"^(\w+) +http://127\.0\.0\.1:\d+/chat/(\S{36}) ", self.output(), re.MULTILINE)
+        )
+
+    def output(self, file=0):
+        with open(self.files[file]) as opened:
+            return opened.read()
+
+    def address(self, label):
+        match = re.search(label + r"(\d+)", self.output())
+        if not match:
+            raise AssertionError(f"{label} is not told; the demo says\n{self.output()}\n{self.output(1)}")
+        return int(match[1])
+
+    @property
+    def own_directory(self):
+        return re.search(r"host=(/tmp/headroom-demo-\w+)/", self.output())[1]
+
+    def get(self, path):
+        return web.ask(self.chat, "GET", path)
+
+    def usage(self, name):
+        return self.get(f"/users/{self.people[name]}").json["usage"]
+
+    def send(self, name, text="Hello"):
+        """A message; its events by name, the last one of each."""
+        answer = web.ask(
+            self.chat, "POST", f"/users/{self.people[name]}/messages", {"id": str(uuid.uuid4()), "text": text}, timeout=30
+        )
+        pairs = re.findall(r"^event: (\w+)\ndata: (.*)$", answer.text, re.MULTILINE)
+        return {event: json.loads(data) for event, data in pairs}
+
+    def change(self, name, body):
+        return web.ask(self.chat, "POST", f"/users/{self.people[name]}/subscription", body, timeout=30)
+
+
+class RunningDemo(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.demo = Demo()
+
+    @classmethod
+    def tearDownClass(cls):
+        processes.stop(cls.demo.process, timeout=15)
+
+
+class EverybodyIsThere(RunningDemo):
+    def test_everybody_stands_where_the_demo_says(self):
+        self.assertEqual(list(self.demo.people), list(STATES), self.demo.output())
+        fields = ("plan", "state", "tier", "display", "used", "limit")
+        for name, expected in STATES.items():
+            with self.subTest(name):
+                usage = self.demo.usage(name)
+                self.assertEqual(tuple(usage[field] for field in fields), expected)
+        triana = self.demo.usage("Triana")
+        self.assertEqual((triana["day"], triana["days"], triana["label"]), (2, 3, "Trial — Day 2 of 3"))
+        self.assertIn("active until", self.demo.usage("Cancela")["notice"])
+        self.assertIn("payment", self.demo.usage("Grace")["notice"])
+
+    def test_its_addresses_open(self):
+        self.assertIn("Gentiana", self.demo.get("/").text)
+        self.assertEqual(self.demo.get(f"/chat/{self.demo.people['Lim']}").status, 200)
+        dashboard = self.demo.address("dashboard: +http://127.0.0.1:")
+        self.assertEqual(web.ask(dashboard, "GET", "/dashboard").status, 200)
+        psql = re.search(r"^database: +(psql .*)$", self.demo.output(), re.MULTILINE)[1]
+        result = subprocess.run(
+            [*shlex.split(psql), "-XAtc", f"select sum(message_count) from message_usage where user_id = '{self.demo.people['Una']}'"],
+            capture_output=True, text=True, timeout=30, env=environment(),
+        )  # fmt: skip
+        self.assertEqual(result.stdout, "1234\n", result.stderr)
+
+
+class SubscribingAgain(RunningDemo):
+    def test_whoever_is_refused_may_send_after_subscribing_and_whoever_cancels_may_resume(self):
+        for name, (reason, cure) in REFUSED.items():
+            with self.subTest(name):
+                refused = self.demo.send(name)
+                self.assertEqual(set(refused), {"blocked"})
+                self.assertEqual(refused["blocked"]["reason"], reason)
+                changed = self.demo.change(name, cure)
+                self.assertEqual(changed.status, 204, changed.text)
+                sent = self.demo.send(name)
+                self.assertEqual(set(sent), {"held", "piece", "sent"})
+                self.assertEqual(sent["sent"]["usage"]["state"], "active")
+        for action, state in (("cancel", "cancelled"), ("resume", "active")):
+            changed = self.demo.change("Silvia", {"action": action})
+            self.assertEqual(changed.status, 204, changed.text)
+            self.assertEqual(self.demo.usage("Silvia")["state"], state)
+        self.assertEqual(self.demo.change("Grace", {"action": "pay"}).status, 204)
+        self.assertEqual(self.demo.usage("Grace")["state"], "active")
+
+
+class Ending(unittest.TestCase):
+    def started(self):
+        demo = Demo()
+        members = family(demo.own_directory)
+        for part in ("headroom serve", "chat-backend", "postgres"):
+            self.assertTrue(any(part in command for command in members.values()), members)
+        return demo, members
+
+    def assert_nothing_is_left(self, demo, members):
+        """Nor of PostgreSQL."""
+        left = {pid: command for pid, command in members.items() if is_alive(pid)}
+        self.assertEqual(left, {})
+        self.assertFalse(os.path.exists(demo.own_directory))
+
+    def test_ctrl_c_ends_all_of_it_within_ten_seconds_also_with_an_open_page_and_an_answer_under_way(self):
+        demo, members = self.started()
+        page = http.client.HTTPConnection("127.0.0.1", demo.chat, timeout=30)
+        page.request("GET", f"/users/{demo.people['Silvia']}/changes")
+        self.assertEqual(page.getresponse().readline(), b"retry: 1000\n")
+        answer = http.client.HTTPConnection("127.0.0.1", demo.chat, timeout=30)
+        answer.request(
+            "POST", f"/users/{demo.people['Silvia']}/messages", json.dumps({"id": str(uuid.uuid4()), "text": "Tell me"}),
+            {"Content-Type": "application/json"},
+        )  # fmt: skip
+        self.assertEqual(answer.getresponse().readline(), b"event: held\n")
+        began = time.monotonic()
+        demo.process.send_signal(signal.SIGINT)
+        self.assertEqual(demo.process.wait(10), 0, demo.output(1))
+        self.assertLess(time.monotonic() - began, 10)
+        self.assert_nothing_is_left(demo, members)
+        page.close()
+        answer.close()
+
+    def test_when_the_service_ends_by_itself_so_does_the_demo_and_says_so(self):
+        demo, members = self.started()
+        service = next(pid for pid, command in members.items() if "headroom serve" in command)
+        os.kill(service, signal.SIGTERM)
+        self.assertEqual(demo.process.wait(20), 1)
+        self.assertIn("ended by itself", demo.output(1))
+        self.assert_nothing_is_left(demo, members)
+
+    def test_without_its_programs_it_says_so_and_leaves_nothing(self):
+        result = subprocess.run(
+            [ROOT + "/script/demo"], capture_output=True, text=True, timeout=60, cwd="/",
+            env=environment(HEADROOM_DEMO_BINARIES="/nonexistent"),
+        )  # fmt: skip
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/nonexistent has no", result.stderr)
+        self.assertEqual(result.stdout, "")
