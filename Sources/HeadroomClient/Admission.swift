@@ -5,7 +5,14 @@ final class Admission: Sendable {
     private struct State {
         var underWay = 0
         var isClosed = false
-        var waiter: CheckedContinuation<Void, Never>?
+        /// Who waits until nothing is under way, each for so long as it may.
+        var waiters: [UInt64: Waiter] = [:]
+        var lastWaiter: UInt64 = 0
+    }
+
+    private struct Waiter {
+        let continuation: CheckedContinuation<Void, Never>
+        var timer: Task<Void, any Error>?
     }
 
     private let maximum: Int
@@ -16,6 +23,8 @@ final class Admission: Sendable {
     }
 
     var isClosed: Bool { state.withLock { $0.isClosed } }
+    var underWay: Int { state.withLock { $0.underWay } }
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     /// Must be followed by `leave`.
     func enter() throws(HeadroomError) {
@@ -34,29 +43,42 @@ final class Admission: Sendable {
     }
 
     func leave() {
-        let waiter = state.withLock { state in
+        let waiters = state.withLock { state -> [Waiter] in
             state.underWay -= 1
-            return state.underWay == 0 ? state.waiter.take() : nil
+            guard state.underWay == 0 else { return [] }
+            defer { state.waiters = [:] }
+            return Array(state.waiters.values)
         }
-        waiter?.resume()
+        for waiter in waiters {
+            waiter.timer?.cancel()
+            waiter.continuation.resume()
+        }
     }
 
     /// Lets nothing more in, and waits until nothing is under way.
     func close(within limit: Duration) async {
+        await withCheckedContinuation { continuation in
+            let place = state.withLock { state -> UInt64? in
+                state.isClosed = true
+                guard state.underWay > 0 else { return nil }
+                state.lastWaiter += 1
+                state.waiters[state.lastWaiter] = Waiter(continuation: continuation)
+                return state.lastWaiter
+            }
+            if let place { giveUp(place, after: limit) } else { continuation.resume() }
+        }
+    }
+
+    private func giveUp(_ place: UInt64, after limit: Duration) {
         let timer = Task { [weak self] in
             try await Task.sleep(for: limit)
-            self?.state.withLock { $0.waiter.take() }?.resume()
+            self?.state.withLock { $0.waiters.removeValue(forKey: place) }?.continuation.resume()
         }
-        await withCheckedContinuation { continuation in
-            let isDone = state.withLock { state in
-                state.isClosed = true
-                guard state.underWay > 0, state.waiter == nil else { return true }
-                state.waiter = continuation
-                return false
-            }
-            if isDone { continuation.resume() }
+        let isWaiting = state.withLock { state in
+            state.waiters[place]?.timer = timer
+            return state.waiters[place] != nil
         }
-        timer.cancel()
+        if !isWaiting { timer.cancel() }
     }
 }
 

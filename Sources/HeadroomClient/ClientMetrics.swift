@@ -65,7 +65,9 @@ struct ClientMetrics: Sendable {
     }
 
     func failed(_ error: HeadroomError) {
-        let dimensions = [("code", error.code.rawValue.lowercased())]
+        // Whatever else stands where a service should may say anything, and each word would be a series of its own.
+        let code = HeadroomError.Code.known.contains(error.code) ? error.code.rawValue.lowercased() : "other"
+        let dimensions = [("code", code)]
         Counter(label: Name.errors.rawValue, dimensions: dimensions, factory: factory).increment()
     }
 

@@ -82,6 +82,12 @@ extension HeadroomClient {
 }
 
 extension HeadroomClient.Configuration {
+    var withOneConnection: Self {
+        var configuration = self
+        configuration.connectionsPerEndpoint = 1
+        return configuration
+    }
+
     /// What is out of range is a mistake in the program that made it.
     func check() {
         let hour: Duration = .seconds(3_600)

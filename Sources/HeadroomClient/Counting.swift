@@ -134,13 +134,26 @@ extension HeadroomClient {
     func admitted<Result: Sendable>(
         _ work: () async throws(HeadroomError) -> Result
     ) async throws(HeadroomError) -> Result {
-        try admission.enter()
+        try enter()
         defer { admission.leave() }
         return try await work()
+    }
+
+    /// Must be followed by `admission.leave`.
+    func enter() throws(HeadroomError) {
+        do {
+            try admission.enter()
+        } catch {
+            metrics.failed(error)
+            throw error
+        }
     }
 }
 
 extension HeadroomError {
+    /// What a service says that is asked at a bad moment; it says nothing about who asks.
+    var isPassing: Bool { isTransient || code == .internal }
+
     /// Nobody could say whether the message may be sent.
     var isUnanswered: Bool {
         switch code {

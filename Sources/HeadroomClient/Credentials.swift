@@ -34,6 +34,9 @@ extension HeadroomClient {
                     throw HeadroomError(code: .notAuthenticated, message: "the token's file \(path) cannot be read")
                 }
                 token = Secret(text.trimmingCharacters(in: .whitespacesAndNewlines))
+                guard !token.text.isEmpty else {
+                    throw HeadroomError(code: .notAuthenticated, message: "the token's file \(path) is empty")
+                }
             }
             return LineProtocol.Credentials(name: name, token: token)
         }

@@ -18,7 +18,7 @@ public final class HeadroomClient: Service {
     let requester: Requester
     /// For what takes long: on the same connection, all replies after it would wait.
     let asideRequester: Requester
-    let changesHub: ChangesHub
+    let changesHubs: ChangesHubs
 
     /// - Parameters:
     ///   - configuration: must be within the ranges that its properties name.
@@ -39,19 +39,20 @@ public final class HeadroomClient: Service {
             configuration: configuration,
             group: MultiThreadedEventLoopGroup.singletonMultiThreadedEventLoopGroup
         )
-        func requester(
+        @Sendable func requester(
             _ configuration: Configuration,
             told: @escaping @Sendable (UsageStatus) -> Void = { _ in }
         ) -> Requester {
             let pool = ConnectionPool(configuration, connector: connector, metrics: metrics, logger: logger, told: told)
             return Requester(configuration, pool: pool, metrics: metrics)
         }
-        var single = configuration
-        single.connectionsPerEndpoint = 1
+        let single = configuration.withOneConnection
         let main = requester(configuration)
         self.requester = main
         asideRequester = requester(single)
-        changesHub = ChangesHub(reader: main, logger: logger) { told in requester(single, told: told) }
+        changesHubs = ChangesHubs {
+            ChangesHub(reader: main, logger: logger) { told in requester(single, told: told) }
+        }
     }
 
     /// Runs until a graceful shutdown, which is ``shutDown()``. Requests may be made before it and beside it.
@@ -62,7 +63,7 @@ public final class HeadroomClient: Service {
 
     /// Takes nothing more, waits for the answers to what was taken, `shutdownTimeout` at most, and closes the connections.
     public func shutDown() async {
-        changesHub.close()
+        changesHubs.close()
         await admission.close(within: configuration.shutdownTimeout)
         requester.pool.close()
         asideRequester.pool.close()

@@ -57,6 +57,10 @@ public struct HeadroomError: Error, Sendable {
         /// The service's answer is not understood.
         public static let malformedReply = Code(rawValue: "MALFORMED")
 
+        /// The line protocol's, and the client's own.
+        static let known = Set(ReplyError.Code.allCases.map(Code.init))
+            .union([.unreachable, .cancelled, .shutDown, .tooManyRequests, .malformedReply])
+
         public var description: String { rawValue }
     }
 
@@ -67,6 +71,8 @@ public struct HeadroomError: Error, Sendable {
     public var underlying: (any Error)?
     /// The key that the request carried: with it, it can be sent again without counting twice.
     public var key: MessageKey?
+    /// It was sent, and what became of it is not known.
+    var mayBeDone = false
 
     public init(code: Code, message: String, underlying: (any Error)? = nil, key: MessageKey? = nil) {
         self.code = code

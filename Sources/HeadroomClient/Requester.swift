@@ -36,6 +36,7 @@ final class Requester: Sendable {
             key: key,
             deadline: start + TimeAmount(deadline ?? configuration.deadline),
             attemptTimeout: attemptTimeout ?? configuration.attemptTimeout,
+            hasCredentials: configuration.credentials != nil,
             backoff: Backoff(range: configuration.backoff)
         )
         var generator = SystemRandomNumberGenerator()
@@ -57,14 +58,19 @@ final class Requester: Sendable {
     }
 
     private func attempt(_ command: Command, _ retrying: RetryStateMachine) async -> Exchange {
+        // Nothing is sent for whom nobody waits any more.
+        if Task.isCancelled { return .cancelled(wasSent: false) }
         let id = nextID()
         switch await pool.connection(id: id, until: retrying.deadline) {
         case .connection(let connection):
             let deadline = retrying.attemptDeadline(now: .now())
-            return await connection.exchange(command, id: id, deadline: deadline)
+            let exchange = await connection.exchange(command, id: id, deadline: deadline)
+            // Before it is sent again, which has to find a connection that knows the token of now.
+            if exchange.isNotAuthenticated, configuration.credentials != nil { connection.close() }
+            return exchange
         case .unreachable(let cause): return .unreachable(cause: cause)
         case .refused(let error): return .refused(error)
-        case .cancelled: return .cancelled
+        case .cancelled: return .cancelled(wasSent: false)
         }
     }
 }

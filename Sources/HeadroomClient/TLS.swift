@@ -2,7 +2,7 @@ import TransportSecurity
 
 extension HeadroomClient {
     /// How to connect with TLS. The service's certificate is always checked: signed by a CA that is known, valid now, and for
-    /// the name that was connected to.
+    /// the name or the address that was connected to.
     public struct TLS: Sendable {
         let client: ClientTLS
 
@@ -10,8 +10,9 @@ extension HeadroomClient {
         ///   - ca: PEM file with the CAs to know, instead of the system's.
         ///   - certificate: PEM file with the certificate to present; goes with `key`.
         ///   - key: PEM file with its key.
-        ///   - serverName: the name in the service's certificate, where it is not the endpoint's host.
-        /// - Throws: an error that says which file cannot be used, and why.
+        ///   - serverName: the name in the service's certificate, where it is not the endpoint's host. A certificate for the
+        ///     address that was connected to is taken as well.
+        /// - Throws: an error that says which file or name cannot be used, and why.
         public init(
             ca: String? = nil,
             certificate: String? = nil,

@@ -8,6 +8,7 @@ public struct MalformedReply: Error, Sendable, Equatable, CustomStringConvertibl
         /// A length or a count that cannot be meant.
         case length
         case lineTooLong
+        case listTooLong
         case nested
         case fieldLine
         case value(of: String)
@@ -26,6 +27,7 @@ public struct MalformedReply: Error, Sendable, Equatable, CustomStringConvertibl
             case .kind: "a reply begins with a byte that means nothing"
             case .length: "a reply has a length that cannot be meant"
             case .lineTooLong: "a line of a reply is longer than \(ReplyFraming.lineMaximum) bytes"
+            case .listTooLong: "a list of a reply is longer than \(ReplyFraming.listBytesMaximum) bytes"
             case .nested: "a reply has a list within a list"
             case .fieldLine: "a reply lacks a field, or is no line of fields"
             case .value(let name): "a reply's field \(name) has a value that is not known"
@@ -67,8 +69,11 @@ public struct ReplyFraming: Sendable {
     /// No service sends more, and whoever does is not waited for.
     public static let lineMaximum = 65_536
     static let elementsMaximum = 65_536
+    /// Of a list; the longest that is sent, a history of a hundred years, has a quarter of a million.
+    static let listBytesMaximum = 8_388_608
 
     private var elements: [ReplyElement] = []
+    private var elementBytes = 0
     /// Of the list that is being read; nil between lists.
     private var missing: Int?
     /// So many bytes of the line that has begun are known to hold no LF.
@@ -103,10 +108,15 @@ public struct ReplyFraming: Sendable {
             }
             guard let count = missing else { return .single(element) }
             elements.append(element)
+            elementBytes += element.bytes.readableBytes
+            guard elementBytes <= ReplyFraming.listBytesMaximum else { throw MalformedReply(.listTooLong) }
             missing = count - 1
             if count > 1 { continue }
             missing = nil
-            defer { elements = [] }
+            defer {
+                elements = []
+                elementBytes = 0
+            }
             return .list(elements)
         }
         return nil

@@ -23,13 +23,20 @@ public struct ClientTLS: Sendable {
         }
     }
 
-    /// - Parameter serverName: the name that the certificate has to be for, where it is not the one connected to.
-    /// - Throws: which file cannot be used, and why.
+    /// - Parameter serverName: the name that the certificate has to be for, where it is not the one connected to. A
+    ///   certificate for the address that was connected to is taken as well.
+    /// - Throws: which file or name cannot be used, and why.
     public init(_ files: Files, serverName: String? = nil) throws(TLSFileError) {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
         configuration.shutdownTimeout = .milliseconds(250)
         if let ca = files.ca { configuration.trustRoots = .certificates(try PEMFile(ca).certificates()) }
+        guard (files.certificate == nil) == (files.key == nil) else {
+            throw TLSFileError("a client's certificate and its key go together; name both files, or neither")
+        }
+        if let serverName, serverName.isEmpty || ClientTLS.isAddress(serverName) {
+            throw TLSFileError("a server's name is a name; an address is checked where it is what is connected to")
+        }
         if let certificate = files.certificate, let key = files.key {
             configuration.certificateChain = try PEMFile(certificate).certificates().map { .certificate($0) }
             configuration.privateKey = .privateKey(try PEMFile(key).privateKey())

@@ -3,15 +3,15 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// Runs the subscriptions of a client, all of them on one connection of their own: a service that speaks RESP2 takes
-/// nothing else there.
+/// Runs subscriptions on one connection of their own: a service that speaks RESP2 takes nothing else there.
 final class ChangesHub: Sendable {
     private struct State {
         var machine = SubscriptionStateMachine()
         var streams: [UInt64: AsyncStream<UsageStatus>.Continuation] = [:]
         var lastFollower: UInt64 = 0
-        /// The connection in use, and how many there were.
+        /// The connection in use, the one that was used last, and how many there were.
         var connection: Connection?
+        var lastConnection: Connection?
         var generation = 0
         var isClosed = false
     }
@@ -47,6 +47,11 @@ final class ChangesHub: Sendable {
         relay.set(self)
     }
 
+    /// The user is followed here, or can be beside fewer than `maximum` others.
+    func hasRoom(for user: UserID, maximum: Int) -> Bool {
+        state.withLock { $0.machine.follows(user) || $0.machine.userCount < maximum }
+    }
+
     func follow(_ user: UserID) -> AsyncStream<UsageStatus> {
         let (stream, continuation) = AsyncStream.makeStream(of: UsageStatus.self, bufferingPolicy: .bufferingNewest(1))
         let follower = state.withLock { state -> UInt64? in
@@ -79,8 +84,14 @@ final class ChangesHub: Sendable {
         requester.pool.close()
     }
 
-    private func handle(_ event: (inout SubscriptionStateMachine) -> [SubscriptionStateMachine.Action]) {
-        let (actions, generation) = state.withLock { state in
+    /// - Parameter connection: its number, where it is the service's word on a connection; one that is gone says nothing
+    ///   about the next.
+    private func handle(
+        from connection: Int? = nil,
+        _ event: (inout SubscriptionStateMachine) -> [SubscriptionStateMachine.Action]
+    ) {
+        let (actions, generation) = state.withLock { state -> ([SubscriptionStateMachine.Action], Int) in
+            if let connection, connection != state.generation { return ([], state.generation) }
             let actions = event(&state.machine)
             // Within the lock, or two states could be told in the other order.
             for case .deliver(let status, let followers) in actions {
@@ -95,12 +106,12 @@ final class ChangesHub: Sendable {
         switch action {
         case .deliver: break
         case .connect: Task { [weak self] in await self?.connect() }
-        case .disconnect: disconnect()
+        case .disconnect: disconnect(generation)
         case .subscribe(let user): Task { [weak self] in await self?.subscribe(user, generation) }
         case .unsubscribe(let user):
             Task { [weak self] in
                 guard case .reply = await self?.exchange(.unsubscribe([UsageChannel(user)]), generation) else { return }
-                self?.handle { $0.unsubscribed(user) }
+                self?.handle(from: generation) { $0.unsubscribed(user) }
             }
         case .read(let user, let reading): Task { [weak self] in await self?.read(user, reading) }
         case .finish(let followers):
@@ -112,12 +123,21 @@ final class ChangesHub: Sendable {
 
 extension ChangesHub {
     private func connect() async {
-        switch await requester.pool.connection(id: requester.nextID(), until: .now() + .hours(1)) {
+        let deadline = NIODeadline.now() + TimeAmount(ChangesHub.connectPatience)
+        switch await requester.pool.connection(id: requester.nextID(), until: deadline) {
         case .connection(let connection):
-            let generation = state.withLock { state in
+            let generation = state.withLock { state -> Int? in
+                guard state.lastConnection !== connection else { return nil }
                 state.connection = connection
+                state.lastConnection = connection
                 state.generation += 1
                 return state.generation
+            }
+            guard let generation else {
+                // Left a moment ago, and not closed yet: what was said on it then could overtake what is said now.
+                connection.cut()
+                await connection.closed()
+                return handle { $0.lost() }
             }
             handle { $0.connected() }
             Task { [weak self] in
@@ -130,10 +150,19 @@ extension ChangesHub {
                 }
             }
         case .refused(let error):
-            logger.error("changes cannot be followed", metadata: ["error": "\(error)"])
+            tell(error)
             handle { $0.refused() }
         case .unreachable, .cancelled: handle { $0.lost() }
         }
+    }
+
+    /// After so long it is looked again whether anybody still follows.
+    private static let connectPatience: Duration = .seconds(5)
+
+    private func tell(_ error: HeadroomError) {
+        // Who shuts down knows.
+        guard error.code != .shutDown else { return }
+        logger.error("changes cannot be followed", metadata: ["error": "\(error)"])
     }
 
     /// A subscription is silent while nothing changes, so whether somebody is there has to be asked.
@@ -159,8 +188,8 @@ extension ChangesHub {
         if isCurrent { handle { $0.lost() } }
     }
 
-    private func disconnect() {
-        let connection = state.withLock { $0.connection.take() }
+    private func disconnect(_ generation: Int) {
+        let connection = state.withLock { $0.generation == generation ? $0.connection.take() : nil }
         connection?.cut()
     }
 
@@ -176,11 +205,16 @@ extension ChangesHub {
         var generator = SystemRandomNumberGenerator()
         var failures = 0
         while case .reply(let reply) = await exchange(.subscribe([UsageChannel(user)]), generation) {
-            guard case .error(let received) = reply else { return handle { $0.confirmed(user) } }
+            guard case .error(let received) = reply else { return handle(from: generation) { $0.confirmed(user) } }
             let error = HeadroomError(received, key: nil)
-            guard error.isUnanswered else {
-                logger.error("changes cannot be followed", metadata: ["error": "\(error)"])
-                return handle { $0.refused(user) }
+            if error.code == .notAuthenticated, reader.configuration.credentials != nil {
+                // The token may have been replaced; another connection presents the one of now.
+                state.withLock { $0.generation == generation ? $0.connection : nil }?.cut()
+                return
+            }
+            guard !error.isRefusal else {
+                tell(error)
+                return handle(from: generation) { $0.refused(user) }
             }
             let pause = Backoff(range: reader.configuration.backoff).pause(after: failures, using: &generator)
             failures += 1
@@ -193,12 +227,22 @@ extension ChangesHub {
             let reply = try await reader.perform(.usage(user: user, period: nil), .reading)
             guard case .answer(let answer) = reply else { throw HeadroomError.unexpected(reply) }
             handle { $0.hasRead(answer.usage, reading: reading) }
-        } catch let error where error.isUnanswered {
+        } catch let error where error.isRefusal {
+            tell(error)
+            handle { $0.refused(user) }
+        } catch {
             try? await Task.sleep(for: reader.configuration.backoff.upperBound)
             handle { $0.couldNotRead(user, reading: reading) }
-        } catch {
-            logger.error("changes cannot be followed", metadata: ["error": "\(error)"])
-            handle { $0.refused(user) }
+        }
+    }
+}
+
+extension HeadroomError {
+    /// To ask again is of no use, for as long as who asks is the same.
+    fileprivate var isRefusal: Bool {
+        switch code {
+        case .notAuthenticated, .forbidden, .unknownCommand, .badArgument, .shutDown: true
+        default: false
         }
     }
 }

@@ -32,6 +32,8 @@ struct SubscriptionStateMachine {
 
     private struct Followed {
         var followers: [UInt64] = []
+        /// Those of them who have heard nothing yet.
+        var untold: [UInt64] = []
         /// The service has confirmed the subscription, on the connection in use.
         var isSubscribed = false
         /// What was told last.
@@ -46,24 +48,32 @@ struct SubscriptionStateMachine {
     private var leaving: Set<UserID> = []
     private var lastReading: UInt64 = 0
 
+    /// How many the service has subscriptions of, or will have.
+    var userCount: Int { users.count + leaving.count }
+
+    func follows(_ user: UserID) -> Bool { users[user] != nil }
+
     mutating func added(_ follower: UInt64, of user: UserID) -> [Action] {
         let isFirst = users[user] == nil
         users[user, default: Followed()].followers.append(follower)
+        if let followed = users[user], followed.isSubscribed, followed.reading == nil, let last = followed.last {
+            // What was told last is the state, as far as anybody knows.
+            return [.deliver(last, to: [follower])]
+        }
+        users[user]?.untold.append(follower)
         switch link {
         case .idle:
             link = .connecting
             return [.connect]
         case .connecting: return []
-        case .connected:
-            if isFirst { return leaving.contains(user) ? [] : [.subscribe(user)] }
-            // What was told last is the state, as far as anybody knows.
-            return users[user]?.last.map { [.deliver($0, to: [follower])] } ?? []
+        case .connected: return isFirst && !leaving.contains(user) ? [.subscribe(user)] : []
         }
     }
 
     mutating func removed(_ follower: UInt64, of user: UserID) -> [Action] {
         guard var followed = users[user], let index = followed.followers.firstIndex(of: follower) else { return [] }
         followed.followers.remove(at: index)
+        followed.untold.removeAll { $0 == follower }
         users[user] = followed.followers.isEmpty ? nil : followed
         if users.isEmpty {
             guard case .connected = link else { return [] }
@@ -156,8 +166,10 @@ struct SubscriptionStateMachine {
     }
 
     private mutating func deliver(_ status: UsageStatus) -> [Action] {
-        guard let followed = users[status.user], followed.last != status else { return [] }
+        guard let followed = users[status.user] else { return [] }
+        let listeners = followed.last == status ? followed.untold : followed.followers
         users[status.user]?.last = status
-        return [.deliver(status, to: followed.followers)]
+        users[status.user]?.untold = []
+        return listeners.isEmpty ? [] : [.deliver(status, to: listeners)]
     }
 }

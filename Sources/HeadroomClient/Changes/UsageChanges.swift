@@ -6,7 +6,7 @@ extension HeadroomClient {
     /// differs, so the last one is never missed. It ends when the client shuts down, or when the service refuses for good, a
     /// token without the scope `dashboard`, say, which is logged.
     public func changes(of user: UserID) -> UsageChanges {
-        UsageChanges(user: user, hub: changesHub)
+        UsageChanges(user: user, hubs: changesHubs)
     }
 }
 
@@ -16,10 +16,12 @@ public struct UsageChanges: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     let user: UserID
-    let hub: ChangesHub
+    let hubs: ChangesHubs
 
     public struct AsyncIterator: AsyncIteratorProtocol {
         var iterator: AsyncStream<UsageStatus>.AsyncIterator
+        /// Who is followed is heard of, also where nobody holds the client any more.
+        let hubs: ChangesHubs
 
         public mutating func next() async -> UsageStatus? {
             await iterator.next()
@@ -31,6 +33,6 @@ public struct UsageChanges: AsyncSequence, Sendable {
     }
 
     public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(iterator: hub.follow(user).makeAsyncIterator())
+        AsyncIterator(iterator: hubs.follow(user).makeAsyncIterator(), hubs: hubs)
     }
 }

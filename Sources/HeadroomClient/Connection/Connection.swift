@@ -10,11 +10,15 @@ final class Connection: Sendable {
         /// Requests that have not left yet.
         var outbound = ByteBuffer()
         var flushIsScheduled = false
+        /// The service has answered something other than an error.
+        var hasAnswered = false
         /// Why the connection is ending, where it is known.
         var cause: (any Error)?
     }
 
     enum Event: Sendable {
+        /// The service answers: told once, by the first reply that is no error.
+        case answered
         /// Where a user stands now, to whom the connection has subscribed.
         case told(UsageStatus)
         /// Takes no more requests.
@@ -24,7 +28,7 @@ final class Connection: Sendable {
 
     private let channel: any Channel
     private let state: Mutex<State>
-    /// Told on the event loop, `closed` last.
+    /// Told in any thread, `closed` on the event loop.
     private let notify: @Sendable (Event) -> Void
     private let deadlineTimer: NIOLoopBound<DeadlineTimer>
 
@@ -71,7 +75,9 @@ final class Connection: Sendable {
     }
 
     private func cancel(_ id: UInt64) {
-        state.withLock { $0.pipeline.cancel(id) }?.resume(returning: .cancelled)
+        let (waiter, isDone) = state.withLock { ($0.pipeline.cancel(id), $0.pipeline.isDone) }
+        waiter?.resume(returning: .cancelled(wasSent: true))
+        if isDone { channel.close(promise: nil) }
     }
 
     private func flush() {
@@ -91,14 +97,18 @@ final class Connection: Sendable {
     }
 
     private func expire() {
-        let (expired, earliest) = state.withLock { state in
-            (state.pipeline.expire(now: .now()), state.pipeline.earliestDeadline)
+        let now = NIODeadline.now()
+        let (expired, earliest, isDone) = state.withLock { state in
+            (state.pipeline.expire(now: now), state.pipeline.earliestDeadline, state.pipeline.isDone)
         }
         for waiter in expired.waiters { waiter.resume(returning: .timedOut) }
         if expired.isSilent {
             end(SilentPeer())
+        } else if isDone {
+            channel.close(promise: nil)
         } else if let earliest {
-            setTimer(earliest)
+            // Each look goes through all that waits, so thousands whose time is over within a moment share one.
+            setTimer(max(earliest, now + .milliseconds(1)))
         }
     }
 }
@@ -111,7 +121,7 @@ extension Connection {
         var delivered: [(ExchangeWaiter, Int)] = []
         delivered.reserveCapacity(replies.count)
         var unexpected: Int?
-        let isDone = state.withLock { state in
+        let (isDone, isFirst) = state.withLock { state in
             for index in replies.indices where unexpected == nil {
                 // It stands between replies, and is none.
                 if case .message(.usage) = replies[index] { continue }
@@ -121,12 +131,16 @@ extension Connection {
                 case .unexpected: unexpected = index
                 }
             }
-            return state.pipeline.isDone
+            let isFirst = !state.hasAnswered && delivered.contains { !replies[$0.1].isError }
+            if isFirst { state.hasAnswered = true }
+            return (state.pipeline.isDone, isFirst)
         }
+        if isFirst { notify(.answered) }
+        // Before anybody is told: whoever asks again at once has to find another connection.
+        if replies.contains(where: { $0.isDraining }) { close() }
         for (waiter, index) in delivered { waiter.resume(returning: .reply(replies[index])) }
         for case .message(.usage(_, let status)) in replies { notify(.told(status)) }
         if let unexpected { end(UnaskedReply(replies[unexpected])) }
-        if replies.contains(where: { $0.isDraining }) { retire() }
         replies.removeAll(keepingCapacity: true)
         if isDone { channel.close(promise: nil) }
     }
@@ -142,22 +156,19 @@ extension Connection {
     func ended() {
         let (lost, cause) = state.withLock { ($0.pipeline.close(), $0.cause) }
         deadlineTimer.value.cancel()
+        // Before anybody is told: whoever asks again at once has to find another connection.
+        notify(.closed(cause: cause))
         for request in lost {
             request.waiter.resume(returning: .lost(wasSent: request.wasSent, cause: cause))
         }
-        notify(.closed(cause: cause))
-    }
-
-    private func retire() {
-        notify(.retiring)
-        if state.withLock({ $0.pipeline.retire() }) { channel.close(promise: nil) }
     }
 }
 
 extension Connection {
-    /// Takes no more requests; closes when what was sent is answered.
+    /// Takes no more requests; closes when nobody waits for an answer.
     func close() {
-        channel.eventLoop.execute { self.retire() }
+        notify(.retiring)
+        if state.withLock({ $0.pipeline.retire() }) { channel.close(promise: nil) }
     }
 
     /// Returns when the connection has ended.
@@ -172,6 +183,10 @@ extension Connection {
 }
 
 extension ReceivedReply {
+    fileprivate var isError: Bool {
+        if case .error = self { true } else { false }
+    }
+
     fileprivate var isDraining: Bool {
         if case .error(let error) = self { error.code == ReplyError.Code.draining.rawValue } else { false }
     }

@@ -29,11 +29,21 @@ final class ConnectionHandler: ChannelInboundHandler {
             buffer.writeBuffer(&bytes)
         }
         do {
-            while let frame = try framing.next(in: &buffer) { replies.append(try ReceivedReply(frame)) }
+            while let frame = try framing.next(in: &buffer) { replies.append(try reply(frame)) }
             deliver()
         } catch {
             deliver()
             connection?.end(error)
+        }
+    }
+
+    /// What is in one piece and is not understood concerns who asked, and nobody else on the connection.
+    private func reply(_ frame: ReplyFraming.Frame) throws(MalformedReply) -> ReceivedReply {
+        do {
+            return try ReceivedReply(frame)
+        } catch {
+            guard case .single(let element) = frame, element.kind == .simple else { throw error }
+            return .error(ReceivedError("\(HeadroomError.Code.malformedReply) \(error)"))
         }
     }
 

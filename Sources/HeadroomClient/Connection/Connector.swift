@@ -9,7 +9,7 @@ struct Connector: Sendable {
 
     /// - Parameter notify: told of the connection's end, also while it is being opened.
     /// - Returns: a connection that can be asked.
-    /// - Throws: within `connectTimeout`; `HeadroomError` when the service refuses the token.
+    /// - Throws: within `connectTimeout`; `HeadroomError` when the service refuses the token, or cannot take it now.
     func connect(
         to endpoint: HeadroomClient.Endpoint,
         notify: @escaping @Sendable (Connection.Event) -> Void
@@ -20,7 +20,7 @@ struct Connector: Sendable {
             try await authenticate(connection, until: deadline)
             return connection
         } catch {
-            connection.cut()
+            connection.end(error)
             throw error
         }
     }

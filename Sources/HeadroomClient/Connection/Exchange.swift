@@ -11,7 +11,13 @@ enum Exchange: Sendable {
     case unreachable(cause: (any Error)?)
     /// It is no use to try again: the service refuses the client, not the request.
     case refused(HeadroomError)
-    case cancelled
+    case cancelled(wasSent: Bool)
 }
 
 typealias ExchangeWaiter = UnsafeContinuation<Exchange, Never>
+
+extension Exchange {
+    var isNotAuthenticated: Bool {
+        if case .reply(.error(let error)) = self { error.code == ReplyError.Code.noAuth.rawValue } else { false }
+    }
+}

@@ -26,6 +26,8 @@ struct PipelineStateMachine<Waiter> {
     private var slots: Deque<Slot> = []
     /// So many of the last slots have not left for the network.
     private var unsent = 0
+    /// So many of the slots have a waiter.
+    private var waiting = 0
     private var lastHeardAt: NIODeadline
     /// No request's time is over before; it may be of one that is answered already.
     private(set) var earliestDeadline: NIODeadline?
@@ -42,6 +44,7 @@ struct PipelineStateMachine<Waiter> {
         guard isOpen else { return false }
         slots.append(Slot(id: id, waiter: waiter, sentAt: now, deadline: deadline))
         unsent += 1
+        waiting += 1
         earliestDeadline = min(earliestDeadline ?? deadline, deadline)
         return true
     }
@@ -62,7 +65,9 @@ struct PipelineStateMachine<Waiter> {
     mutating func received(now: NIODeadline) -> ReplyAction {
         lastHeardAt = now
         guard slots.count > unsent, let slot = slots.popFirst() else { return .unexpected }
-        return slot.waiter.map { .deliver($0) } ?? .ignore
+        guard let waiter = slot.waiter else { return .ignore }
+        waiting -= 1
+        return .deliver(waiter)
     }
 
     /// Gives a request up.
@@ -70,7 +75,13 @@ struct PipelineStateMachine<Waiter> {
     /// - Returns: nil when it was answered, or given up, before.
     mutating func cancel(_ id: UInt64) -> Waiter? {
         guard let index = slots.firstIndex(where: { $0.id == id }) else { return nil }
-        return slots[index].waiter.take()
+        return take(index)
+    }
+
+    private mutating func take(_ index: Int) -> Waiter? {
+        guard let waiter = slots[index].waiter.take() else { return nil }
+        waiting -= 1
+        return waiter
     }
 
     struct Expired {
@@ -83,10 +94,11 @@ struct PipelineStateMachine<Waiter> {
     mutating func expire(now: NIODeadline) -> Expired {
         var expired = Expired(waiters: [], isSilent: false)
         earliestDeadline = nil
-        for index in slots.indices where slots[index].waiter != nil {
+        for index in slots.indices {
             let deadline = slots[index].deadline
             if deadline <= now {
-                if let waiter = slots[index].waiter.take() { expired.waiters.append(waiter) }
+                if let waiter = take(index) { expired.waiters.append(waiter) }
+                // Also where nobody waits any more: callers who give up sooner must not hide that nobody is there.
                 if lastHeardAt <= slots[index].sentAt { expired.isSilent = true }
             } else {
                 earliestDeadline = min(earliestDeadline ?? deadline, deadline)
@@ -97,15 +109,16 @@ struct PipelineStateMachine<Waiter> {
 
     /// Takes no more requests.
     ///
-    /// - Returns: true when nothing is due, so that the connection can be closed.
+    /// - Returns: true when nobody waits, so that the connection can be closed.
     mutating func retire() -> Bool {
         if case .open = state { state = .retiring }
-        return slots.isEmpty
+        return isDone
     }
 
-    /// Nothing is due on a connection that takes nothing more.
+    /// Nobody waits on a connection that takes nothing more. Replies that are due to nobody would keep it open for ever
+    /// where they never come.
     var isDone: Bool {
-        if case .retiring = state { slots.isEmpty } else { false }
+        if case .retiring = state { waiting == 0 } else { false }
     }
 
     struct Lost {
@@ -123,6 +136,7 @@ struct PipelineStateMachine<Waiter> {
         }
         slots = []
         unsent = 0
+        waiting = 0
         return lost
     }
 }

@@ -16,18 +16,25 @@ final class ConnectionPool: Sendable {
 
     private struct Waiter {
         let continuation: UnsafeContinuation<Access, Never>
-        let timer: Scheduled<Void>
+        let deadline: NIODeadline
     }
 
     private struct State {
         var endpoints: Endpoints
         var waiters: [UInt64: Waiter] = [:]
+        /// When it is looked next for waiters whose time is over.
+        var looksAt: NIODeadline?
         /// Why the last connection failed.
         var lastFailure: (any Error)?
         /// A try is planned for when an endpoint may be tried again.
         var hasPlan = false
         var isClosed = false
         var generator = SystemRandomNumberGenerator()
+
+        mutating func takeWaiters() -> [Waiter] {
+            defer { waiters = [:] }
+            return Array(waiters.values)
+        }
     }
 
     private let configuration: HeadroomClient.Configuration
@@ -74,36 +81,56 @@ final class ConnectionPool: Sendable {
             await withUnsafeContinuation { continuation in
                 wait(continuation, id: id, until: deadline)
                 // A cancellation before this has found nothing to cancel.
-                if Task.isCancelled { resume(id, .cancelled) }
+                if Task.isCancelled { cancel(id) }
             }
         } onCancel: {
-            resume(id, .cancelled)
+            cancel(id)
         }
     }
 
     private func wait(_ continuation: UnsafeContinuation<Access, Never>, id: UInt64, until deadline: NIODeadline) {
-        let timer = connector.group.any().scheduleTask(deadline: deadline) { [weak self] in
-            guard let self else { return }
-            self.resume(id, .unreachable(cause: self.state.withLock { $0.lastFailure }))
+        let (atOnce, looksEarlier) = state.withLock { state -> (Access?, Bool) in
+            if state.isClosed { return (.refused(.shutDown), false) }
+            if let connection = state.endpoints.choose() { return (.connection(connection), false) }
+            state.waiters[id] = Waiter(continuation: continuation, deadline: deadline)
+            if let looksAt = state.looksAt, looksAt <= deadline { return (nil, false) }
+            state.looksAt = deadline
+            return (nil, true)
         }
-        let atOnce = state.withLock { state -> Access? in
-            if state.isClosed { return .refused(.shutDown) }
-            if let connection = state.endpoints.choose() { return .connection(connection) }
-            state.waiters[id] = Waiter(continuation: continuation, timer: timer)
-            return nil
-        }
-        if let atOnce {
-            timer.cancel()
-            continuation.resume(returning: atOnce)
-        } else {
-            proceed()
-        }
+        if looksEarlier { look(at: deadline) }
+        if let atOnce { continuation.resume(returning: atOnce) } else { proceed() }
     }
 
-    private func resume(_ id: UInt64, _ access: Access) {
-        guard let waiter = state.withLock({ $0.waiters.removeValue(forKey: id) }) else { return }
-        waiter.timer.cancel()
-        waiter.continuation.resume(returning: access)
+    private func cancel(_ id: UInt64) {
+        state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume(returning: .cancelled)
+    }
+
+    /// One timer for all: thousands wait where nobody can be reached, and an event loop takes long to cancel as many.
+    private func look(at deadline: NIODeadline) {
+        connector.group.any().scheduleTask(deadline: deadline) { [weak self] in self?.expire(deadline) }
+    }
+
+    private func expire(_ looked: NIODeadline) {
+        let now = NIODeadline.now()
+        let (expired, cause, next) = state.withLock { state -> ([Waiter], (any Error)?, NIODeadline?) in
+            // Another timer is set for earlier, or has been.
+            guard state.looksAt == looked else { return ([], nil, nil) }
+            var expired: [Waiter] = []
+            var earliest: NIODeadline?
+            for (id, waiter) in state.waiters {
+                if waiter.deadline <= now {
+                    expired.append(waiter)
+                    state.waiters[id] = nil
+                } else {
+                    earliest = min(earliest ?? waiter.deadline, waiter.deadline)
+                }
+            }
+            // Each look goes through all that wait, so those whose time is over within a moment share one.
+            state.looksAt = earliest.map { max($0, now + .milliseconds(1)) }
+            return (expired, state.lastFailure, state.looksAt)
+        }
+        for waiter in expired { waiter.continuation.resume(returning: .unreachable(cause: cause)) }
+        if let next { look(at: next) }
     }
 
     /// Does what the endpoints' machine wants next.
@@ -135,6 +162,7 @@ final class ConnectionPool: Sendable {
             do {
                 let connection = try await connector.connect(to: endpoint) { [weak self] event in
                     switch event {
+                    case .answered: self?.state.withLock { $0.endpoints.answered(attempt) }
                     case .told(let status): told(status)
                     case .retiring: self?.ended(attempt, cause: nil)
                     case .closed(let cause): self?.ended(attempt, cause: cause)
@@ -151,39 +179,29 @@ final class ConnectionPool: Sendable {
     private func opened(_ attempt: Endpoints.Attempt, _ connection: Connection) {
         let (isWanted, waiters) = state.withLock { state in
             guard !state.isClosed, state.endpoints.opened(attempt, connection) else { return (false, [Waiter]()) }
-            defer { state.waiters = [:] }
-            return (true, Array(state.waiters.values))
+            return (true, state.takeWaiters())
         }
         guard isWanted else { return connection.cut() }
         metrics.connectionOpened()
         logger.debug("connected", metadata: ["endpoint": "\(configuration.endpoints[attempt.endpoint])"])
-        for waiter in waiters {
-            waiter.timer.cancel()
-            waiter.continuation.resume(returning: .connection(connection))
-        }
+        for waiter in waiters { waiter.continuation.resume(returning: .connection(connection)) }
         proceed()
     }
 
     private func ended(_ attempt: Endpoints.Attempt, cause: (any Error)?) {
         // A client that is refused will be refused again, whoever waits.
-        let refusal = cause as? HeadroomError
+        let refusal = (cause as? HeadroomError).flatMap { $0.isPassing ? nil : $0 }
         let (end, refused) = state.withLock { state in
             let end = state.endpoints.ended(attempt, now: .now(), using: &state.generator)
             // What the client itself has closed is no news.
-            guard end != .known, !state.isClosed else { return (Endpoints.End.known, [Waiter]()) }
+            guard !state.isClosed else { return (Endpoints.End.known, [Waiter]()) }
             state.lastFailure = cause ?? state.lastFailure
+            // Also where it is known: the connection's end may be told before what was answered on it.
             guard refusal != nil, state.endpoints.openCount == 0 else { return (end, []) }
-            defer { state.waiters = [:] }
-            return (end, Array(state.waiters.values))
+            return (end, state.takeWaiters())
         }
-        guard end != .known else { return }
-        tell(end, configuration.endpoints[attempt.endpoint], cause)
-        if let refusal {
-            for waiter in refused {
-                waiter.timer.cancel()
-                waiter.continuation.resume(returning: .refused(refusal))
-            }
-        }
+        if end != .known { tell(end, configuration.endpoints[attempt.endpoint], cause) }
+        if let refusal { for waiter in refused { waiter.continuation.resume(returning: .refused(refusal)) } }
         if state.withLock({ !$0.waiters.isEmpty }) { proceed() }
     }
 
@@ -204,13 +222,9 @@ final class ConnectionPool: Sendable {
     func close() {
         let (connections, waiters) = state.withLock { state in
             state.isClosed = true
-            defer { state.waiters = [:] }
-            return (state.endpoints.connections, Array(state.waiters.values))
+            return (state.endpoints.connections, state.takeWaiters())
         }
-        for waiter in waiters {
-            waiter.timer.cancel()
-            waiter.continuation.resume(returning: .refused(.shutDown))
-        }
+        for waiter in waiters { waiter.continuation.resume(returning: .refused(.shutDown)) }
         for connection in connections { connection.close() }
     }
 }

@@ -84,11 +84,16 @@ struct EndpointsStateMachine<Connection> {
     /// - Returns: false when it has ended already.
     mutating func opened(_ attempt: Attempt, _ connection: Connection) -> Bool {
         guard endpoints[attempt.endpoint].opening.remove(attempt.id) != nil else { return false }
-        endpoints[attempt.endpoint].failures = 0
         endpoints[attempt.endpoint].retryAt = nil
         endpoints[attempt.endpoint].open.append((attempt.id, connection))
         if endpoints[current].open.isEmpty { current = attempt.endpoint }
         return true
+    }
+
+    /// The service has answered something. That a connection could be opened says little: what stands before a service,
+    /// or one that has too many connections, takes them and ends them at once.
+    mutating func answered(_ attempt: Attempt) {
+        endpoints[attempt.endpoint].failures = 0
     }
 
     enum End: Equatable {

@@ -22,7 +22,7 @@ extension HeadroomClient {
         ttl: Duration = .seconds(120),
         _ body: nonisolated(nonsending) (Hold) async throws -> Result
     ) async throws -> HoldOutcome<Result> {
-        try admission.enter()
+        try enter()
         defer { admission.leave() }
         let key = keys.next()
         let decision = try await hold(user, messages: messages, key: key, ttl: ttl)
@@ -51,7 +51,7 @@ extension HeadroomClient {
         do {
             return try decision(try await perform(command, .keyed, key: key, deadline: nil))
         } catch {
-            if error.code == .unknown || error.code == .cancelled {
+            if error.mayBeDone {
                 let end = NIODeadline.now() + TimeAmount(ttl)
                 await giveBack(user, key: key, until: end, isCertain: false)
             }

@@ -19,6 +19,9 @@ struct RetryStateMachine: Sendable {
     private let attemptTimeout: Duration
     private let backoff: Backoff
     private(set) var attempts = 0
+    /// Whether a connection that is not authenticated any more is a reason to try another one: the token may have been
+    /// replaced since it was opened. Once is enough, because each new connection presents the token.
+    private var mayAuthenticateAgain: Bool
     /// It was sent, and what became of it is not known.
     private var mayBeDone = false
     /// The last thing that went wrong.
@@ -29,12 +32,14 @@ struct RetryStateMachine: Sendable {
         key: MessageKey?,
         deadline: NIODeadline,
         attemptTimeout: Duration,
+        hasCredentials: Bool = false,
         backoff: Backoff
     ) {
         self.repeatability = repeatability
         self.key = key
         self.deadline = deadline
         self.attemptTimeout = attemptTimeout
+        mayAuthenticateAgain = hasCredentials
         self.backoff = backoff
     }
 
@@ -70,15 +75,17 @@ struct RetryStateMachine: Sendable {
         case .unreachable(let cause):
             lastFailure = cause ?? lastFailure
             return .fail(failure)
-        case .cancelled:
-            return .fail(
-                HeadroomError(
-                    code: .cancelled,
-                    message: mayBeDone ? "cancelled; it may have been counted" : "cancelled",
-                    key: key
-                )
-            )
-        case .refused(let error): return .fail(error)
+        case .cancelled(let wasSent):
+            if wasSent { mayBeDone = true }
+            var error = HeadroomError(code: .cancelled, message: "cancelled before it was sent", key: key)
+            if mayBeDone { error.message = "cancelled after it was sent; whether it took effect is not known" }
+            error.mayBeDone = mayBeDone
+            return .fail(error)
+        case .refused(let error):
+            // It says that nothing was counted, which holds for this attempt.
+            guard mayBeDone, repeatability != .reading else { return .fail(error) }
+            lastFailure = error
+            return .fail(failure)
         }
     }
 
@@ -94,7 +101,10 @@ struct RetryStateMachine: Sendable {
             if let advised = error.retryAfterMilliseconds { pause = max(pause, advice(advised, using: &generator)) }
         case .unknown: mayBeDone = true
         // The connection takes no more; the next attempt finds another one.
-        case .draining: break
+        case .draining: pause = .zero
+        case .notAuthenticated where mayAuthenticateAgain:
+            mayAuthenticateAgain = false
+            pause = .zero
         default: return .fail(answer)
         }
         lastFailure = answer
@@ -113,12 +123,14 @@ struct RetryStateMachine: Sendable {
 
     private var failure: HeadroomError {
         if mayBeDone, repeatability != .reading {
-            return HeadroomError(
+            var error = HeadroomError(
                 code: .unknown,
                 message: "no answer came in time; whether it took effect is not known",
                 underlying: lastFailure,
                 key: key
             )
+            error.mayBeDone = true
+            return error
         }
         if let answer = lastFailure as? HeadroomError { return answer }
         return HeadroomError(

@@ -79,6 +79,19 @@ struct SubscriptionStateMachineTests {
         #expect(machine.added(3, of: bob) == [.subscribe(bob)])
     }
 
+    @Test("Who follows while it connects again hears the state, also where it is what others heard before")
+    func joiningALoss() {
+        var machine = following()
+        _ = machine.lost()
+        #expect(machine.added(2, of: ann) == [])
+        _ = machine.connected()
+        #expect(machine.added(3, of: ann) == [])
+        #expect(machine.confirmed(ann) == [.read(ann, reading: 2)])
+        #expect(machine.hasRead(status(ann, used: 3), reading: 2) == [.deliver(status(ann, used: 3), to: [2, 3])])
+        #expect(machine.told(status(ann, used: 3)) == [])
+        #expect(machine.told(status(ann, used: 4)) == [.deliver(status(ann, used: 4), to: [1, 2, 3])])
+    }
+
     @Test("Nobody is subscribed to whom nobody follows, and there is no connection without anybody")
     func leaving() {
         var machine = following()

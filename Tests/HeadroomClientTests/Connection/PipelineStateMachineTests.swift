@@ -74,6 +74,26 @@ struct PipelineStateMachineTests {
         #expect(expired.waiters == ["b"] && !expired.isSilent)
     }
 
+    @Test("Who gives up sooner does not hide that nobody answers")
+    func impatient() {
+        var machine = Self.machine("a")
+        #expect(machine.cancel(0) == "a")
+        let expired = machine.expire(now: Self.at(100))
+        #expect(expired.waiters.isEmpty && expired.isSilent)
+    }
+
+    @Test("A connection that retires does not wait for replies that nobody waits for")
+    func retiringWithoutWaiters() {
+        var machine = Self.machine("a", "b")
+        _ = machine.cancel(0)
+        #expect(machine.retire() == false && !machine.isDone)
+        _ = machine.expire(now: Self.at(100))
+        #expect(machine.isDone)
+        var given = Self.machine("a")
+        _ = given.cancel(0)
+        #expect(given.retire() == true)
+    }
+
     @Test("When the connection ends, all hear of it, and whether they were sent")
     func lost() {
         var machine = Self.machine("a", "b")

@@ -83,9 +83,27 @@ struct EndpointsStateMachineTests {
         }
         let attempt = try #require(Self.attempts(machine.next(now: now)).first)
         _ = machine.opened(attempt, "a")
+        machine.answered(attempt)
         _ = machine.ended(attempt, now: now, using: &generator)
         guard case .wait(let until) = machine.next(now: now) else { return }
         #expect(until <= now + .milliseconds(100))
+    }
+
+    @Test("A connection that is taken and ended without an answer is a failure like any other")
+    mutating func unanswered() throws {
+        var machine = Self.machine(1)
+        var now = Self.at(0)
+        for whole in [100, 200, 400] as [Int64] {
+            let attempt = try #require(Self.attempts(machine.next(now: now)).first)
+            _ = machine.opened(attempt, "a")
+            #expect(machine.ended(attempt, now: now, using: &generator) == .lost)
+            guard case .wait(let until) = machine.next(now: now) else {
+                Issue.record("it is tried again at once")
+                return
+            }
+            #expect((now + .milliseconds(whole / 2)...now + .milliseconds(whole)).contains(until))
+            now = until
+        }
     }
 
     @Test("Several connections are filled up once one is open, and take turns")

@@ -10,12 +10,16 @@ struct RetryStateMachineTests {
 
     private static func at(_ milliseconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .milliseconds(milliseconds) }
 
-    private static func machine(_ repeatability: Repeatability) -> RetryStateMachine {
+    private static func machine(
+        _ repeatability: Repeatability,
+        hasCredentials: Bool = false
+    ) -> RetryStateMachine {
         RetryStateMachine(
             repeatability,
             key: MessageKey("k"),
             deadline: at(2_000),
             attemptTimeout: .milliseconds(500),
+            hasCredentials: hasCredentials,
             backoff: Backoff(range: .milliseconds(20)...(.milliseconds(200)))
         )
     }
@@ -103,6 +107,42 @@ struct RetryStateMachineTests {
         var reading = Self.machine(.reading)
         _ = reading.next(after: .timedOut, now: Self.at(0), using: &generator)
         #expect(Self.code(reading.next(after: none, now: late, using: &generator)) == .unreachable)
+    }
+
+    @Test("Who drains has said so of the connection, so there is nothing to wait for")
+    mutating func draining() {
+        var machine = Self.machine(.keyed)
+        #expect(Self.pause(machine.next(after: Self.error("DRAINING t"), now: Self.at(0), using: &generator)) == .zero)
+    }
+
+    @Test("A connection that is not authenticated any more is left once, where there is a token to present")
+    mutating func tokenEnded() {
+        for repeatability in [Repeatability.once, .keyed] {
+            var machine = Self.machine(repeatability, hasCredentials: true)
+            let ended = Self.error("NOAUTH the token was revoked; closing")
+            #expect(Self.pause(machine.next(after: ended, now: Self.at(0), using: &generator)) == .zero)
+            #expect(Self.code(machine.next(after: ended, now: Self.at(0), using: &generator)) == .notAuthenticated)
+        }
+    }
+
+    @Test("What says that nothing was counted does not say it of attempts before")
+    mutating func refusedAfterwards() {
+        var machine = Self.machine(.keyed)
+        _ = machine.next(after: .lost(wasSent: true, cause: nil), now: Self.at(0), using: &generator)
+        let action = machine.next(after: .refused(.shutDown), now: Self.at(1), using: &generator)
+        #expect(Self.code(action) == .unknown)
+        var unsent = Self.machine(.keyed)
+        #expect(Self.code(unsent.next(after: .refused(.shutDown), now: Self.at(1), using: &generator)) == .shutDown)
+    }
+
+    @Test("A cancellation says whether it was sent")
+    mutating func cancelled() {
+        for wasSent in [false, true] {
+            var machine = Self.machine(.keyed)
+            let action = machine.next(after: .cancelled(wasSent: wasSent), now: Self.at(0), using: &generator)
+            guard case .fail(let error) = action else { continue }
+            #expect(error.code == .cancelled && error.mayBeDone == wasSent)
+        }
     }
 
     @Test("An attempt has its own time within the deadline, where it can be followed by another")

@@ -44,7 +44,8 @@ struct AccessTests {
         try Data((token + "\n").utf8).write(to: URL(filePath: file))
         for credentials in [HeadroomClient.Credentials(token: token, name: "backend"), .init(tokenFile: file)] {
             var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: credentials)
-            configuration.deadline = .seconds(20)
+            configuration.deadline = .seconds(30)
+            configuration.connectTimeout = .seconds(10)
             let client = HeadroomClient(configuration, logger: log.logger)
             // The service learns of a new token from its database, in a moment.
             try await waitUntil("the token is known") { (try? await client.consume(.random)) != nil }
@@ -58,6 +59,7 @@ struct AccessTests {
         for credentials in [nil, HeadroomClient.Credentials(token: "headroom_wrong")] {
             var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: credentials)
             configuration.deadline = .seconds(60)
+            configuration.connectTimeout = .seconds(10)
             let client = HeadroomClient(configuration, logger: log.logger)
             let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
             #expect(error?.code == .notAuthenticated)
@@ -116,5 +118,8 @@ struct AccessTests {
             }
         }
         #expect(throws: (any Error).self) { try HeadroomClient.TLS(ca: directory.path + "/nothing.pem") }
+        #expect(throws: (any Error).self) { try HeadroomClient.TLS(ca: certificate, certificate: certificate) }
+        #expect(throws: (any Error).self) { try HeadroomClient.TLS(ca: certificate, key: key) }
+        #expect(throws: (any Error).self) { try HeadroomClient.TLS(ca: certificate, serverName: "127.0.0.1") }
     }
 }

@@ -60,7 +60,8 @@ struct ChangesTests {
         let other = try await ServiceProcess.start(databaseURL: service.conninfo)
         let proxy = try await FaultProxy.start(to: service.endpoint, .init(), seed: 1)
         var configuration = HeadroomClient.Configuration(endpoints: [proxy.endpoint])
-        configuration.deadline = .seconds(20)
+        configuration.deadline = .seconds(30)
+        configuration.connectTimeout = .seconds(10)
         let client = HeadroomClient(configuration)
         let (changing, still) = (UserID.random, UserID.random)
         // A trial that has not begun would begin now, so its end moves with the clock.
@@ -92,6 +93,7 @@ struct ChangesTests {
         let proxy = try await FaultProxy.start(to: service.endpoint, faults, seed: seed)
         var configuration = HeadroomClient.Configuration(endpoints: [proxy.endpoint])
         configuration.deadline = .seconds(30)
+        configuration.connectTimeout = .seconds(10)
         let client = HeadroomClient(configuration)
         let users = (0..<3).map { UserID(high: seed, low: UInt64($0)) }
         let heard = users.map { Heard(client.changes(of: $0)) }
@@ -103,10 +105,39 @@ struct ChangesTests {
         await proxy.close()
     }
 
+    @Test("More users are followed than one connection may subscribe to")
+    func many() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let heard = (0..<1_100).map { _ in Heard(client.changes(of: .random)) }
+            try await waitUntil("all states are told", within: .seconds(60)) { heard.allSatisfy { $0.last != nil } }
+        }
+    }
+
+    @Test("Whoever leaves and comes back is told, however quickly")
+    func comingBack() async throws {
+        let service = try await ServiceProcess.start()
+        let other = try await ServiceProcess.start(databaseURL: service.conninfo)
+        try await HeadroomClient.with(service, other) { client in
+            let user = UserID.random
+            _ = try await client.consume(user)
+            for _ in 0..<30 {
+                let left = Heard(client.changes(of: user))
+                let leaving = Task { await left.stop() }
+                let heard = Heard(client.changes(of: user))
+                try await waitUntil("the state is told") { heard.last != nil }
+                let status = try await client.consume(user).status
+                try await waitUntil("the change is told") { heard.last?.used == status.used }
+                await leaving.value
+                await heard.stop()
+            }
+        }
+    }
+
     @Test("It ends when the client shuts down")
     func shutDown() async throws {
         let service = try await ServiceProcess.start()
-        let client = HeadroomClient(.init(endpoints: [service.endpoint]))
+        let client = HeadroomClient.patient(service)
         let heard = Heard(client.changes(of: .random))
         try await waitUntil("the state is told") { heard.last != nil }
         await client.shutDown()

@@ -2,7 +2,6 @@ import HeadroomClient
 import Logging
 import PostgresTestSupport
 import ServiceLifecycle
-import Synchronization
 import Testing
 
 @Suite("When a service is slow, gone, or going", .serialized)
@@ -17,12 +16,12 @@ struct ReachabilityTests {
     @Test("Nobody to be reached is an error that says so, before the deadline and not long after")
     func deny() async throws {
         var configuration = HeadroomClient.Configuration(endpoints: [try await Self.nobody()])
-        configuration.deadline = .milliseconds(300)
+        configuration.deadline = .seconds(2)
         let client = HeadroomClient(configuration)
         let start = ContinuousClock.now
         let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
         #expect(error?.code == .unreachable && error?.isTransient == true && error?.underlying != nil)
-        #expect(start.duration(to: .now) < .seconds(5))
+        #expect(start.duration(to: .now) < .seconds(30))
         await client.shutDown()
     }
 
@@ -132,7 +131,7 @@ struct ReachabilityTests {
     @Test("As a service it answers what it took, and takes nothing more")
     func gracefulShutdown() async throws {
         let service = try await ServiceProcess.start()
-        let client = HeadroomClient(.init(endpoints: [service.endpoint]))
+        let client = HeadroomClient.patient(service)
         let user = UserID.random
         _ = try await client.consume(user)
         let group = ServiceGroup(services: [client], logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
@@ -192,14 +191,4 @@ struct ReachabilityTests {
             #expect(allowed.sorted() == [0, 1, 2])
         }
     }
-}
-
-/// A flag that several tasks look at.
-private final class Flag: Sendable {
-    private let flag: Atomic<Bool>
-
-    init() { flag = Atomic(false) }
-
-    var isSet: Bool { flag.load(ordering: .relaxed) }
-    func set() { flag.store(true, ordering: .relaxed) }
 }

@@ -86,7 +86,8 @@ struct VerbTests {
         let proxy = try await FaultProxy.start(to: service.endpoint, .init(pieceBytes: 1...50), seed: 1)
         var configuration = HeadroomClient.Configuration(endpoints: [proxy.endpoint])
         configuration.deadline = .seconds(60)
-        configuration.attemptTimeout = .seconds(30)
+        configuration.attemptTimeout = .seconds(60)
+        configuration.connectTimeout = .seconds(60)
         let client = HeadroomClient(configuration)
         try await withThrowingTaskGroup { group in
             for number in 1...1_000 {

@@ -108,6 +108,15 @@ final class ServiceProcess: Sendable {
 }
 
 extension HeadroomClient {
+    /// A client that waits for as long as a machine may take that is busy with other tests.
+    static func patient(_ service: ServiceProcess) -> HeadroomClient {
+        var configuration = Configuration(endpoints: [service.endpoint])
+        configuration.deadline = .seconds(30)
+        configuration.attemptTimeout = .seconds(30)
+        configuration.connectTimeout = .seconds(30)
+        return HeadroomClient(configuration)
+    }
+
     /// A client of one service or several, which is shut down when the body is done.
     @discardableResult
     static func with<Result>(
@@ -116,8 +125,9 @@ extension HeadroomClient {
         _ body: (HeadroomClient) async throws -> Result
     ) async throws -> Result {
         var configuration = Configuration(endpoints: services.map(\.endpoint))
-        configuration.deadline = .seconds(20)
+        configuration.deadline = .seconds(30)
         configuration.attemptTimeout = .seconds(5)
+        configuration.connectTimeout = .seconds(10)
         configure(&configuration)
         let client = HeadroomClient(configuration)
         do {

@@ -1,0 +1,124 @@
+import PostgresTestSupport
+import Testing
+
+@testable import HeadroomClient
+
+@Suite("Callers who give up")
+struct GivingUpTests {
+    private static func configuration(_ service: ScriptedService) -> HeadroomClient.Configuration {
+        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint])
+        configuration.deadline = .seconds(30)
+        configuration.attemptTimeout = .seconds(30)
+        configuration.connectTimeout = .seconds(30)
+        return configuration
+    }
+
+    @Test("Nothing is sent for a task that is cancelled already")
+    func beforehand() async throws {
+        let service = try await ScriptedService.start { line, _ in
+            line == "PING" ? .say("+PONG\r\n") : ScriptedService.allowed(line)
+        }
+        let client = HeadroomClient(Self.configuration(service))
+        try await client.ping()
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await client.consume(.random)
+        }
+        let error = await #expect(throws: HeadroomError.self) { try await task.value }
+        #expect(error?.code == .cancelled && error?.message.contains("before it was sent") == true)
+        try await client.ping()
+        #expect(service.requests == ["PING", "PING"])
+        await client.shutDown()
+        await service.close()
+    }
+
+    @Test("Who gives up what was sent is told that it may have been counted")
+    func afterwards() async throws {
+        let service = try await ScriptedService.start { _, _ in .nothing }
+        let client = HeadroomClient(Self.configuration(service))
+        let task = Task { try await client.consume(.random) }
+        try await waitUntil("it is sent") { !service.requests.isEmpty }
+        task.cancel()
+        let error = await #expect(throws: HeadroomError.self) { try await task.value }
+        #expect(error?.code == .cancelled && error?.message.contains("after it was sent") == true && error?.key != nil)
+        await client.shutDown()
+        try await waitUntil("the connection is closed, though the answer never came") { service.openConnections == 0 }
+        await service.close()
+    }
+
+    @Test("A connection that nobody answers on is left, also when each caller gives up before its time is over")
+    func impatient() async throws {
+        let service = try await ScriptedService.start { line, connection in
+            connection == 1 ? .nothing : ScriptedService.allowed(line)
+        }
+        var configuration = Self.configuration(service)
+        configuration.attemptTimeout = .milliseconds(300)
+        let client = HeadroomClient(configuration)
+        try await waitUntil("somebody is answered") {
+            let sent = service.requests.count
+            let task = Task { try await client.consume(.random) }
+            try await waitUntil("it is sent") { service.requests.count > sent }
+            if service.connections == 1 { task.cancel() }
+            return (try? await task.value) != nil
+        }
+        #expect(service.connections > 1)
+        await client.shutDown()
+        await service.close()
+    }
+
+    @Test("A hold that was never asked for leaves nothing to give back")
+    func nothingHeld() async throws {
+        let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
+        await service.close()
+        var configuration = Self.configuration(service)
+        configuration.shutdownTimeout = .seconds(60)
+        let client = HeadroomClient(configuration)
+        let task = Task { try await client.withHold(.random) { _ in } }
+        try await waitUntil("it waits") { client.admission.underWay == 1 }
+        task.cancel()
+        await #expect(throws: HeadroomError.self) { _ = try await task.value }
+        #expect(client.admission.underWay == 0)
+        await client.shutDown()
+    }
+
+    @Test("As many as may wait are told when their time is over, and one more is refused before")
+    func many() async throws {
+        let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
+        await service.close()
+        var configuration = Self.configuration(service)
+        configuration.requestsMaximum = 4_096
+        configuration.deadline = .seconds(5)
+        let client = HeadroomClient(configuration)
+        let codes = await withTaskGroup(of: HeadroomError.Code?.self) { group in
+            for _ in 0...configuration.requestsMaximum {
+                group.addTask {
+                    do throws(HeadroomError) {
+                        _ = try await client.consume(.random)
+                        return nil
+                    } catch {
+                        return error.code
+                    }
+                }
+            }
+            return await group.reduce(into: [HeadroomError.Code?: Int]()) { $0[$1, default: 0] += 1 }
+        }
+        #expect(codes == [.unreachable: configuration.requestsMaximum, .tooManyRequests: 1])
+        await client.shutDown()
+    }
+
+    @Test("As many as may wait are answered when a service comes")
+    func manyAnswered() async throws {
+        let service = try await ScriptedService.start { line, connection in
+            connection == 1
+                ? .sayAndClose("-OVERLOADED retry_ms=1 too many connections\r\n") : ScriptedService.allowed(line)
+        }
+        let client = HeadroomClient(Self.configuration(service))
+        let answered = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for _ in 0..<4_096 { group.addTask { try await client.consume(.random).isAllowed } }
+            return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+        }
+        #expect(answered == 4_096)
+        await client.shutDown()
+        await service.close()
+    }
+}

@@ -1,0 +1,102 @@
+import Logging
+import PostgresTestSupport
+import Testing
+
+@testable import HeadroomClient
+
+@Suite("The end of a client")
+struct LifetimeTests {
+    private static func configuration(_ service: ScriptedService) -> HeadroomClient.Configuration {
+        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint])
+        configuration.deadline = .seconds(30)
+        configuration.attemptTimeout = .seconds(30)
+        configuration.connectTimeout = .seconds(30)
+        return configuration
+    }
+
+    @Test("A client that nobody holds closes its connections, also where nobody has shut it down")
+    func dropped() async throws {
+        let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
+        do {
+            var configuration = Self.configuration(service)
+            configuration.connectionsPerEndpoint = 3
+            let client = HeadroomClient(configuration)
+            try await waitUntil("there are three connections, as was asked for") {
+                _ = try await client.consume(.random)
+                return service.openConnections == 3
+            }
+            for _ in 0..<10 { _ = try await client.consume(.random) }
+            #expect(service.connections == 3)
+        }
+        try await waitUntil("there is no connection") { service.openConnections == 0 }
+        await service.close()
+    }
+
+    @Test("Who follows a user hears of it, also where nobody holds the client any more")
+    func followed() async throws {
+        let service = try await ServiceProcess.start()
+        let other = try await ServiceProcess.start(databaseURL: service.conninfo)
+        let user = UserID.random
+        try await HeadroomClient.with(other) { direct in
+            _ = try await direct.consume(user)
+            weak var client: HeadroomClient?
+            var iterator = {
+                let held = HeadroomClient(.init(endpoints: [service.endpoint]))
+                client = held
+                return held.changes(of: user).makeAsyncIterator()
+            }()
+            #expect(await iterator.next()?.used == 1)
+            #expect(client == nil)
+            // Longer than what looks whether the connection lives keeps anything.
+            for used in 2...4 {
+                _ = try await direct.consume(user)
+                var last = 0
+                while last < used, let status = await iterator.next() { last = status.used }
+                #expect(last == used)
+            }
+        }
+    }
+
+    @Test("Whoever shuts down waits for what is under way, the second one too")
+    func twice() async throws {
+        let admission = Admission(maximum: 1)
+        try admission.enter()
+        let early = Flag()
+        let closing = (0..<2).map { _ in
+            Task {
+                await admission.close(within: .seconds(600))
+                if admission.underWay > 0 { early.set() }
+            }
+        }
+        try await waitUntil("both wait, or one does not") {
+            admission.waiterCount == 2 || early.isSet
+        }
+        admission.leave()
+        for closing in closing { await closing.value }
+        #expect(!early.isSet)
+    }
+
+    @Test("A shutdown that may not wait does not", .timeLimit(.minutes(1)))
+    func withoutPatience() async {
+        for _ in 0..<500 {
+            let admission = Admission(maximum: 1)
+            #expect(throws: Never.self) { try admission.enter() }
+            await admission.close(within: .zero)
+            #expect(admission.isClosed)
+        }
+    }
+
+    @Test("Shutting down while nobody answers ends what is followed, and is no error")
+    func quiet() async throws {
+        let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
+        await service.close()
+        let log = RecordingLog()
+        let client = HeadroomClient(Self.configuration(service), logger: log.logger)
+        let following = Task { for await _ in client.changes(of: .random) {} }
+        try await waitUntil("it cannot connect") { log.messages(.info).contains("could not connect") }
+        await client.shutDown()
+        await following.value
+        await client.shutDown()
+        #expect(log.messages(.error).isEmpty)
+    }
+}

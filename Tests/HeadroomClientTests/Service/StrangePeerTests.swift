@@ -1,0 +1,90 @@
+import LineProtocol
+import MetricsTestKit
+import PostgresTestSupport
+import Testing
+
+@testable import HeadroomClient
+
+@Suite("Whatever stands where a service should")
+struct StrangePeerTests {
+    private static func configuration(
+        _ service: ScriptedService,
+        credentials: HeadroomClient.Credentials? = nil
+    ) -> HeadroomClient.Configuration {
+        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: credentials)
+        configuration.deadline = .seconds(30)
+        configuration.attemptTimeout = .seconds(30)
+        configuration.connectTimeout = .seconds(30)
+        return configuration
+    }
+
+    @Test("A server of another protocol is asked less and less often, and the error says what it said")
+    func otherProtocol() async throws {
+        let service = try await ScriptedService.start { _, _ in .sayAndClose("HTTP/1.1 400 Bad Request\r\n\r\n") }
+        var configuration = Self.configuration(service)
+        configuration.deadline = .seconds(5)
+        let client = HeadroomClient(configuration)
+        let error = await #expect(throws: HeadroomError.self) { try await client.usage(of: .random) }
+        #expect(error?.code == .unreachable && error?.underlying is MalformedReply, "\(String(describing: error))")
+        // Pauses of 25 ms, 50 ms and so on up to a second; if they did not grow there would be hundreds.
+        #expect((1...40).contains(service.connections), "\(service.connections) connections in five seconds")
+        await client.shutDown()
+        await service.close()
+    }
+
+    @Test("A line without an end is not waited for")
+    func endless() async throws {
+        let service = try await ScriptedService.start { _, connection in
+            connection == 1 ? .say("+" + String(repeating: "x", count: 200_000)) : .say("+PONG\r\n")
+        }
+        let client = HeadroomClient(Self.configuration(service))
+        try await client.ping()
+        #expect(service.connections == 2)
+        await client.shutDown()
+        await service.close()
+    }
+
+    @Test("An answer that is not understood concerns who asked, and nobody else on the connection")
+    func notUnderstood() async throws {
+        let strange = UserID.random
+        let service = try await ScriptedService.start { line, _ in
+            line.contains("\(strange)")
+                ? .say("+ALLOWED user=\(strange) plan=pro state=of_a_newer_service\r\n") : ScriptedService.allowed(line)
+        }
+        let client = HeadroomClient(Self.configuration(service))
+        async let other = client.consume(.random)
+        let error = await #expect(throws: HeadroomError.self) { try await client.consume(strange) }
+        #expect(error?.code == .malformedReply && error?.message.contains("state") == true)
+        #expect(try await other.isAllowed)
+        #expect(try await client.consume(.random).isAllowed)
+        #expect(service.connections == 1)
+        await client.shutDown()
+        await service.close()
+    }
+
+    @Test("An answer of another kind than the question is an error of its own")
+    func otherKind() async throws {
+        let service = try await ScriptedService.start { _, _ in .say("+OK\r\n") }
+        let client = HeadroomClient(Self.configuration(service))
+        let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
+        #expect(error?.code == .malformedReply)
+        await client.shutDown()
+        await service.close()
+    }
+
+    @Test("Codes that nobody knows are counted together, and refusals of the client's own are counted")
+    func codes() async throws {
+        let metrics = TestMetrics()
+        let service = try await ScriptedService.start { line, _ in .say("-WEIRD\(line.count) text\r\n") }
+        let client = HeadroomClient(Self.configuration(service), logger: .init(label: "test"), metrics: metrics)
+        let error = await #expect(throws: HeadroomError.self) { try await client.ping() }
+        #expect(error?.code.rawValue == "WEIRD4")
+        await client.shutDown()
+        _ = try? await client.withHold(.random) { _ in }
+        _ = try? await client.ping()
+        let name = ClientMetrics.Name.errors.rawValue
+        #expect(try metrics.expectCounter(name, [("code", "other")]).totalValue == 1)
+        #expect(try metrics.expectCounter(name, [("code", "shutdown")]).totalValue == 2)
+        await service.close()
+    }
+}

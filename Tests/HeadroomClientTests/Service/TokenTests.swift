@@ -1,0 +1,100 @@
+import Foundation
+import HeadroomClient
+import PostgresTestSupport
+import Testing
+
+@Suite("Tokens that are replaced, and services that cannot look at them")
+struct TokenTests {
+    private static func configuration(
+        _ service: ScriptedService,
+        _ credentials: HeadroomClient.Credentials = .init(token: "a")
+    ) -> HeadroomClient.Configuration {
+        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: credentials)
+        configuration.deadline = .seconds(30)
+        configuration.attemptTimeout = .seconds(30)
+        configuration.connectTimeout = .seconds(30)
+        return configuration
+    }
+
+    @Test("A token that is revoked once another stands in the file costs no request")
+    func replaced() async throws {
+        let directory = try TemporaryDirectory()
+        let file = directory.path + "/token"
+        try Data("old\n".utf8).write(to: URL(filePath: file))
+        let service = try await ScriptedService.start { line, connection in
+            switch line {
+            case "AUTH old" where connection == 1: .say("+OK\r\n")
+            case "AUTH new": .say("+OK\r\n")
+            case _ where line.hasPrefix("AUTH"): .say("-NOAUTH no live token is that\r\n")
+            case _ where connection == 1 && FileManager.default.contents(atPath: file) == Data("new".utf8):
+                .sayAndClose("-NOAUTH the token was revoked; closing\r\n")
+            default: ScriptedService.allowed(line)
+            }
+        }
+        let client = HeadroomClient(Self.configuration(service, .init(tokenFile: file)))
+        #expect(try await client.consume(.random).isAllowed)
+        try Data("new".utf8).write(to: URL(filePath: file))
+        #expect(try await client.consume(.random).isAllowed)
+        #expect(service.connections == 2)
+        await client.shutDown()
+        await service.close()
+    }
+
+    @Test("A token that is refused ends the requests that wait, at once, however the service closes")
+    func refused() async throws {
+        let service = try await ScriptedService.start { _, _ in .sayAndClose("-NOAUTH no live token is that\r\n") }
+        var configuration = Self.configuration(service)
+        configuration.backoff = .milliseconds(1)...(.milliseconds(2))
+        let client = HeadroomClient(configuration)
+        for _ in 0..<20 {
+            let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
+            #expect(error?.code == .notAuthenticated)
+        }
+        #expect(service.connections <= 20)
+        await client.shutDown()
+        await service.close()
+    }
+
+    @Test(
+        "A service that cannot look at the token now is asked again, by requests and by changes",
+        arguments: [
+            "OVERLOADED retry_ms=1 too many connections", "DRAINING bye", "UNAVAILABLE no database", "INTERNAL x",
+        ]
+    )
+    func busy(answer: String) async throws {
+        let service = try await ScriptedService.start { line, connection in
+            switch line {
+            case _ where line.hasPrefix("AUTH") && connection <= 2: .sayAndClose("-\(answer)\r\n")
+            case _ where line.hasPrefix("AUTH"): .say("+OK\r\n")
+            case _ where line.hasPrefix("SUBSCRIBE"): .say("*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n")
+            default: ScriptedService.allowed(line)
+            }
+        }
+        let client = HeadroomClient(Self.configuration(service))
+        var told = 0
+        for await _ in client.changes(of: .random) {
+            told += 1
+            break
+        }
+        #expect(told == 1)
+        #expect(try await client.consume(.random).isAllowed)
+        await client.shutDown()
+        await service.close()
+    }
+
+    @Test("A file without a token is said to be empty, or not to be readable")
+    func files() async throws {
+        let directory = try TemporaryDirectory()
+        try Data("\n".utf8).write(to: URL(filePath: directory.path + "/empty"))
+        let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
+        for (name, words) in [("empty", "is empty"), ("missing", "cannot be read")] {
+            let credentials = HeadroomClient.Credentials(tokenFile: "\(directory.path)/\(name)")
+            let client = HeadroomClient(Self.configuration(service, credentials))
+            let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
+            #expect(error?.code == .notAuthenticated && error?.message.contains(words) == true)
+            await client.shutDown()
+        }
+        #expect(service.requests.isEmpty)
+        await service.close()
+    }
+}

@@ -1,0 +1,113 @@
+import HeadroomClient
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// Listens where a service should, and says what a test has it say.
+final class ScriptedService: Sendable {
+    enum Saying: Sendable {
+        case say(String)
+        case sayAndClose(String)
+        case nothing
+    }
+
+    private struct State {
+        var requests: [String] = []
+        var connections = 0
+        var open: [ObjectIdentifier: any Channel] = [:]
+    }
+
+    let endpoint: HeadroomClient.Endpoint
+    private let listener: any Channel
+    private let state: Shared
+
+    private final class Shared: Sendable {
+        let mutex = Mutex(State())
+    }
+
+    /// The lines that have come, in order.
+    var requests: [String] { state.mutex.withLock { $0.requests } }
+    var connections: Int { state.mutex.withLock { $0.connections } }
+    var openConnections: Int { state.mutex.withLock { $0.open.count } }
+
+    /// - Parameter script: what to say to a line; connections are counted from 1.
+    static func start(
+        _ script: @escaping @Sendable (_ line: String, _ connection: Int) -> Saying
+    ) async throws -> ScriptedService {
+        let state = Shared()
+        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let number = state.mutex.withLock { state in
+                        state.connections += 1
+                        state.open[ObjectIdentifier(channel)] = channel
+                        return state.connections
+                    }
+                    channel.closeFuture.whenComplete { _ in
+                        state.mutex.withLock { _ = $0.open.removeValue(forKey: ObjectIdentifier(channel)) }
+                    }
+                    try channel.pipeline.syncOperations.addHandler(
+                        Reader { line in
+                            state.mutex.withLock { $0.requests.append(line) }
+                            return script(line, number)
+                        }
+                    )
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0)
+            .get()
+        return ScriptedService(listener, state)
+    }
+
+    private init(_ listener: any Channel, _ state: Shared) {
+        self.listener = listener
+        self.state = state
+        endpoint = HeadroomClient.Endpoint(host: "127.0.0.1", port: listener.localAddress?.port ?? 0)
+    }
+
+    /// Nobody listens there any more.
+    func close() async {
+        try? await listener.close()
+        for channel in state.mutex.withLock({ Array($0.open.values) }) { channel.close(promise: nil) }
+    }
+
+    /// What a user who is silent is told of a message.
+    static func allowed(_ line: String) -> Saying {
+        let user = line.split(separator: " ").dropFirst().first ?? ""
+        return .say(
+            "+ALLOWED user=\(user) plan=pro state=active tier=silent display=hidden used=1 limit=unlimited"
+                + " remaining=unlimited period=2026-11\r\n"
+        )
+    }
+}
+
+/// Lines, as they come.
+private final class Reader: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private var received = ByteBuffer()
+    private let script: (String) -> ScriptedService.Saying
+
+    init(_ script: @escaping (String) -> ScriptedService.Saying) {
+        self.script = script
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        received.writeBuffer(&bytes)
+        while let end = received.readableBytesView.firstIndex(of: UInt8(ascii: "\n")) {
+            guard let line = received.readString(length: end - received.readerIndex + 1) else { return }
+            switch script(String(line.dropLast())) {
+            case .say(let text): context.channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
+            case .sayAndClose(let text):
+                let channel = context.channel
+                channel.writeAndFlush(ByteBuffer(string: text)).whenComplete { _ in channel.close(promise: nil) }
+            case .nothing: break
+            }
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+}
