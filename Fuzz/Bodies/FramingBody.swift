@@ -29,7 +29,7 @@ enum FramingBody {
     }
 
     /// One to sixty-four bytes each, in no order that means anything.
-    private static func reads(of stream: [UInt8], _ seed: Int) -> [ArraySlice<UInt8>] {
+    static func reads(of stream: [UInt8], _ seed: Int) -> [ArraySlice<UInt8>] {
         var reads: [ArraySlice<UInt8>] = []
         var rest = stream[...]
         var state = seed

@@ -8,6 +8,7 @@ public struct FuzzTarget: Sendable {
         FuzzTarget(name: "framing", check: FramingBody.check),
         FuzzTarget(name: "commands", check: CommandBody.check),
         FuzzTarget(name: "replies", check: ReplyBody.check),
+        FuzzTarget(name: "reading", check: ReadingBody.check),
         FuzzTarget(name: "connection", check: ConnectionBody.check),
     ]
 }

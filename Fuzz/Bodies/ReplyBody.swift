@@ -2,7 +2,8 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// What is encoded reads back as what it was, in lines that nothing in a text can break.
+/// What is encoded reads back as what it was, in lines that nothing in a text can break: by a reader that was written after
+/// RESP, and by our own client.
 ///
 /// The input: replies and messages, one after the other.
 enum ReplyBody {
@@ -24,6 +25,9 @@ enum ReplyBody {
         case 0:
             let answer = decisions.answer()
             try requireFieldLines(.answer(answer), [answer.expected])
+            if let received = answer.received {
+                try requireEqual(try receive(.answer(answer)), .answer(received), "an answer, as the client reads it")
+            }
         case 1:
             let periods = (0..<decisions.below(4)).map { _ in decisions.periodUsage() }
             try requireEqual(
@@ -31,15 +35,24 @@ enum ReplyBody {
                 .array(periods.map { .simple($0.expected.spelled) }),
                 "history"
             )
+            guard case .list(let lines) = try receive(.history(periods)) else { return }
+            try requireEqual(
+                lines.map { PeriodUsage(periodLine: $0) },
+                periods.map(\.received),
+                "history, as the client reads it"
+            )
         case 2:
             let report = decisions.report()
             try requireFieldLines(.report(report), [report.expected])
+            guard case .line(let line) = try receive(.report(report)) else { return }
+            try requireEqual(PeriodReport(reportLine: line), report.received, "a report, as the client reads it")
         case 3:
             let text = decisions.text()
             try requireEqual(try read(.text(text)), .simple(inOneLine(text)), "a text")
         case 4:
             let lines = (0..<decisions.below(4)).map { _ in decisions.text() }
             try requireEqual(try read(.lines(lines)), .array(lines.map { .simple(inOneLine($0)) }), "lines")
+            try requireEqual(try receive(.lines(lines)), .list(lines.map(inOneLine)), "lines, as the client reads them")
         case 5: try checkError(&decisions)
         case 6: try checkHello(&decisions)
         default:
@@ -63,6 +76,16 @@ enum ReplyBody {
             .error("\(error.code.rawValue)\(retry) \(inOneLine(error.text))"),
             "an error"
         )
+        // A text that begins as a field does is none that is sent.
+        guard !error.text.utf8.starts(with: "retry_ms=".utf8), case .error(let received) = try receive(.error(error))
+        else { return }
+        try requireEqual(received.code, error.code.rawValue, "a code, as the client reads it")
+        try requireEqual(received.text, inOneLine(error.text), "a text, as the client reads it")
+        try requireEqual(
+            received.retryAfterMilliseconds,
+            error.retryAfterMilliseconds,
+            "advice, as the client reads it"
+        )
     }
 
     private static func checkHello(_ decisions: inout Decisions) throws(Violation) {
@@ -83,13 +106,16 @@ enum ReplyBody {
         let count = decisions.number()
         let message: ChannelMessage
         let elements: [RESPReader.Value]
+        var received: ReceivedMessage?
         switch decisions.below(4) {
         case 0:
             message = .subscribed(channel: channel, count: count)
             elements = [.bulk("subscribe"), .bulk(channel), .integer(count)]
+            received = .subscribed(channel: channel)
         case 1:
             message = .unsubscribed(channel: channel, count: count)
             elements = [.bulk("unsubscribe"), .bulk(channel), .integer(count)]
+            received = .unsubscribed(channel: channel)
         case 2:
             message = .unsubscribed(channel: nil, count: count)
             elements = [.bulk("unsubscribe"), .null, .integer(count)]
@@ -98,15 +124,24 @@ enum ReplyBody {
             message = .usage(channel: channel, answer)
             let payload = answer.expected.spelled.unicodeScalars.drop { $0 != " " }.dropFirst()
             elements = [.bulk("message"), .bulk(channel), .bulk(String(payload))]
+            received = answer.received.map { .usage(channel: channel, $0.usage) }
         }
         var buffer = ByteBuffer()
         message.encode(into: &buffer, version: version)
         try requireEqual(try read(buffer), version == 3 ? .push(elements) : .array(elements), "a message")
+        guard version == 2, let received else { return }
+        try requireEqual(try receivedBack(buffer), .message(received), "a message, as the client reads it")
     }
 
     private static func requireFieldLines(_ reply: Reply, _ expected: [FieldLine]) throws(Violation) {
         guard case .simple(let line) = try read(reply) else { throw Violation(description: "not a line: \(reply)") }
         try requireEqual(FieldLine("+" + line), expected[0], "the fields")
+    }
+
+    private static func receive(_ reply: Reply) throws(Violation) -> ReceivedReply {
+        var buffer = ByteBuffer()
+        reply.encode(into: &buffer)
+        return try receivedBack(buffer)
     }
 
     private static func read(_ reply: Reply) throws(Violation) -> RESPReader.Value {

@@ -6,6 +6,12 @@ public struct ReceivedAnswer: Sendable, Equatable {
     public var usage: UsageStatus
     /// Messages that a `RELEASE` gave back.
     public var released: Int?
+
+    public init(status: Answer.Status, usage: UsageStatus, released: Int? = nil) {
+        self.status = status
+        self.usage = usage
+        self.released = released
+    }
 }
 
 /// A field of an answer, in the order in which they stand.

@@ -62,10 +62,12 @@ public struct ReceivedError: Sendable, Equatable {
         text = String(words)
     }
 
+    /// By bytes: a space and an accent after it would be one character.
     private static func word(of text: inout Substring) -> String {
-        let word = text.prefix { $0 != " " }
-        text = text.dropFirst(word.count + 1)
-        return String(word)
+        let word = text.utf8.prefix { $0 != UInt8(ascii: " ") }
+        text = text[word.endIndex...]
+        if !text.isEmpty { text = text[text.utf8.index(after: text.startIndex)...] }
+        return String(word) ?? ""
     }
 }
 

@@ -32,7 +32,7 @@ struct LifetimeTests {
         await service.close()
     }
 
-    @Test("Who follows a user hears of it, also where nobody holds the client any more")
+    @Test("Who follows a user hears of it, also where nobody holds the client any more", .timeLimit(.minutes(2)))
     func followed() async throws {
         let service = try await ServiceProcess.start()
         let other = try await ServiceProcess.start(databaseURL: service.conninfo)

@@ -1,0 +1,90 @@
+import LineProtocol
+import NIOCore
+import Usage
+
+/// What a client reads is the same replies however the network cuts it, and once it cannot be told apart nothing more is
+/// read of it.
+///
+/// The input: a byte that chooses the cuts, what a service sends.
+enum ReadingBody {
+    enum Piece: Equatable {
+        case reply(ReceivedReply)
+        /// One reply, in one piece, that means nothing.
+        case notUnderstood(MalformedReply)
+        /// What follows cannot be told apart.
+        case broken(MalformedReply)
+    }
+
+    @Sendable
+    static func check(_ input: [UInt8]) throws(Violation) {
+        var decisions = Decisions(input)
+        let cuts = Int(decisions.byte())
+        let stream = decisions.remainder
+        let whole = read([stream[...]])
+        try requireEqual(read(stream.indices.map { stream[$0...$0] }), whole, "byte by byte")
+        try requireEqual(read(FramingBody.reads(of: stream, cuts)), whole, "cut in reads")
+        try requireEqual(readAtTheEndOfMemory(stream), whole, "in a buffer without a byte to spare")
+        for case .reply(.list(let lines)) in whole {
+            for line in lines { try checkThatPeriodsReadBack(line) }
+        }
+        for case .reply(.line(let line)) in whole { try checkThatPeriodsReadBack(line) }
+    }
+
+    private static func read(_ reads: [ArraySlice<UInt8>]) -> [Piece] {
+        var framing = ReplyFraming()
+        var buffer = ByteBuffer()
+        var pieces: [Piece] = []
+        for read in reads {
+            buffer.discardReadBytes()
+            buffer.writeBytes(read)
+            pieces += ReadingBody.pieces(&framing, &buffer)
+            if case .broken = pieces.last { return pieces }
+        }
+        return pieces
+    }
+
+    private static func pieces(_ framing: inout ReplyFraming, _ buffer: inout ByteBuffer) -> [Piece] {
+        var pieces: [Piece] = []
+        do throws(MalformedReply) {
+            while let frame = try framing.next(in: &buffer) {
+                do throws(MalformedReply) {
+                    pieces.append(.reply(try ReceivedReply(frame)))
+                } catch {
+                    pieces.append(.notUnderstood(error))
+                }
+            }
+        } catch {
+            pieces.append(.broken(error))
+        }
+        return pieces
+    }
+
+    /// For AddressSanitizer: the stream ends where the memory does.
+    private static func readAtTheEndOfMemory(_ stream: [UInt8]) -> [Piece] {
+        var buffer = ByteBufferAllocator().buffer(capacity: stream.count)
+        let padding = buffer.capacity - stream.count
+        buffer.writeRepeatingByte(0, count: padding)
+        buffer.writeBytes(stream)
+        buffer.moveReaderIndex(forwardBy: padding)
+        var framing = ReplyFraming()
+        return pieces(&framing, &buffer)
+    }
+
+    /// What is read of a line about a period is no more than stands there.
+    private static func checkThatPeriodsReadBack(_ line: String) throws(Violation) {
+        if let period = PeriodUsage(periodLine: line) {
+            try requireEqual(
+                PeriodUsage(periodLine: period.expected.spelled),
+                period,
+                "a period, spelled and read again"
+            )
+        }
+        if let report = PeriodReport(reportLine: line) {
+            try requireEqual(
+                PeriodReport(reportLine: report.expected.spelled),
+                report,
+                "a report, spelled and read again"
+            )
+        }
+    }
+}
