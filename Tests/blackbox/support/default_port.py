@@ -1,0 +1,175 @@
+"""127.0.0.1:6747, the address that the programs in docs/clients.md have in them, with whatever service a test runs.
+
+The port is the whole machine's, and two suites may run at once; so the programs run in a network namespace in which there
+is nothing but this port. What listens there is a relay of the test's own, since a socket belongs to the namespace in which
+it was made, whoever uses it. Root makes the namespace, or somebody who may make a namespace of users first. Where neither
+is permitted (a container without CAP_SYS_ADMIN), the relay takes the port of the machine, if nobody else has it.
+"""
+
+import os
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+
+from . import processes
+
+PORT = 6747
+
+# Brings the loopback up, listens, hands the listening socket over, and keeps the namespace until the other side is gone.
+KEEPER = f"""
+import fcntl, socket, struct
+SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
+with socket.socket() as any_socket:
+    fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
+with socket.socket(fileno=0) as suite, socket.create_server(("127.0.0.1", {PORT}), backlog=64) as listener:
+    socket.send_fds(suite, [b"1"], [listener.fileno()])
+    suite.recv(1)
+"""
+
+
+class DefaultPort:
+    """Relays to the port `target`, and loses or forges answers when it is told to."""
+
+    def __init__(self, target):
+        self.target = target
+        self.sent = b""
+        """What programs have sent since `forget_what_was_sent`."""
+        self.connections = 0
+        self.fired = 0
+        """Answers lost or forged."""
+        self._lock = threading.Lock()
+        self._answers = []
+        self._is_silent = False
+        self._keeper = None
+        self._inside = []
+        self._listener = self._in_a_namespace() or self._on_this_machine()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def run(self, script, directory, timeout=30, **variables):
+        """A shell script, as somebody types it who has saved the programs in `directory`."""
+        # The suite's own Python, with the package that the document installs, is the one that people have.
+        path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+        return subprocess.run(
+            [*self._inside, "bash", "-euo", "pipefail", "-c", script], cwd=directory, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=timeout, env={**os.environ, "PATH": path, **variables},
+        )  # fmt: skip
+
+    def start(self, script, directory, **options):
+        """The same for a program that goes on."""
+        path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+        return processes.start(
+            [*self._inside, "bash", "-euo", "pipefail", "-c", f"exec {script}"], cwd=directory, stdin=subprocess.DEVNULL,
+            text=True, env={**os.environ, "PATH": path}, **options,
+        )  # fmt: skip
+
+    def lose_answers(self, count=1):
+        """The service does what the next CONSUME says, and the connection breaks before its answer has come."""
+        self._arm([None] * count)
+
+    def answer_instead(self, *lines):
+        """The service never sees the next CONSUME; this is what comes back."""
+        self._arm(lines)
+
+    def be_silent(self):
+        """Takes connections and requests, and says nothing."""
+        self._is_silent = True
+
+    def _arm(self, answers):
+        with self._lock:
+            self._answers = list(answers)
+            self._is_silent = False
+            self.fired = 0
+
+    def behave(self):
+        self._arm([])
+        self.sent, self.connections = b"", 0
+
+    def close(self):
+        self._listener.close()
+        if self._keeper is not None:
+            processes.stop(self._keeper)
+
+    def _in_a_namespace(self):
+        if shutil.which("unshare") is None or shutil.which("nsenter") is None:
+            return None
+        as_anybody = ["unshare", "--map-root-user", "--net"]
+        for unshare in [["unshare", "--net"]] * (os.getuid() == 0) + [as_anybody]:
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                keeper = processes.start(
+                    [*unshare, sys.executable, "-c", KEEPER], stdin=theirs.fileno(), stderr=subprocess.DEVNULL, cwd="/"
+                )
+                theirs.close()
+                message, (*listening, ), _, _ = socket.recv_fds(ours, 1, 1)
+                if not listening:
+                    processes.stop(keeper)
+                    continue
+                # What keeps the namespace is the process; it goes when nobody holds the other end.
+                self._handle = ours.dup()
+            self._keeper = keeper
+            self._inside = ["nsenter", "--target", str(keeper.pid), "--net"]
+            if unshare is as_anybody:
+                self._inside += ["--user", "--preserve-credentials"]
+            return socket.socket(fileno=listening[0])
+        return None
+
+    def _on_this_machine(self):
+        try:
+            return socket.create_server(("127.0.0.1", PORT), backlog=64)
+        except OSError as error:
+            raise unittest.SkipTest(
+                f"no network namespace may be made here (root with CAP_SYS_ADMIN, or namespaces of users), and"
+                f" 127.0.0.1:{PORT} of the machine cannot be taken: {error.strerror}"
+            ) from None
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            threading.Thread(target=self._relay, args=(client,), daemon=True).start()
+
+    def _relay(self, client):
+        with client:
+            try:
+                with socket.create_connection(("127.0.0.1", self.target), 10) as service:
+                    self._carry(client, service)
+            except OSError:
+                pass  # one of the two is gone, and the other learns it
+
+    def _carry(self, client, service):
+        open_ends = [client, service]
+        loses_next = False
+        while open_ends:
+            for ready in select.select(open_ends, [], [])[0]:
+                data = ready.recv(1 << 16)
+                if not data:
+                    open_ends.remove(ready)
+                    (service if ready is client else client).shutdown(socket.SHUT_WR)
+                elif ready is client:
+                    self.sent += data
+                    answer, is_armed = self._next_answer(data)
+                    loses_next = is_armed and answer is None
+                    if self._is_silent:
+                        continue
+                    if answer is not None:
+                        client.sendall(answer.encode() + b"\r\n")
+                    else:
+                        service.sendall(data)
+                elif loses_next and data.startswith((b"+ALLOWED ", b"+BLOCKED ")):
+                    return
+                elif not self._is_silent:
+                    client.sendall(data)
+
+    def _next_answer(self, data):
+        with self._lock:
+            if not self._answers or b"consume" not in data.lower():
+                return None, False
+            self.fired += 1
+            return self._answers.pop(0), True
