@@ -24,6 +24,7 @@ FILES = [
     "adoption",
     "racing",
     "client_libraries",
+    "client_documents",
     "dashboards",
     "subscriptions",
     "bad_input",

@@ -6,6 +6,7 @@ it was made, whoever uses it. Root makes the namespace, or somebody who may make
 is permitted (a container without CAP_SYS_ADMIN), the relay takes the port of the machine, if nobody else has it.
 """
 
+import contextlib
 import os
 import select
 import shutil
@@ -34,37 +35,40 @@ with socket.socket(fileno=0) as suite, socket.create_server(("127.0.0.1", {PORT}
 class DefaultPort:
     """Relays to the port `target`, and loses or forges answers when it is told to."""
 
-    def __init__(self, target):
-        self.target = target
+    def __init__(self):
+        self.target = None
         self.sent = b""
-        """What programs have sent since `forget_what_was_sent`."""
+        """What programs have sent since `behave`."""
         self.connections = 0
         self.fired = 0
         """Answers lost or forged."""
         self._lock = threading.Lock()
         self._answers = []
         self._is_silent = False
-        self._keeper = None
+        self._carried = set()
+        self._keeper = self._handle = None
         self._inside = []
         self._listener = self._in_a_namespace() or self._on_this_machine()
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def run(self, script, directory, timeout=30, **variables):
+    def run(self, script, directory, timeout=30):
         """A shell script, as somebody types it who has saved the programs in `directory`."""
-        # The suite's own Python, with the package that the document installs, is the one that people have.
-        path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
         return subprocess.run(
             [*self._inside, "bash", "-euo", "pipefail", "-c", script], cwd=directory, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=timeout, env={**os.environ, "PATH": path, **variables},
+            capture_output=True, text=True, timeout=timeout, env=self._environment(),
         )  # fmt: skip
 
     def start(self, script, directory, **options):
-        """The same for a program that goes on."""
-        path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+        """The same for one command that goes on."""
         return processes.start(
             [*self._inside, "bash", "-euo", "pipefail", "-c", f"exec {script}"], cwd=directory, stdin=subprocess.DEVNULL,
-            text=True, env={**os.environ, "PATH": path}, **options,
+            env=self._environment(), **options,
         )  # fmt: skip
+
+    @staticmethod
+    def _environment():
+        # `python3` is the suite's own, which has the package that the page says to install.
+        return {**os.environ, "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]}
 
     def lose_answers(self, count=1):
         """The service does what the next CONSUME says, and the connection breaks before its answer has come."""
@@ -75,8 +79,15 @@ class DefaultPort:
         self._arm(lines)
 
     def be_silent(self):
-        """Takes connections and requests, and says nothing."""
+        """Answers a client's handshake, and nothing from its first CONSUME on."""
         self._is_silent = True
+
+    def cut(self):
+        """Breaks every connection that there is."""
+        with self._lock:
+            for client in self._carried:
+                with contextlib.suppress(OSError):  # it has broken by itself
+                    client.shutdown(socket.SHUT_RDWR)
 
     def _arm(self, answers):
         with self._lock:
@@ -85,12 +96,14 @@ class DefaultPort:
             self.fired = 0
 
     def behave(self):
+        """Carries everything, and begins to count anew."""
         self._arm([])
         self.sent, self.connections = b"", 0
 
     def close(self):
         self._listener.close()
         if self._keeper is not None:
+            self._handle.close()
             processes.stop(self._keeper)
 
     def _in_a_namespace(self):
@@ -104,11 +117,11 @@ class DefaultPort:
                     [*unshare, sys.executable, "-c", KEEPER], stdin=theirs.fileno(), stderr=subprocess.DEVNULL, cwd="/"
                 )
                 theirs.close()
-                message, (*listening, ), _, _ = socket.recv_fds(ours, 1, 1)
+                _, listening, _, _ = socket.recv_fds(ours, 1, 1)
                 if not listening:
                     processes.stop(keeper)
                     continue
-                # What keeps the namespace is the process; it goes when nobody holds the other end.
+                # It goes when nobody holds this end any more, and the namespace with it.
                 self._handle = ours.dup()
             self._keeper = keeper
             self._inside = ["nsenter", "--target", str(keeper.pid), "--net"]
@@ -136,12 +149,16 @@ class DefaultPort:
             threading.Thread(target=self._relay, args=(client,), daemon=True).start()
 
     def _relay(self, client):
-        with client:
-            try:
-                with socket.create_connection(("127.0.0.1", self.target), 10) as service:
-                    self._carry(client, service)
-            except OSError:
-                pass  # one of the two is gone, and the other learns it
+        with self._lock:
+            self._carried.add(client)
+        try:
+            with socket.create_connection(("127.0.0.1", self.target), 10) as service:
+                self._carry(client, service)
+        except OSError:
+            pass  # one of the two is gone, and the other learns it
+        with self._lock:
+            self._carried.discard(client)
+            client.close()
 
     def _carry(self, client, service):
         open_ends = [client, service]
@@ -156,20 +173,22 @@ class DefaultPort:
                     self.sent += data
                     answer, is_armed = self._next_answer(data)
                     loses_next = is_armed and answer is None
-                    if self._is_silent:
-                        continue
                     if answer is not None:
                         client.sendall(answer.encode() + b"\r\n")
-                    else:
+                    elif not (self._is_silent and asks(data)):
                         service.sendall(data)
                 elif loses_next and data.startswith((b"+ALLOWED ", b"+BLOCKED ")):
                     return
-                elif not self._is_silent:
+                else:
                     client.sendall(data)
 
     def _next_answer(self, data):
         with self._lock:
-            if not self._answers or b"consume" not in data.lower():
+            if not self._answers or not asks(data):
                 return None, False
             self.fired += 1
             return self._answers.pop(0), True
+
+
+def asks(data):
+    return b"consume" in data.lower()

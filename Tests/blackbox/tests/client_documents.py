@@ -1,0 +1,261 @@
+"""The programs in docs/clients.md do what they say, run exactly as they are printed."""
+
+import os
+import shutil
+import signal
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+from support import processes
+from support.case import NOON, Case
+from support.certificates import Authority
+from support.client_page import USER, chapters, lines_without_program, missing, printed_programs
+from support.deadline import wait_until
+from support.default_port import DefaultPort
+from support.product import token
+
+WORDS = "You have 99 conversations left this month\n"
+LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1.\n"
+CONSUMING = ("consume.", "predis.")
+"""How the files are called of programs that ask before a message."""
+
+
+class Printed(Case):
+    """Each test puts the page's own user at a known count, and has the programs in a directory of their own."""
+
+    CLOCK = NOON
+
+    @classmethod
+    def setUpClass(cls):
+        cls.port = DefaultPort()
+        cls.addClassCleanup(cls.port.close)
+        super().setUpClass()
+        cls.port.target = cls.service.port
+        cls.directory = processes.directory()
+        cls.programs = printed_programs()
+        for program in cls.programs.values():
+            program.save(cls.directory)
+
+    def begin(self, used, plan="paid"):
+        """The user as if new, but for what was sent this month; nothing goes wrong."""
+        self.ask(f"FORGET {USER}")
+        self.assertIn("+OK ", self.ask(f"SETPLAN {USER} {plan}"))
+        self.assertIn("+ALLOWED ", self.ask(f"CONSUME {USER}"))
+        self.set_count(USER, used)
+        self.port.behave()
+
+    def run_printed(self, program, user=USER):
+        return self.port.run(program.command.replace(USER, user), self.directory)
+
+    def each_program(self, check):
+        """Every program that asks before a message, and is installed."""
+        for program in self.asking_programs():
+            with self.subTest(program=program.file):
+                check(program)
+
+    def asking_programs(self):
+        programs = [program for program in self.programs.values() if program.file.startswith(CONSUMING)]
+        return [program for program in programs if not missing(program.packages)]
+
+    def assert_printed(self, outcome, text):
+        self.assertEqual((outcome.returncode, outcome.stdout), (0, text), outcome.stderr)
+
+
+class ProgramsOnThePage(Printed):
+    def test_a_message_is_counted_once_also_when_the_program_is_run_again(self):
+        def check(program):
+            self.begin(used=700)
+            for _ in range(2):
+                self.assert_printed(self.run_printed(program), "send it\n" + WORDS)
+                self.assertEqual(self.count(USER), 701)
+
+        self.each_program(check)
+
+    def test_at_the_limit_the_words_are_printed_and_nothing_is_counted(self):
+        def check(program):
+            self.begin(used=800)
+            self.assert_printed(self.run_printed(program), LIMIT)
+            self.assertEqual(self.count(USER), 800)
+
+        self.each_program(check)
+
+    def test_without_words_the_message_is_sent_and_nothing_is_shown(self):
+        def check(program):
+            self.begin(used=5)
+            self.assert_printed(self.run_printed(program), "send it\n\n")
+
+        self.each_program(check)
+
+    def test_a_message_whose_answers_were_lost_twice_is_counted_once(self):
+        def check(program):
+            self.begin(used=700)
+            self.port.lose_answers(2)
+            self.assert_printed(self.run_printed(program), "send it\n" + WORDS)
+            self.assertEqual(self.port.fired, 2, "the answers were lost")
+            self.assertEqual(self.count(USER), 701)
+
+        self.each_program(check)
+
+    def test_what_may_pass_is_asked_again_with_the_same_key(self):
+        def check(program):
+            for errors in (
+                ["-UNKNOWN the outcome could not be learned in time", "-UNAVAILABLE retry_ms=500 the database is away"],
+                ["-OVERLOADED retry_ms=20 more waits than can be served", "-DRAINING shutting down"],
+            ):
+                self.begin(used=700)
+                self.port.answer_instead(*errors)
+                self.assert_printed(self.run_printed(program), "send it\n" + WORDS)
+                self.assertEqual(self.port.fired, 2)
+                self.assertEqual(self.count(USER), 701)
+                self.assertEqual(self.port.sent.count(b"key=message-1"), 3)
+
+        self.each_program(check)
+
+    def test_an_error_that_stays_is_told_and_not_asked_again(self):
+        def check(program):
+            self.begin(used=700)
+            outcome = self.run_printed(program, user="nobody")
+            self.assertNotEqual(outcome.returncode, 0)
+            self.assertEqual(outcome.stdout, "")
+            self.assertIn("BADARG user must be a UUID", outcome.stderr)
+            self.assertEqual(self.port.sent.count(b"key=message-1"), 1)
+            self.assertEqual(self.count(USER), 700)
+
+        self.each_program(check)
+
+    def test_words_are_read_with_their_quotes_backslashes_and_equals_signs(self):
+        def check(program):
+            self.port.behave()
+            self.port.answer_instead(
+                f'+ALLOWED user={USER} plan=paid label="a \\"b\\" banner=no" notice="" '
+                'banner="She said \\"hi\\" \\\\o/ tier=x" new=1'
+            )
+            self.assert_printed(self.run_printed(program), 'send it\nShe said "hi" \\o/ tier=x\n')
+
+        self.each_program(check)
+
+    def test_a_service_that_says_nothing_is_given_up_after_three_attempts(self):
+        programs = self.asking_programs()
+        self.begin(used=700)
+        self.port.be_silent()
+        with ThreadPoolExecutor(len(programs)) as pool:
+            outcomes = list(pool.map(self.run_printed, programs))
+        for program, outcome in zip(programs, outcomes):
+            with self.subTest(program=program.file):
+                self.assertNotEqual(outcome.returncode, 0)
+                self.assertEqual(outcome.stdout, "")
+                self.assertIn("not asked: ", outcome.stderr)
+        self.assertEqual(self.port.sent.count(b"key=message-1"), 3 * len(programs))
+        self.assertEqual(self.count(USER), 700)
+
+    def test_lines_that_need_no_program_are_answered(self):
+        commands = lines_without_program()
+        self.assertEqual(len(commands), 1)
+        for command in commands:
+            self.begin(used=700)
+            outcome = self.port.run(command, self.directory)
+            self.assert_printed(outcome, outcome.stdout)
+            self.assertTrue(outcome.stdout.startswith(f"+ALLOWED user={USER} "), outcome)
+            self.assertEqual(self.count(USER), 701)
+
+    def test_every_block_of_code_is_run_or_said_not_to_be(self):
+        files = set(self.programs)
+        self.assertLessEqual(
+            {f"consume.{ending}" for ending in ("py", "c", "pl", "lua", "php", "rb", "js", "sh")}, files, "languages"
+        )
+        self.assertEqual({file for file in files if not file.startswith(CONSUMING)}, {"hold.py", "watch.py", "secure.py"})
+        for chapter in chapters():
+            with self.subTest(chapter=chapter.title):
+                self.assertEqual(chapter.blocks, len(chapter.programs) + len(chapter.commands), "a name stands before each")
+                self.assertGreaterEqual(len(chapter.commands), len(chapter.programs))
+
+    def test_what_the_page_says_to_install_is_there(self):
+        names = {name for program in self.programs.values() for name in program.packages}
+        self.assertLessEqual({"libredis-perl", "lua-redis", "php-redis", "ruby-redis", "node-redis", "libhiredis-dev"}, names)
+        absent = missing(sorted(names))
+        if absent:
+            self.skipTest(f"programs were left out: {' '.join(absent)} is missing; script/bootstrap --test installs it on Debian")
+
+
+class PythonOnThePage(Printed):
+    def usage(self):
+        return self.ask(f"USAGE {USER}")
+
+    def test_a_hold_counts_when_the_model_has_answered(self):
+        self.begin(used=10)
+        for _ in range(2):
+            self.assert_printed(self.run_printed(self.programs["hold.py"]), "?atouq a si tahW\n")
+            self.assertEqual(self.count(USER), 11)
+        self.assertNotIn(" held=", self.usage())
+
+    def test_a_hold_is_given_back_when_the_person_stops(self):
+        self.begin(used=10)
+        program = self.programs["hold.py"]
+        command = program.command.replace("What is a quota?", "What is a quota? " * 1_000).strip()
+        held = self.port.start(command, self.directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: " held=1 " in self.usage(), 20, "a hold")
+        held.send_signal(signal.SIGINT)
+        held.wait(20)
+        self.assertNotIn(" held=", self.usage())
+        self.assertEqual(self.count(USER), 10)
+
+    def test_nobody_answers_what_is_over_the_limit(self):
+        self.begin(used=800)
+        outcome = self.run_printed(self.programs["hold.py"])
+        self.assertEqual(outcome.returncode, 0, outcome)
+        self.assertTrue(outcome.stdout.startswith(f"BLOCKED user={USER} "), outcome)
+
+    def test_changes_are_told_also_those_while_the_connection_was_away(self):
+        self.begin(used=10)
+        output = self.directory + "/changes"
+        with open(output, "w") as file:
+            watching = self.port.start(
+                self.programs["watch.py"].command.strip(), self.directory, stdout=file, stderr=subprocess.DEVNULL
+            )
+
+        def told(used):
+            with open(output) as file:
+                return any(line.startswith(f"user={USER} ") and f" used={used} " in line for line in file)
+
+        wait_until(lambda: told(10), 20, "where the user stands")
+        self.ask(f"CONSUME {USER}")
+        wait_until(lambda: told(11), 20, "a message")
+        self.psql.run(f"update message_usage set message_count = 20 where user_id = '{USER}'")
+        wait_until(lambda: told(20), 20, "a change through psql")
+        self.port.cut()
+        self.ask(f"CONSUME {USER}")
+        wait_until(lambda: told(21), 20, "what was counted while nobody listened")
+        self.ask(f"CONSUME {USER}")
+        wait_until(lambda: told(22), 20, "a message after that")
+        self.assertEqual(processes.stop(watching), -signal.SIGTERM)
+
+
+class WithTLSAndATokenOnThePage(Printed):
+    CLOCK = None
+
+    @classmethod
+    def serve(cls, *flags, **options):
+        cls.authority = Authority()
+        certificate, key = cls.authority.server()
+        service = super().serve("--tls-certificate", certificate, "--tls-key", key, **options)
+        service.tls = cls.authority.client_context()
+        return service
+
+    def test_the_certificate_is_checked_and_the_token_is_said(self):
+        _, secret = token(self, "backend", "chat")
+        wait_until(lambda: self.ask("PING").startswith("-NOAUTH"), 20, "a token is required")
+        shutil.copy(self.authority.certificate, self.directory + "/ca.pem")
+        with open(self.directory + "/token", "w") as file:
+            file.write(secret + "\n")
+        program = self.programs["secure.py"]
+        for _ in range(2):
+            outcome = self.run_printed(program)
+            self.assertEqual(outcome.returncode, 0, outcome)
+            self.assertTrue(outcome.stdout.startswith(f"ALLOWED user={USER} "), outcome)
+            self.assertEqual(self.count(USER), 1)
+        with open(self.directory + "/token", "w") as file:
+            file.write(secret[:-1] + "\n")
+        self.assertIn("AuthenticationError", self.run_printed(program).stderr)
+        shutil.copy(Authority("Another").certificate, self.directory + "/ca.pem")
+        self.assertIn("certificate verify failed", self.run_printed(program).stderr.lower())
+        self.assertEqual(self.count(USER), 1)
