@@ -1,0 +1,50 @@
+// What stands in the composer's place while nothing may be sent: the service's words, the way back, and what is kept.
+
+import { element, setText } from "./element.js";
+import { waiting } from "./outbox.js";
+
+export function makeGate(gate, { chat, openDetails, composer }) {
+    const words = element("h2", { id: "gate-words" });
+    const keptWords = element("p", {});
+    const keptText = element("blockquote", {});
+    const kept = element("div", { class: "kept", hidden: true }, keptWords, keptText);
+    const choose = element("button", { type: "button", class: "primary", id: "subscribe" });
+    const details = element("button", { type: "button", class: "plain", id: "gate-details", "aria-haspopup": "dialog" }, "See details");
+    const problem = element("p", { class: "problem", role: "alert", hidden: true });
+    gate.append(words, kept, problem, element("div", { class: "gate-actions" }, choose, details));
+
+    let choice = null;
+    choose.addEventListener("click", () => {
+        // It keeps the focus, so it is not disabled, and pressing it again does nothing.
+        if (choose.getAttribute("aria-disabled") !== "true") chat.changeSubscription(choice.action, choice.plan);
+    });
+    details.addEventListener("click", openDetails);
+
+    return function show({ description, outbox, subscribing, problem: problemWords }) {
+        const isOpen = description.gate === null;
+        if (isOpen !== gate.hidden) changeOver(isOpen);
+        if (isOpen) return;
+        choice = description.gate.choice;
+        setText(words, description.gate.words);
+        setText(choose, subscribing ? "One moment…" : choice.label);
+        choose.setAttribute("aria-disabled", String(subscribing !== null));
+        problem.hidden = !problemWords;
+        setText(problem, problemWords ?? "");
+        const messages = waiting(outbox).map((message) => message.text);
+        const draft = composer.text;
+        kept.hidden = messages.length === 0 && draft === "";
+        const manner = messages.length > 1 ? "your messages and will send them" : "your message and will send it";
+        setText(keptWords, messages.length ? `I've kept ${manner} as soon as you're back.` : "I've kept what you were writing.");
+        setText(keptText, messages.length ? messages.join("\n") : draft);
+    };
+
+    function changeOver(isOpen) {
+        const leaves = isOpen ? gate : composer.element;
+        const hadFocus = leaves.contains(document.activeElement);
+        gate.hidden = isOpen;
+        composer.element.hidden = !isOpen;
+        if (!hadFocus) return;
+        if (isOpen) composer.focus();
+        else gate.focus();
+    }
+}

@@ -1,0 +1,61 @@
+// Messages that are not sent yet, in the order in which they were written: `{id, text, waitsFor, words}`.
+//
+// `waitsFor` is what has to happen first:
+//   null          nothing: it is next, or under way
+//   "connection"  the chat backend is reached again
+//   "headroom"    the chat backend reaches Headroom again
+//   "allowance"   the user may send again
+//   "elsewhere"   another window is sending it: to be asked for again, which sends nothing twice
+//   "person"      somebody presses "Try again"; it keeps nothing else waiting
+
+export function add(outbox, message) {
+    return [...without(outbox, message.id), { waitsFor: null, ...message }];
+}
+
+export function without(outbox, id) {
+    return outbox.filter((message) => message.id !== id);
+}
+
+export function changed(outbox, id, changes) {
+    return outbox.map((message) => (message.id === id ? { ...message, ...changes } : message));
+}
+
+/** What waited for this waits no longer. */
+export function awake(outbox, reason) {
+    if (!outbox.some((message) => message.waitsFor === reason)) return outbox;
+    return outbox.map((message) => (message.waitsFor === reason ? { ...message, waitsFor: null } : message));
+}
+
+/** The message to send now, or null: none overtakes another. */
+export function next(outbox) {
+    const first = outbox.find((message) => message.waitsFor !== "person");
+    return first && first.waitsFor === null ? first : null;
+}
+
+/** Messages that somebody waits for to be sent by themselves. */
+export function waiting(outbox) {
+    return outbox.filter((message) => message.waitsFor !== null && message.waitsFor !== "person");
+}
+
+/**
+ * What a message waits for after an attempt that did not send it.
+ *
+ * `outcome.kind`: "blocked"; "failed" after the backend's `failed` event; "refused" with an HTTP `status`; "unreachable"
+ * when nothing answered or the answer broke off; "stopped".
+ */
+export function waitsAfter(outcome) {
+    switch (outcome.kind) {
+        case "blocked":
+            return "allowance";
+        case "unreachable":
+            return "connection";
+        case "failed":
+            // The model's failures are the person's to judge; what Headroom could not tell mends itself.
+            return outcome.canRetry && outcome.code.toLowerCase() !== "model" ? "headroom" : "person";
+        case "refused":
+            if (outcome.status === 409) return "elsewhere";
+            return outcome.status === 429 || outcome.status >= 500 ? "connection" : "person";
+        default:
+            return "person";
+    }
+}

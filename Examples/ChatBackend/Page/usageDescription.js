@@ -1,0 +1,137 @@
+// What to show for a usage object: the indicator, the gate, the notice, the ring, the details, and what can be chosen.
+// Sentences about usage are the service's; the page adds names of things and what its buttons say.
+
+import { dayWords, instantWords } from "./dates.js";
+import { offer, offers } from "./plans.js";
+import { counted, withNumber } from "./usageFigures.js";
+
+/** All of it; `now` is a Date. With null, where nothing is known, nothing is shown and everything may be sent. */
+export function describe(usage, now) {
+    if (!usage) return { display: "hidden", tier: "silent", indicator: null, gate: null, notice: null, ring: null, details: null };
+    return {
+        display: usage.display,
+        tier: usage.tier,
+        indicator: indicator(usage),
+        gate: gate(usage),
+        notice: notice(usage),
+        ring: ring(usage),
+        details: details(usage, now),
+    };
+}
+
+/** Whether the service would refuse a message, as far as is known. */
+export function isBlocked(usage) {
+    return usage?.display === "blocked";
+}
+
+function indicator(usage) {
+    if (!usage.banner) return null;
+    if (usage.display === "compact") return { tone: usage.tier, words: usage.banner };
+    // One banner, not two: what is left of the days, and of the messages.
+    if (usage.display === "trial") return { tone: "trial", words: `Day ${usage.day} of ${usage.days} · ${usage.banner}` };
+    return null;
+}
+
+function gate(usage) {
+    if (usage.display !== "blocked") return null;
+    return { words: usage.banner ?? "", choice: wayBack(usage) };
+}
+
+/** What lets the user send again, by the reason of the refusal, or what stands for it where nothing was refused yet. */
+function wayBack(usage) {
+    const reason = usage.reason ?? reasonOf(usage);
+    if (reason === "billing_retry") return { action: "pay", label: "Fix payment" };
+    if (reason === "limit_reached") return { action: "subscribe", plan: "pro", label: "Subscribe to Pro" };
+    return { action: "subscribe", plan: offer(usage.previous_plan) ? usage.previous_plan : "paid", label: "Subscribe" };
+}
+
+/** USAGE gives no reason: nothing was asked for. */
+function reasonOf(usage) {
+    if (["billing_retry", "expired", "revoked"].includes(usage.state)) return usage.state;
+    if (usage.plan === "trial") return "trial_limit_reached";
+    return usage.state === "free" ? "no_subscription" : "limit_reached";
+}
+
+function notice(usage) {
+    if (!usage.notice) return null;
+    if (usage.state === "cancelled") {
+        return { tone: "calm", words: usage.notice, choice: { action: "resume", label: "Resubscribe" } };
+    }
+    return { tone: "urgent", words: usage.notice, choice: { action: "pay", label: "Fix payment" } };
+}
+
+/** How full the ring and the bar are, from 0 to 1, and the words in place of a percentage. */
+function ring(usage) {
+    if (usage.limit === null || usage.limit === undefined) return { share: 0, words: "Unlimited", isUnlimited: true };
+    if (usage.limit === 0) return { share: 0, words: "No plan", isUnlimited: false };
+    // Rounded down: 100 % is said when nothing is left, and not before.
+    const share = Math.min(1, counted(usage) / usage.limit);
+    return { share, words: `${Math.floor(share * 100)}%`, isUnlimited: false };
+}
+
+function details(usage, now) {
+    const used = counted(usage);
+    const isUnlimited = usage.limit === null || usage.limit === undefined;
+    return {
+        label: usage.label ?? "",
+        used: number(used),
+        remaining: isUnlimited ? "Unlimited" : number(usage.remaining),
+        limit: isUnlimited ? null : number(usage.limit),
+        accessible: withNumber(usage.accessible, usage.used, used) ?? "",
+        bar: usage.limit > 0 ? { value: Math.min(used, usage.limit), maximum: usage.limit } : null,
+        dates: dates(usage, now),
+        choices: choices(usage),
+    };
+}
+
+function dates(usage, now) {
+    const found = [];
+    const isOver = usage.expires && new Date(usage.expires) <= now;
+    if (usage.expires && usage.plan === "trial") {
+        found.push({ term: isOver ? "Trial ended" : "Trial ends", words: instantWords(usage.expires) });
+    } else if (usage.expires) {
+        found.push({ term: isOver ? "Ended" : "Active until", words: instantWords(usage.expires) });
+    }
+    // What ends before the allowance comes back gets nothing from it.
+    if (usage.resets && !(usage.expires && usage.expires <= usage.resets)) {
+        found.push({ term: "Refreshes", words: instantWords(usage.resets) });
+    }
+    return found;
+}
+
+/** What "Manage subscription" offers, the most likely first. */
+function choices(usage) {
+    const pay = { action: "pay", label: "Fix payment", about: "Try the payment once more" };
+    const cancel = { action: "cancel", label: "Cancel subscription", about: "You keep it until the time you've paid for is over" };
+    const pro = { action: "subscribe", plan: "pro", label: "Switch to Pro", about: offer("pro").about };
+    const isPro = usage.plan === "pro";
+    switch (usage.state) {
+        case "active":
+            return isPro ? [cancel] : [pro, cancel];
+        case "cancelled": {
+            const about = usage.expires ? `Goes on after ${dayWords(usage.expires)}` : "Goes on as before";
+            const resume = { action: "resume", label: "Resubscribe", about };
+            return isPro ? [resume] : [resume, pro];
+        }
+        case "grace_period":
+            return [pay, cancel];
+        case "billing_retry":
+            return [pay];
+        default:
+            return subscriptions(usage.previous_plan);
+    }
+}
+
+function subscriptions(previousPlan) {
+    const all = offers.map(({ plan, name, about }) => ({
+        action: "subscribe",
+        plan,
+        label: `Subscribe to ${name}`,
+        about: plan === previousPlan ? `${about} — what you had before` : about,
+    }));
+    return all.toSorted((one, other) => (other.plan === previousPlan) - (one.plan === previousPlan));
+}
+
+function number(value) {
+    return value.toLocaleString("en-US");
+}
