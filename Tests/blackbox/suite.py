@@ -57,6 +57,7 @@ FILES = [
     "store_commands",
     "dashboard_access",
     "demo",
+    "chat_pages",
 ]
 
 

@@ -27,7 +27,7 @@ struct PageFiles: Sendable {
         "main.js": PackageResources.main_js,
         "noticeView.js": PackageResources.noticeView_js,
         "outbox.js": PackageResources.outbox_js,
-        "people.html": PackageResources.people_html,
+        "people.js": PackageResources.people_js,
         "plans.js": PackageResources.plans_js,
         "ring.js": PackageResources.ring_js,
         "sending.js": PackageResources.sending_js,

@@ -6,7 +6,7 @@ import { Refusal } from "./service.js";
 /**
  * Returns how it ended:
  * `{kind: "sent", message, usage}`, `{kind: "blocked", usage}`, `{kind: "failed", code, canRetry, words}`,
- * `{kind: "refused", status, words}`, `{kind: "unreachable"}` or `{kind: "stopped"}`.
+ * `{kind: "refused", status, code, words}`, `{kind: "unreachable"}` or `{kind: "stopped"}`.
  *
  * `onHeld(usage)` and `onPiece(text)` are called meanwhile.
  */
@@ -26,7 +26,7 @@ export async function deliver(service, message, signal, { onHeld, onPiece }) {
         }
     } catch (error) {
         if (signal.aborted) return { kind: "stopped" };
-        if (error instanceof Refusal) return { kind: "refused", status: error.status, words: error.message };
+        if (error instanceof Refusal) return { kind: "refused", status: error.status, code: error.code, words: error.message };
         return { kind: "unreachable" };
     }
 }

@@ -8,6 +8,7 @@ import { shown } from "./counter.js";
 import { makeGate } from "./gateView.js";
 import { makeIndicator } from "./indicatorView.js";
 import { makeNotice } from "./noticeView.js";
+import { isNamed } from "./people.js";
 import { makeSettings } from "./settingsView.js";
 import { makeSheet } from "./sheetView.js";
 import { describe } from "./usageDescription.js";
@@ -41,7 +42,7 @@ chat.store.subscribe((state) => {
 chat.start();
 
 function showName({ name }) {
-    part("who").textContent = name ? `with ${name}` : "";
+    part("who").textContent = isNamed(name) ? `with ${name}` : "";
 }
 
 let announced = null;

@@ -37,11 +37,14 @@ export function waiting(outbox) {
     return outbox.filter((message) => message.waitsFor !== null && message.waitsFor !== "person");
 }
 
+/** Codes of failures that are not Headroom's. */
+const ownFailures = ["MODEL", "INTERNAL"];
+
 /**
  * What a message waits for after an attempt that did not send it.
  *
- * `outcome.kind`: "blocked"; "failed" after the backend's `failed` event; "refused" with an HTTP `status`; "unreachable"
- * when nothing answered or the answer broke off; "stopped".
+ * `outcome.kind`: "blocked"; "failed" after the backend's `failed` event, with its `code`; "refused" with an HTTP `status`
+ * and a `code`; "unreachable" when nothing answered or the answer broke off; "stopped".
  */
 export function waitsAfter(outcome) {
     switch (outcome.kind) {
@@ -50,10 +53,10 @@ export function waitsAfter(outcome) {
         case "unreachable":
             return "connection";
         case "failed":
-            // The model's failures are the person's to judge; what Headroom could not tell mends itself.
-            return outcome.canRetry && outcome.code.toLowerCase() !== "model" ? "headroom" : "person";
+            // What Headroom could not tell mends itself; a failing model is the person's to judge.
+            return outcome.canRetry && !ownFailures.includes(outcome.code) ? "headroom" : "person";
         case "refused":
-            if (outcome.status === 409) return "elsewhere";
+            if (outcome.code === "UNDERWAY") return "elsewhere";
             return outcome.status === 429 || outcome.status >= 500 ? "connection" : "person";
         default:
             return "person";

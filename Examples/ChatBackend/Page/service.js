@@ -2,9 +2,10 @@
 
 /** The backend answered, and not with what was asked for. */
 export class Refusal extends Error {
-    constructor(status, message) {
+    constructor(status, { code = "", message = "" } = {}) {
         super(message);
         this.status = status;
+        this.code = code;
     }
 }
 
@@ -45,5 +46,5 @@ export class Service {
 async function checked(response) {
     if (response.ok) return response;
     const problem = await response.json().catch(() => null);
-    throw new Refusal(response.status, problem?.error?.message ?? "");
+    throw new Refusal(response.status, problem?.error);
 }

@@ -33,12 +33,17 @@ def axe_source():
 
 
 class Browser:
-    def __init__(self, service, has_scripts=True):
+    PAGE_LOAD = "normal"
+    """What opening a page waits for, in WebDriver's words."""
+
+    def __init__(self, site, has_scripts=True):
+        """`site` is whatever has an address to open: a service, or a chat."""
         from selenium import webdriver
         from selenium.webdriver.chrome.service import Service
 
         options = webdriver.ChromeOptions()
         options.binary_location = CHROMIUM
+        options.page_load_strategy = self.PAGE_LOAD
         # Root has no sandbox, and containers have little shared memory.
         for flag in ["headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars", "no-first-run",
                      "disable-background-networking", "disable-component-update", "force-device-scale-factor=1",
@@ -49,7 +54,7 @@ class Browser:
             options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
         self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
         self.driver.set_page_load_timeout(20)
-        self.base = f"http://127.0.0.1:{service.http_port}"
+        self.base = site.address
         self.look("desktop", "light")
 
     def close(self):

@@ -56,6 +56,11 @@ class Service:
         self.port, self.http_port = wait_until(ports, seconds, f"the ready line; the log says\n{self.log()}")
         return self
 
+    @property
+    def address(self):
+        """Of the HTTP side, as a browser writes it."""
+        return f"http://127.0.0.1:{self.http_port}"
+
     def http(self, method, path, body=None, headers=None, timeout=10):
         """One request to the HTTP side, on a connection of its own; see `support.http.Answer`."""
         return http.ask(self.http_port, method, path, body, headers, timeout, self.tls)

@@ -1,0 +1,220 @@
+"""The chat's page in Chromium: every state that a user can be in, on a desk and on a phone, in light and dark."""
+
+import datetime
+import uuid
+
+from support.browser import SCHEMES, WIDTHS
+from support.chat import ChatCase
+
+PREMIUM, PRO, PAY, CANCEL, RESUME = (
+    ("subscribe", "paid"), ("subscribe", "pro"), ("pay", None), ("cancel", None), ("resume", None)
+)  # fmt: skip
+"""What "Manage subscription" may offer."""
+
+
+def instant_words(instant):
+    """2026-12-01T00:00:00Z as the sheet says it."""
+    at = datetime.datetime.fromisoformat(instant.replace("Z", "+00:00"))
+    return f"{at:%B} {at.day}, {at.year}, {at:%H:%M} UTC"
+
+
+def number(text):
+    return f"{int(text):,}"
+
+
+class States:
+    """Brings a user into every state, as an operator does it. The conversation that there is already stays."""
+
+    def __init__(self, case):
+        self.case = case
+
+    def at(self, days):
+        return self.case.psql.value(f"select headroom.instant_text(headroom.now() + interval '{days} days')")
+
+    def put(self, user, plan, used, options=""):
+        """On a plan, with so many messages used in the current period, and then in the state of `options`."""
+        self.case.ask(f"SETPLAN {user} {plan}")
+        self.case.ask(f"CONSUME {user}")
+        self.case.set_count(user, used)
+        if options:
+            self.case.assertIn("+OK ", self.case.ask(f"SETPLAN {user} {plan} {options}"))
+
+    def new(self, user):
+        self.case.ask(f"FORGET {user}")
+
+    def silent(self, user):
+        self.put(user, "paid", 120)
+
+    def gentle(self, user):
+        self.put(user, "paid", 700)
+
+    def prominent(self, user):
+        self.put(user, "paid", 781)
+
+    def at_the_limit(self, user):
+        self.put(user, "paid", 800)
+
+    def trial(self, user):
+        self.put(user, "trial", 59, f"started={self.at(-1.5)}")
+
+    def trial_used_up(self, user):
+        self.put(user, "trial", 100)
+
+    def trial_ended(self, user):
+        self.put(user, "trial", 88, f"started={self.at(-4)}")
+
+    def cancelled(self, user):
+        self.put(user, "paid", 200, f"state=cancelled expires={self.at(12)}")
+
+    def cancelled_and_prominent(self, user):
+        self.put(user, "paid", 781, f"state=cancelled expires={self.at(12)}")
+
+    def grace_period(self, user):
+        self.put(user, "paid", 700, f"state=grace_period grace_until={self.at(9)}")
+
+    def billing_retry(self, user):
+        self.put(user, "paid", 200, "state=billing_retry")
+
+    def expired(self, user):
+        self.put(user, "paid", 200, "state=expired")
+
+    def revoked(self, user):
+        self.put(user, "paid", 200, "state=revoked")
+
+    def free(self, user):
+        self.case.ask(f"SETPLAN {user} free")
+
+    def unlimited(self, user):
+        self.put(user, "pro", 1234)
+
+
+# What shows for each: the indicator's tone, the gate's button, the ring's words, and what can be chosen.
+EXPECTED = {
+    "new": ("trial", None, "0%", [PREMIUM, PRO]),
+    "silent": (None, None, "15%", [PRO, CANCEL]),
+    "gentle": ("gentle", None, "87%", [PRO, CANCEL]),
+    "prominent": ("prominent", None, "97%", [PRO, CANCEL]),
+    "at_the_limit": (None, "Subscribe to Pro", "100%", [PRO, CANCEL]),
+    "trial": ("trial", None, "59%", [PREMIUM, PRO]),
+    "trial_used_up": (None, "Subscribe", "100%", [PREMIUM, PRO]),
+    "trial_ended": (None, "Subscribe", "88%", [PREMIUM, PRO]),
+    "cancelled": (None, None, "25%", [RESUME, PRO]),
+    "cancelled_and_prominent": ("prominent", None, "97%", [RESUME, PRO]),
+    "grace_period": ("gentle", None, "87%", [PAY, CANCEL]),
+    "billing_retry": (None, "Fix payment", "25%", [PAY]),
+    "expired": (None, "Subscribe", "25%", [PREMIUM, PRO]),
+    "revoked": (None, "Subscribe", "25%", [PREMIUM, PRO]),
+    "free": (None, "Subscribe", "No plan", [PREMIUM, PRO]),
+    "unlimited": (None, None, "Unlimited", [CANCEL]),
+}
+
+
+DIALOGS = [("phone", "dark")]
+
+
+class ChatPages(ChatCase):
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints(), [], "the browser's console")
+
+    def test_every_state_shows_what_the_service_says_and_is_fine_at_every_width_in_every_scheme(self):
+        states = States(self)
+        for state in EXPECTED:
+            user = self.user()
+            if state != "new":
+                self.converse(user)
+            getattr(states, state)(user)
+            for width in WIDTHS:
+                for scheme in SCHEMES:
+                    with self.subTest(state=state, width=width, scheme=scheme):
+                        self.browser.look(width, scheme)
+                        self.browser.chat(user)
+                        self.assert_shows(user, state)
+                        self.assert_is_fine(state)
+                        # Each dialog once per state and in each surrounding for some, because axe takes its time.
+                        if (width, scheme) in DIALOGS or state in ("trial", "grace_period"):
+                            self.assert_settings(user, state)
+                            self.assert_sheet(user, state)
+
+    def converse(self, user):
+        """Something was said before, when all was well."""
+        self.ask(f"SETPLAN {user} paid")
+        for text in ("I have a big day tomorrow and can't settle.", "A talk, in front of forty people."):
+            answer = self.chat.ask("POST", f"/users/{user}/messages", {"id": str(uuid.uuid4()), "text": text})
+            self.assertIn("event: sent", answer.text)
+
+    def assert_is_fine(self, name):
+        self.browser.picture("chat-" + name.replace("_", "-"))
+        self.assertLessEqual(self.browser.overflow(), 0)
+        self.assertEqual(self.browser.axe(), [])
+        self.assertEqual(self.browser.run("return document.querySelectorAll('h1').length"), 1)
+
+    def assert_shows(self, user, state):
+        tone, button, _, _ = EXPECTED[state]
+        usage = self.usage(user)
+        shown = self.browser.run("return {...document.getElementById('indicator').dataset}")
+        self.assertEqual((shown["display"], shown["tier"]), (usage["display"], usage["tier"]))
+        self.assertEqual(self.browser.is_shown(".indicator"), tone is not None)
+        self.assertEqual(self.browser.is_shown("#gate"), button is not None)
+        self.assertEqual(self.browser.is_shown("#composer"), button is None)
+        if tone == "trial":
+            day = f"Day {usage['day']} of {usage['days']} · {usage['banner']}"
+            self.assertEqual(self.browser.text(".indicator .words"), day)
+        elif tone:
+            self.assertEqual(shown["tone"], usage["tier"])
+            self.assertEqual(self.browser.text(".indicator .words"), usage["banner"])
+        if button:
+            self.assertEqual(self.browser.text("#gate-words"), usage["banner"])
+            self.assertEqual(self.browser.text("#subscribe"), button)
+        self.assertEqual(self.browser.is_shown("#notice"), "notice" in usage)
+        if "notice" in usage:
+            self.assertIn(usage["notice"], self.browser.text("#notice"))
+            tone = "calm" if usage["state"] == "cancelled" else "urgent"
+            self.assertEqual(self.browser.find("#notice").get_attribute("data-tone"), tone)
+            # In sight, however long the conversation is.
+            self.assertTrue(self.browser.run(
+                "const box = document.getElementById('notice').getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight"
+            ))  # fmt: skip
+
+    def assert_settings(self, user, state):
+        usage = self.usage(user)
+        self.browser.find("#open-settings").click()
+        self.browser.wait_for("#plan-and-usage")
+        row = self.browser.text("#plan-and-usage").split("\n")
+        self.assertEqual(row, ["Plan and usage", usage["label"], EXPECTED[state][2]])
+        ring = self.browser.find("#plan-and-usage .ring-share").get_attribute("stroke-dasharray").split(" ")[0]
+        used, limit = int(usage["used"]), usage["limit"]
+        wanted = 100 if limit == "unlimited" else 0 if limit == "0" else 100 * used / int(limit)
+        self.assertAlmostEqual(float(ring), wanted, places=3)
+        self.assert_is_fine(state + "-settings")
+
+    def assert_sheet(self, user, state):
+        """Opened from the settings, as a person comes to it who is shown no indicator."""
+        usage = self.usage(user)
+        self.browser.find("#plan-and-usage").click()
+        self.browser.wait_for("#sheet")
+        self.assertEqual(self.browser.focus(), "sheet-title")
+        self.assertEqual(self.browser.text("#sheet-title"), usage["label"])
+        self.assertEqual(self.browser.text(".accessible"), usage["accessible"])
+        facts = dict(zip(
+            [term.text for term in self.browser.all(".facts dt")], [words.text for words in self.browser.all(".facts dd")]
+        ))  # fmt: skip
+        is_unlimited = usage["remaining"] == "unlimited"
+        wanted = {"Used": number(usage["used"]), "Remaining": "Unlimited" if is_unlimited else number(usage["remaining"])}
+        if "expires" in usage:
+            term = "Active until" if usage["state"] == "cancelled" else "Trial ended" if state == "trial_ended" else "Trial ends"
+            wanted[term] = instant_words(usage["expires"])
+        if "resets" in usage and (usage.get("expires") or "9") > usage["resets"]:
+            wanted["Refreshes"] = instant_words(usage["resets"])
+        self.assertEqual(facts, wanted)
+        has_bar = usage["limit"] not in ("unlimited", "0")
+        self.assertEqual(self.browser.is_shown(".bar-of-usage"), has_bar)
+        if has_bar:
+            bar = self.browser.run("const b = document.querySelector('.bar-of-usage'); return [b.value, b.max, b.getAttribute('aria-valuetext')]")
+            self.assertEqual(bar, [int(usage["used"]), int(usage["limit"]), usage["accessible"]])
+        self.assertEqual(self.browser.text(".sheet-notice"), usage.get("notice") or "")
+        self.assert_is_fine(state + "-sheet")
+        self.browser.find("#manage").click()
+        self.browser.wait_for("#choices")
+        choices = [(row.get_attribute("data-action"), row.get_attribute("data-plan")) for row in self.browser.all("#choices .row")]
+        self.assertEqual(choices, EXPECTED[state][3])
+        self.assert_is_fine(state + "-manage")
