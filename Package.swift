@@ -228,10 +228,30 @@ let package = Package(
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ]
         ),
+        // The built service as a process, for tests of who asks it.
+        .target(
+            name: "ServiceTestSupport",
+            dependencies: ["HeadroomClient", "PostgresTestSupport"],
+            path: "Tests/ServiceTestSupport"
+        ),
+        .testTarget(
+            name: "ChatBackendTests",
+            dependencies: [
+                "HeadroomClient", "Postgres", "PostgresTestSupport", "ServiceTestSupport", "Usage", "chat-backend",
+                "headroom",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ]
+        ),
         .testTarget(
             name: "HeadroomClientTests",
             dependencies: [
-                "HeadroomClient", "LineProtocol", "PostgresTestSupport", "Usage", "headroom",
+                "HeadroomClient", "LineProtocol", "PostgresTestSupport", "ServiceTestSupport", "Usage", "headroom",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),

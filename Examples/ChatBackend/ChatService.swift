@@ -104,7 +104,10 @@ struct ChatService {
             offlineWords: words,
             canSubscribe: store != nil
         ).add(to: router)
-        ChangeRoutes(PageStates(headroom: headroom, reachability: reachability), offlineWords: words).add(to: router)
+        ChangeRoutes(
+            states: PageStates(headroom: headroom, reachability: reachability),
+            offlineWords: words
+        ).add(to: router)
         MessageRoutes(conversations: conversations, exchange: exchange).add(to: router)
         SubscriptionRoutes(store: store, usage: usage).add(to: router)
         return Site(

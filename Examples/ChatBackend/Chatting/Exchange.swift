@@ -28,15 +28,9 @@ struct Exchange: Sendable {
     }
 
     /// Answers a message. Who stops reading before the end is gone: then what was held is given back.
-    func events(answering turn: Conversations.Turn) -> AsyncStream<ServerSentEvent> {
-        // Without a bound of its own, because an answer has one; a browser that reads slowly must not outlast the hold.
-        AsyncStream { tell in
-            let work = Task {
-                await run(turn, tell)
-                tell.finish()
-            }
-            tell.onTermination = { _ in work.cancel() }
-        }
+    func events(answering turn: Conversations.Turn) -> BeingTold<ServerSentEvent> {
+        // Without a bound of its own, because an answer has one: a browser that reads slowly must not outlast the hold.
+        BeingTold(keeping: .unbounded) { tell in await run(turn, tell) }
     }
 
     private func run(_ turn: Conversations.Turn, _ tell: AsyncStream<ServerSentEvent>.Continuation) async {
@@ -90,14 +84,10 @@ struct Exchange: Sendable {
     }
 
     /// An answer that was given before, for who did not hear the end of it.
-    func events(repeating answer: Message, of user: UserID) -> AsyncStream<ServerSentEvent> {
-        AsyncStream { tell in
-            let work = Task {
-                tell.yield(ServerSentEvent("piece", Piece(text: answer.text)))
-                tell.yield(sent(answer, await usage.usage(of: user) ?? .degraded(user)))
-                tell.finish()
-            }
-            tell.onTermination = { _ in work.cancel() }
+    func events(repeating answer: Message, of user: UserID) -> BeingTold<ServerSentEvent> {
+        BeingTold(keeping: .unbounded) { tell in
+            tell.yield(ServerSentEvent("piece", Piece(text: answer.text)))
+            tell.yield(sent(answer, await usage.usage(of: user) ?? .degraded(user)))
         }
     }
 

@@ -31,9 +31,9 @@ struct MessageRoutes {
         let exchange = exchange
         switch conversations.begin(message, of: user) {
         case .turn(let turn):
-            return request.answer { exchange.events(answering: turn) }
+            return context.answer { exchange.events(answering: turn) }
         case .answered(let answer):
-            return request.answer { exchange.events(repeating: answer, of: user) }
+            return context.answer { exchange.events(repeating: answer, of: user) }
         case .underWay:
             throw Problem(status: .conflict, code: "UNDERWAY", message: "this message is being answered; wait for it")
         case .differs:

@@ -21,41 +21,37 @@ struct ServerSentEvent: Sendable {
     static let retry = ByteBuffer(string: "retry: 1000\n\n")
 }
 
-extension Request {
-    /// Answers with events for as long as the browser reads. Closing the page, or the Stop button, closes the connection, and
-    /// then the sequence is cancelled.
+extension ChatContext {
+    /// Answers with events until there are no more, or until the browser is gone.
     ///
-    /// - Parameter events: begun when the answer is, so that nothing runs for a browser that is gone by then.
-    func answer<Events: AsyncSequence>(
+    /// - Parameters:
+    ///   - beginning: written before anything else.
+    ///   - begin: called when the answer is written, so that nothing runs for a browser that is gone by then.
+    ///   - bytes: of an event.
+    func answer<Event: Sendable>(
         beginning: ByteBuffer? = nil,
-        _ events: @escaping @Sendable () -> Events
-    ) -> Response where Events.Element: ServerSentBytes, Events.Failure == Never {
-        let requestBody = body
-        let responseBody = ResponseBody { writer in
-            do {
-                try await requestBody.consumeWithCancellationOnInboundClose { _ in
-                    if let beginning { try await writer.write(beginning) }
-                    for await event in events() { try await writer.write(event.bytes) }
-                }
-            } catch is CancellationError {
-                // The browser is gone, or the chat shuts down: nobody reads an end.
-                return
+        _ begin: @escaping @Sendable () -> BeingTold<Event>,
+        bytes: @escaping @Sendable (Event, _ told: Event?) -> ByteBuffer
+    ) -> Response {
+        let channel = channel
+        let body = ResponseBody { writer in
+            if let beginning { try await writer.write(beginning) }
+            let events = begin()
+            channel.browserEnded().whenComplete { _ in events.stop() }
+            var told: Event?
+            for await event in events {
+                let bytes = bytes(event, told)
+                if bytes.readableBytes > 0 { try await writer.write(bytes) }
+                told = event
             }
             try await writer.finish(nil)
         }
-        // Reading on is how the browser's end is noticed, so nothing can come after this answer.
+        // The connection is what tells of the browser's end, so nothing comes after this answer.
         let fields: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store", .connection: "close"]
-        return Response(status: .ok, headers: fields, body: responseBody)
+        return Response(status: .ok, headers: fields, body: body)
     }
-}
 
-/// What can be written to a stream of events.
-protocol ServerSentBytes {
-    var bytes: ByteBuffer { get }
-}
-
-extension ServerSentEvent: ServerSentBytes {}
-
-extension ByteBuffer: ServerSentBytes {
-    var bytes: ByteBuffer { self }
+    func answer(_ begin: @escaping @Sendable () -> BeingTold<ServerSentEvent>) -> Response {
+        answer(begin) { event, _ in event.bytes }
+    }
 }

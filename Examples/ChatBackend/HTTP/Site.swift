@@ -51,7 +51,7 @@ struct Site: Service {
             responder: responder,
             server: .http1(
                 configuration: .init(
-                    additionalChannelHandlers: [PeerLiveness()],
+                    additionalChannelHandlers: [BrowserWatch()],
                     idleTimeout: Site.idleTimeout,
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: 16_384,

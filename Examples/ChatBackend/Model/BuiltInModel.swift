@@ -68,8 +68,11 @@ private struct Said {
         } else {
             kind = text.contains("?") ? .question : .statement
         }
-        let hasTopic = kind == .question || kind == .statement
-        topic = !hasTopic ? nil : words.filter { (5...30).contains($0.count) }.max { $0.count < $1.count }
+        topic =
+            switch kind {
+            case .greeting, .thanks: nil
+            case .question, .statement: words.filter { (5...30).contains($0.count) }.max { $0.count < $1.count }
+            }
         fingerprint = text.utf8.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 }

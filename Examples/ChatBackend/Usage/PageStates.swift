@@ -18,26 +18,22 @@ struct PageStates: Sendable {
     private static let commentInterval = Duration.seconds(15)
 
     /// Ends when the chat shuts down, and its work when nobody reads any more.
-    func follow(_ user: UserID) -> AsyncStream<PageState> {
-        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { tell in
+    func follow(_ user: UserID) -> BeingTold<PageState> {
+        BeingTold(keeping: .bufferingNewest(1)) { tell in
             let newest = Newest(tell)
-            let work = Task {
-                await withTaskGroup { tasks in
-                    tasks.addTask {
-                        // Where it ends before the chat does, the log says why, and the page keeps what it has.
-                        for await status in headroom.changes(of: user) { newest.update { $0.usage = status } }
-                    }
-                    tasks.addTask {
-                        while (try? await Task.sleep(for: PageStates.commentInterval)) != nil {
-                            newest.update { $0.comments += 1 }
-                        }
-                    }
-                    for await isReachable in reachability.changes() { newest.update { $0.isReachable = isReachable } }
-                    tasks.cancelAll()
+            await withTaskGroup { tasks in
+                tasks.addTask {
+                    // Where it ends before the chat does, the log says why, and the page keeps what it has.
+                    for await status in headroom.changes(of: user) { newest.update { $0.usage = status } }
                 }
-                tell.finish()
+                tasks.addTask {
+                    while (try? await Task.sleep(for: PageStates.commentInterval)) != nil {
+                        newest.update { $0.comments += 1 }
+                    }
+                }
+                for await isReachable in reachability.changes() { newest.update { $0.isReachable = isReachable } }
+                tasks.cancelAll()
             }
-            tell.onTermination = { _ in work.cancel() }
         }
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import HeadroomClient
 import PostgresTestSupport
+import ServiceTestSupport
 import Testing
 
 /// Runs a program to its end.

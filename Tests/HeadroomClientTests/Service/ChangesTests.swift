@@ -1,5 +1,6 @@
 import HeadroomClient
 import PostgresTestSupport
+import ServiceTestSupport
 import Synchronization
 import Testing
 

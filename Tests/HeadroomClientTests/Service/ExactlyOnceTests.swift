@@ -1,5 +1,6 @@
 import HeadroomClient
 import PostgresTestSupport
+import ServiceTestSupport
 import Testing
 
 /// Kills the service again and again while a body runs, and starts it where it was.

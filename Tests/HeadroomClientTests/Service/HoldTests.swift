@@ -1,5 +1,6 @@
 import HeadroomClient
 import PostgresTestSupport
+import ServiceTestSupport
 import Testing
 
 @Suite("Messages that are held while a body runs", .serialized)

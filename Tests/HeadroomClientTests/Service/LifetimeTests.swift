@@ -1,5 +1,6 @@
 import Logging
 import PostgresTestSupport
+import ServiceTestSupport
 import Testing
 
 @testable import HeadroomClient

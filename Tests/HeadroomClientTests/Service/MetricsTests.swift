@@ -1,6 +1,7 @@
 import Logging
 import MetricsTestKit
 import PostgresTestSupport
+import ServiceTestSupport
 import Testing
 
 @testable import HeadroomClient

@@ -2,6 +2,7 @@ import HeadroomClient
 import Logging
 import PostgresTestSupport
 import ServiceLifecycle
+import ServiceTestSupport
 import Testing
 
 @Suite("When a service is slow, gone, or going", .serialized)

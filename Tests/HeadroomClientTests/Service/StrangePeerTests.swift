@@ -1,6 +1,7 @@
 import LineProtocol
 import MetricsTestKit
 import PostgresTestSupport
+import ServiceTestSupport
 import Testing
 
 @testable import HeadroomClient

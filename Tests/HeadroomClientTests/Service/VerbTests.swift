@@ -1,5 +1,6 @@
 import HeadroomClient
 import PostgresTestSupport
+import ServiceTestSupport
 import Testing
 
 @Suite("Each request against the real service")

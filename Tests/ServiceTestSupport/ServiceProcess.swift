@@ -4,41 +4,61 @@ import PostgresTestSupport
 import Synchronization
 
 /// The built service as a process of its own, so that it can be killed as a crash would, and started again where it was.
-final class ServiceProcess: Sendable {
-    struct DidNotStart: Error {}
+public final class ServiceProcess: Sendable {
+    public struct DidNotStart: Error {}
 
-    let endpoint: HeadroomClient.Endpoint
+    public let endpoint: HeadroomClient.Endpoint
+    /// Of the HTTP side; nil where it is off.
+    public let httpPort: Int?
     private let databaseURL: String
     private let arguments: [String]
+    private let environment: [String: String]
     private let process: Mutex<Process>
 
     /// Starts a service on a free port.
     ///
     /// - Parameters:
     ///   - databaseURL: a fresh database's unless given.
+    ///   - http: whether it has an HTTP side, on a free port.
+    ///   - environment: beside the database's URL.
     ///   - arguments: of `headroom serve`, beside those that every test needs.
-    static func start(databaseURL: String? = nil, _ arguments: String...) async throws -> ServiceProcess {
+    public static func start(
+        databaseURL: String? = nil,
+        http: Bool = false,
+        environment: [String: String] = [:],
+        _ arguments: String...
+    ) async throws -> ServiceProcess {
         let url: String
         if let databaseURL { url = databaseURL } else { url = try await TestServer.freshDatabase() }
-        let (process, endpoint) = try await launch(url, "127.0.0.1:0", arguments)
-        return ServiceProcess(url, arguments, process, endpoint)
+        let allArguments = ["--http", http ? "127.0.0.1:0" : "off"] + arguments
+        let launched = try await launch(url, "127.0.0.1:0", allArguments, environment)
+        return ServiceProcess(url, arguments, environment, launched)
     }
 
-    private init(_ url: String, _ arguments: [String], _ process: Process, _ endpoint: HeadroomClient.Endpoint) {
+    private init(_ url: String, _ arguments: [String], _ environment: [String: String], _ launched: Launched) {
         databaseURL = url
-        self.arguments = arguments
-        self.process = Mutex(process)
-        self.endpoint = endpoint
+        self.environment = environment
+        process = Mutex(launched.process)
+        endpoint = launched.endpoint
+        httpPort = launched.http?.port
+        // Started again, it is where it was.
+        self.arguments = ["--http", launched.http.map(\.description) ?? "off"] + arguments
+    }
+
+    private struct Launched {
+        var process: Process
+        var endpoint: HeadroomClient.Endpoint
+        var http: HeadroomClient.Endpoint?
     }
 
     deinit {
         process.withLock { _ = kill($0.processIdentifier, SIGKILL) }
     }
 
-    var conninfo: String { databaseURL }
+    public var conninfo: String { databaseURL }
 
     /// As the kernel does when memory runs out: nothing is tidied up.
-    func kill9() async throws {
+    public func kill9() async throws {
         let identifier = process.withLock { process in
             kill(process.processIdentifier, SIGKILL)
             return process.processIdentifier
@@ -49,59 +69,68 @@ final class ServiceProcess: Sendable {
     }
 
     /// Tells it to drain, and waits for its end.
-    func terminate() async throws {
+    public func terminate() async throws {
         process.withLock { _ = kill($0.processIdentifier, SIGTERM) }
         try await waitUntil("the service has ended") { self.process.withLock { !$0.isRunning } }
     }
 
     /// Stops it as a machine that hangs would, or lets it go on.
-    func pause(_ isPaused: Bool) {
+    public func pause(_ isPaused: Bool) {
         process.withLock { _ = kill($0.processIdentifier, isPaused ? SIGSTOP : SIGCONT) }
     }
 
     /// Starts it again, on the same port.
-    func restart() async throws {
-        let (process, _) = try await ServiceProcess.launch(databaseURL, "\(endpoint)", arguments)
-        self.process.withLock { $0 = process }
+    public func restart() async throws {
+        let launched = try await ServiceProcess.launch(databaseURL, "\(endpoint)", arguments, environment)
+        process.withLock { $0 = launched.process }
     }
 
-    static let binary = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    public static let binary = URL(filePath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: ".build/debug/headroom")
 
     private static func launch(
         _ databaseURL: String,
         _ listen: String,
-        _ arguments: [String]
-    ) async throws -> (Process, HeadroomClient.Endpoint) {
+        _ arguments: [String],
+        _ environment: [String: String]
+    ) async throws -> Launched {
         let process = Process()
         process.executableURL = binary
-        process.arguments = ["serve", "--listen", listen, "--http", "off", "--log-level", "error"] + arguments
-        process.environment = ["HEADROOM_DATABASE_URL": databaseURL]
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        guard let endpoint = try await readyEndpoint(output.fileHandleForReading) else {
+        process.arguments = ["serve", "--listen", listen, "--log-level", "error"] + arguments
+        process.environment = environment.merging(["HEADROOM_DATABASE_URL": databaseURL]) { own, _ in own }
+        guard let line = try await process.run(until: /ready listen=.*\n/) else {
             process.terminate()
             throw DidNotStart()
         }
-        return (process, endpoint)
+        guard let match = line.firstMatch(of: /listen=(\S+) http=(\S+)/),
+            let endpoint = HeadroomClient.Endpoint(String(match.1))
+        else { throw DidNotStart() }
+        let http = match.2 == "off" ? nil : HeadroomClient.Endpoint(String(match.2))
+        return Launched(process: process, endpoint: endpoint, http: http)
     }
+}
 
-    /// What stands in the line `ready listen=HOST:PORT http=…`.
-    private static func readyEndpoint(_ output: FileHandle) async throws -> HeadroomClient.Endpoint? {
+extension Process {
+    /// Starts it, and reads its standard output up to what says that it is there.
+    ///
+    /// - Returns: what was looked for; nil when the process ended before.
+    public func run(until wanted: Regex<Substring>) async throws -> String? {
+        let output = Pipe()
+        standardOutput = output
+        standardInput = FileHandle.nullDevice
         let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
-        output.readabilityHandler = { handle in
+        let reading = output.fileHandleForReading
+        reading.readabilityHandler = { handle in
             let chunk = handle.availableData
             if chunk.isEmpty { continuation.finish() } else { continuation.yield(chunk) }
         }
-        defer { output.readabilityHandler = nil }
+        defer { reading.readabilityHandler = nil }
+        try run()
         var text = ""
         for await chunk in chunks {
             text += String(decoding: chunk, as: UTF8.self)
-            guard let match = text.firstMatch(of: /ready listen=(\S+) .*\n/) else { continue }
-            return HeadroomClient.Endpoint(String(match.1))
+            if let match = text.firstMatch(of: wanted) { return String(match.0) }
         }
         return nil
     }
@@ -109,7 +138,7 @@ final class ServiceProcess: Sendable {
 
 extension HeadroomClient {
     /// A client that waits for as long as a machine may take that is busy with other tests.
-    static func patient(_ service: ServiceProcess) -> HeadroomClient {
+    public static func patient(_ service: ServiceProcess) -> HeadroomClient {
         var configuration = Configuration(endpoints: [service.endpoint])
         configuration.deadline = .seconds(30)
         configuration.attemptTimeout = .seconds(30)
@@ -119,7 +148,7 @@ extension HeadroomClient {
 
     /// A client of one service or several, which is shut down when the body is done.
     @discardableResult
-    static func with<Result>(
+    public static func with<Result>(
         _ services: ServiceProcess...,
         configure: (inout Configuration) -> Void = { _ in },
         _ body: (HeadroomClient) async throws -> Result
@@ -142,5 +171,5 @@ extension HeadroomClient {
 }
 
 extension UserID {
-    static var random: UserID { UserID(high: .random(in: 0...(.max)), low: .random(in: 0...(.max))) }
+    public static var random: UserID { UserID(high: .random(in: 0...(.max)), low: .random(in: 0...(.max))) }
 }

@@ -1,0 +1,90 @@
+import Foundation
+import HeadroomClient
+import PostgresTestSupport
+import ServiceTestSupport
+import Testing
+import Usage
+
+@testable import chat_backend
+
+@Suite("When Headroom cannot be asked", .timeLimit(.minutes(3)))
+struct ReachabilityTests {
+    @Test("With allow, who writes is answered uncounted, and the page is told")
+    func allow() async throws {
+        let service = try await ServiceProcess.start()
+        let user = try await service.user()
+        try await RunningChat.with(service) { chat in
+            try await service.kill9()
+            let events = try await chat.events(user)
+            let question = try await chat.question()
+            question.say("I'm here")
+            question.end()
+            let rest = try await events.rest()
+            #expect(rest.map(\.name) == ["held", "piece", "sent"])
+            #expect(rest.first?["degraded"] as? Bool == true && rest.first?.has("used") == false)
+            #expect(rest.last?["usage", "degraded"] as? Bool == true)
+            let page = try await chat.page(user)
+            #expect(page["usage"] is NSNull && page.text("offline") == Words.unreadable.template)
+            try await service.restart()
+            try await service.settled(user, used: 0)
+        }
+    }
+
+    @Test("With deny, who writes is told to try again, and the model is not asked")
+    func deny() async throws {
+        let service = try await ServiceProcess.start()
+        let user = try await service.user()
+        try await RunningChat.with(service, "--when-unreachable", "deny") { chat in
+            try await service.kill9()
+            let events = try await chat.send(user)
+            #expect(events.map(\.name) == ["failed"])
+            #expect(events.first?.text("code") == "UNREACHABLE" && events.first?["can_retry"] as? Bool == true)
+            #expect(chat.model.questions.isEmpty)
+            #expect(try await chat.page(user).text("offline") == OfflineWords.text(.deny))
+        }
+    }
+
+    @Test("A service that dies under an answer: the answer stands, and is counted once when the service is back")
+    func dying() async throws {
+        let service = try await ServiceProcess.start()
+        let user = try await service.user()
+        try await RunningChat.with(service) { chat in
+            var events = try await chat.events(user)
+            #expect(try await events.next()?.int("held") == 1)
+            let question = try await chat.question()
+            question.say("To be")
+            #expect(try await events.next()?.name == "piece")
+            try await service.kill9()
+            question.say(" continued")
+            question.end()
+            let sent = try #require(try await events.next("sent"))
+            #expect(sent.text("message", "text") == "To be continued")
+            #expect(sent["usage", "degraded"] as? Bool == true)
+            try await service.restart()
+            try await service.settled(user, used: 1)
+        }
+    }
+
+    @Test("An open page hears that Headroom is gone, that it is back, and what changed meanwhile")
+    func pages() async throws {
+        let service = try await ServiceProcess.start()
+        let user = try await service.user()
+        try await RunningChat.with(service) { chat in
+            let response = try await chat.request("GET", "/users/\(user)/changes")
+            #expect(response.headers["Content-Type"].first == "text/event-stream")
+            var events = EventReader(response)
+            #expect(try await events.next("online") != nil)
+            #expect(try await events.next("usage")?.text("plan") == "paid")
+            try await service.kill9()
+            #expect(try await events.next("offline")?.text("message") == Words.unreadable.template)
+            try await service.restart()
+            _ = try await service.ask { try await $0.consume(user, messages: 700) }
+            #expect(try await events.next("usage") { $0.int("used") == 700 }?.text("display") == "compact")
+        }
+    }
+
+    @Test("The words for a policy are the product's own")
+    func words() {
+        #expect(OfflineWords.text(.allow) == Words.unreadable.template)
+    }
+}
