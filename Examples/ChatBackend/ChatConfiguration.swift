@@ -78,12 +78,12 @@ private struct Settings {
         return number
     }
 
-    /// Unlike the library's own, port 0 is one here.
+    /// Unlike the library's own, it names its port, which may be 0.
     static func address(_ text: String) -> HeadroomClient.Endpoint? {
-        if text.hasSuffix(":0"), let endpoint = HeadroomClient.Endpoint("\(text.dropLast())1") {
-            return HeadroomClient.Endpoint(host: endpoint.host, port: 0)
-        }
-        return HeadroomClient.Endpoint(text)
+        guard let match = text.wholeMatch(of: /(.+):([0-9]{1,5})/), let port = Int(match.2), port <= 65_535,
+            let host = HeadroomClient.Endpoint("\(match.1):1")?.host
+        else { return nil }
+        return HeadroomClient.Endpoint(host: host, port: port)
     }
 
     func endpoints(_ flags: [String]) throws -> [HeadroomClient.Endpoint] {
