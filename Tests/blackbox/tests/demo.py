@@ -81,13 +81,13 @@ def family(directory):
 
 
 class Demo:
-    def __init__(self):
+    def __init__(self, **variables):
         self.directory = processes.directory()
         self.files = [self.directory + "/stdout", self.directory + "/stderr"]
         with open(self.files[0], "wb") as out, open(self.files[1], "wb") as err:
             self.process = processes.start(
                 [ROOT + "/script/demo"], stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd="/",
-                env=environment(HEADROOM_DEMO_BINARIES=os.path.dirname(settings.binary)),
+                env=environment(HEADROOM_DEMO_BINARIES=os.path.dirname(settings.binary), **variables),
             )  # fmt: skip
         wait_until(lambda: "Ctrl-C" in self.output() or self.process.poll() is not None, 90, "the demo runs")
         self.chat = self.address("chat: +http://127.0.0.1:")
@@ -217,6 +217,15 @@ class Ending(unittest.TestCase):
         self.assert_nothing_is_left(demo, members)
         page.close()
         answer.close()
+
+    def test_what_is_set_for_another_service_leads_nowhere(self):
+        elsewhere = "postgresql://127.0.0.1:1/production"
+        demo = Demo(
+            DATABASE_URL=elsewhere, HEADROOM_DATABASE_URL=elsewhere, PGHOST="127.0.0.1", CHAT_HEADROOM="127.0.0.1:1",
+            HEADROOM_TOKEN="headroom_of-another-service",
+        )  # fmt: skip
+        self.assertEqual(demo.usage("Una")["used"], 1234)
+        self.assertEqual(processes.stop(demo.process), 0)
 
     def test_when_the_service_ends_by_itself_so_does_the_demo_and_says_so(self):
         demo, members = self.started()
