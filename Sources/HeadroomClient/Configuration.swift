@@ -92,6 +92,7 @@ extension HeadroomClient.Configuration {
     func check() {
         let hour: Duration = .seconds(3_600)
         precondition(!endpoints.isEmpty, "a client needs at least one endpoint")
+        precondition(endpoints.allSatisfy { (1...65_535).contains($0.port) }, "an endpoint's port must be 1 to 65535")
         precondition((1...64).contains(connectionsPerEndpoint), "connectionsPerEndpoint must be 1 to 64")
         for duration in [deadline, attemptTimeout, connectTimeout] {
             precondition((.milliseconds(1)...hour).contains(duration), "times must be 1 ms to 1 h")

@@ -97,6 +97,9 @@ extension HeadroomError: CustomStringConvertible {
 }
 
 extension HeadroomError {
+    /// An answer that leaves open whether anything was done.
+    var isSilentOnOutcome: Bool { [.unknown, .internal, .malformedReply].contains(code) }
+
     init(_ error: ReceivedError, key: MessageKey?) {
         self.init(code: Code(rawValue: error.code), message: error.text, key: key)
     }
@@ -107,9 +110,11 @@ extension HeadroomError {
     )
 
     static func unexpected(_ reply: ReceivedReply) -> HeadroomError {
-        HeadroomError(
+        var error = HeadroomError(
             code: .malformedReply,
             message: "the answer is of another kind than the question; is it another version, or another service?"
         )
+        error.mayBeDone = true
+        return error
     }
 }

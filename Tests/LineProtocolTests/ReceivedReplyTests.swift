@@ -73,6 +73,44 @@ struct ReceivedReplyTests {
         #expect(try ReceivedReplyTests.receive(stream.map { [$0] }) == replies)
     }
 
+    @Test("A list that goes on for ever is not kept")
+    func endlessList() {
+        var framing = ReplyFraming()
+        var buffer = ByteBuffer(string: "*65536\r\n")
+        let line = "+" + String(repeating: "x", count: 60_000) + "\r\n"
+        var frame: ReplyFraming.Frame?
+        var error: MalformedReply?
+        for _ in 0..<1_000 where error == nil && frame == nil {
+            buffer.discardReadBytes()
+            buffer.writeString(line)
+            do throws(MalformedReply) {
+                frame = try framing.next(in: &buffer)
+            } catch let malformed {
+                error = malformed
+            }
+        }
+        #expect(error == MalformedReply(.listTooLong))
+    }
+
+    @Test("Counts whose sum is no number are no report, and none is below zero")
+    func reports() {
+        let most = Int.max
+        #expect(
+            PeriodReport(reportLine: "REPORT period=x messages=1 silent=\(most) gentle=1 prominent=1 blocked=1") == nil
+        )
+        #expect(PeriodReport(reportLine: "REPORT period=x messages=1 silent=-1 gentle=1 prominent=1 blocked=1") == nil)
+        let report = PeriodReport(reportLine: "REPORT period=x messages=9 silent=1 gentle=2 prominent=3 blocked=4")
+        #expect(report?.users == 10 && report?.messages == 9)
+    }
+
+    @Test("A code ends at the first space, whatever follows it")
+    func codes() {
+        let error = ReceivedError("OVERLOADED retry_ms=5 \u{301}x")
+        #expect(error.code == "OVERLOADED" && error.retryAfterMilliseconds == 5 && error.text == "\u{301}x")
+        #expect(ReceivedError("INTERNAL \u{301}").code == "INTERNAL")
+        #expect(ReceivedError("INTERNAL").text.isEmpty && ReceivedError("").code.isEmpty)
+    }
+
     @Test("Lines, lists, errors and messages come in their order, also byte by byte")
     func kinds() throws {
         let usage = Answer(user: user, status: .ok, standing: Example.paid(used: 640), isDetailed: true)

@@ -85,6 +85,11 @@ public final class ServiceProcess: Sendable {
         process.withLock { $0 = launched.process }
     }
 
+    /// A machine that is busy with other tests may keep the proxy from passing on a request for longer than the defaults.
+    private static let patience = [
+        "first-request", "incomplete-request", "output", "authentication", "tls-handshake",
+    ].flatMap { ["--\($0)-timeout-ms", "120000"] }
+
     public static let binary = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: ".build/debug/headroom")
@@ -97,7 +102,7 @@ public final class ServiceProcess: Sendable {
     ) async throws -> Launched {
         let process = Process()
         process.executableURL = binary
-        process.arguments = ["serve", "--listen", listen, "--log-level", "error"] + arguments
+        process.arguments = ["serve", "--listen", listen, "--log-level", "error"] + patience + arguments
         process.environment = environment.merging(["HEADROOM_DATABASE_URL": databaseURL]) { own, _ in own }
         guard let line = try await process.run(until: /ready listen=.*\n/) else {
             process.terminate()

@@ -167,17 +167,22 @@ extension ChangesHub {
 
     /// A subscription is silent while nothing changes, so whether somebody is there has to be asked.
     private static let livenessPause: Duration = .seconds(5)
+    /// Longer than a service takes to answer what stands before it, whatever its database does (`request-timeout-ms`).
+    private static let livenessPatience: Duration = .seconds(5)
 
     private func isAlive(_ connection: Connection, _ generation: Int) async -> Bool {
         guard state.withLock({ $0.generation == generation && $0.connection != nil }) else { return false }
-        let deadline = NIODeadline.now() + TimeAmount(reader.configuration.deadline)
-        guard case .reply = await connection.exchange(.ping(text: nil), id: requester.nextID(), deadline: deadline)
-        else {
-            connection.cut()
-            return false
+        let patience = max(reader.configuration.deadline, ChangesHub.livenessPatience)
+        let deadline = NIODeadline.now() + TimeAmount(patience)
+        switch await connection.exchange(.ping(text: nil), id: requester.nextID(), deadline: deadline) {
+        // Late is not dead: it may stand behind a thousand subscriptions. A connection on which nothing comes ends itself.
+        case .reply, .timedOut: return true
+        default: return false
         }
-        return true
     }
+
+    /// A service reads the user before it confirms, and a thousand of them after each reconnect.
+    private static let answerPatience: Duration = .seconds(30)
 
     private func lost(_ generation: Int) {
         let isCurrent = state.withLock { state in
@@ -195,7 +200,8 @@ extension ChangesHub {
 
     private func exchange(_ command: Command, _ generation: Int) async -> Exchange? {
         guard let connection = state.withLock({ $0.generation == generation ? $0.connection : nil }) else { return nil }
-        let deadline = NIODeadline.now() + TimeAmount(reader.configuration.deadline)
+        let patience = max(reader.configuration.deadline, ChangesHub.answerPatience)
+        let deadline = NIODeadline.now() + TimeAmount(patience)
         let exchange = await connection.exchange(command, id: requester.nextID(), deadline: deadline)
         if case .timedOut = exchange { connection.cut() }
         return exchange

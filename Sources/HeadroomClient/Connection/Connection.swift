@@ -40,9 +40,6 @@ final class Connection: Sendable {
         deadlineTimer = NIOLoopBound(DeadlineTimer(), eventLoop: channel.eventLoop)
     }
 
-    /// Requests that are not answered.
-    var load: Int { state.withLock { $0.pipeline.count } }
-
     /// Asks, and waits for the answer.
     ///
     /// - Parameter id: unique among the connection's requests.

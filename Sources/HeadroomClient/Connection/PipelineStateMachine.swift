@@ -36,7 +36,6 @@ struct PipelineStateMachine<Waiter> {
         lastHeardAt = now
     }
 
-    var count: Int { slots.count }
     var isOpen: Bool { if case .open = state { true } else { false } }
 
     /// - Returns: false when no more requests are taken.

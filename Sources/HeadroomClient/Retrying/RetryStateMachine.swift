@@ -18,7 +18,7 @@ struct RetryStateMachine: Sendable {
     let deadline: NIODeadline
     private let attemptTimeout: Duration
     private let backoff: Backoff
-    private(set) var attempts = 0
+    private var attempts = 0
     /// Whether a connection that is not authenticated any more is a reason to try another one: the token may have been
     /// replaced since it was opened. Once is enough, because each new connection presents the token.
     private var mayAuthenticateAgain: Bool
@@ -94,7 +94,8 @@ struct RetryStateMachine: Sendable {
         now: NIODeadline,
         using generator: inout some RandomNumberGenerator
     ) -> Action {
-        let answer = HeadroomError(error, key: key)
+        var answer = HeadroomError(error, key: key)
+        answer.mayBeDone = answer.isSilentOnOutcome
         var pause = backoff.pause(after: attempts - 1, using: &generator)
         switch answer.code {
         case .unavailable, .overloaded:

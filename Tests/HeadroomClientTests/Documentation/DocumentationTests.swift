@@ -20,19 +20,19 @@ struct DocumentationTests {
     }
 
     @Test(
-        "Each block of code is compiled, line for line",
+        "Each block of code stands in a snippet, which is compiled, line for line",
         arguments: [
             "Sources/HeadroomClient/Documentation.docc/HeadroomClient.md",
             "Sources/HeadroomClient/Documentation.docc/GettingStarted.md", "docs/client-library.md",
         ]
     )
     func code(path: String) throws {
-        let compiled = Self.lines(try Self.text("Tests/HeadroomClientTests/Documentation/GettingStarted.swift"))
+        let compiled = Self.lines(try Self.text("Snippets/GettingStarted.swift"))
         let blocks = try Self.text(path).components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
         #expect(!blocks.isEmpty)
         for block in blocks {
-            #expect(compiled.contains("\n" + Self.lines(block)), "this is not compiled anywhere:\n\(block)")
+            #expect(compiled.contains("\n" + Self.lines(block)), "this stands in no snippet:\n\(block)")
         }
     }
 

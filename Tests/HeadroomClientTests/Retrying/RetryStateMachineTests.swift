@@ -135,6 +135,17 @@ struct RetryStateMachineTests {
         #expect(Self.code(unsent.next(after: .refused(.shutDown), now: Self.at(1), using: &generator)) == .shutDown)
     }
 
+    @Test("An answer that leaves open what was done says so, so that nothing stays held for it")
+    mutating func silentOnOutcome() {
+        for (line, isOpen) in [("INTERNAL x", true), ("MALFORMED x", true), ("BADARG x", false), ("CONFLICT x", false)]
+        {
+            var machine = Self.machine(.keyed)
+            guard case .fail(let error) = machine.next(after: Self.error(line), now: Self.at(0), using: &generator)
+            else { continue }
+            #expect(error.mayBeDone == isOpen, "\(line)")
+        }
+    }
+
     @Test("A cancellation says whether it was sent")
     mutating func cancelled() {
         for wasSent in [false, true] {

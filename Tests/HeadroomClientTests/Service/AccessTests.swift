@@ -86,18 +86,35 @@ struct AccessTests {
         await client.shutDown()
     }
 
-    @Test("With TLS it asks whom it trusts, and nobody else")
-    func tls() async throws {
-        let directory = try TemporaryDirectory()
+    /// Its own CA, for one name or address.
+    private static func certificate(for name: String, in directory: TemporaryDirectory) throws -> (String, String) {
         let (certificate, key) = (directory.path + "/certificate.pem", directory.path + "/key.pem")
         try run(
             "/usr/bin/openssl",
             [
                 "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
-                "-subj",
-                "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-out", certificate, "-keyout", key,
+                "-subj", "/CN=headroom", "-addext", "subjectAltName=\(name)", "-out", certificate, "-keyout", key,
             ]
         )
+        return (certificate, key)
+    }
+
+    @Test("Who connects by an address is content with a certificate for the address")
+    func address() async throws {
+        let directory = try TemporaryDirectory()
+        let (certificate, key) = try Self.certificate(for: "IP:127.0.0.1", in: directory)
+        let service = try await ServiceProcess.start("--tls-certificate", certificate, "--tls-key", key)
+        let tls = try HeadroomClient.TLS(ca: certificate)
+        try await HeadroomClient.with(service, configure: { $0.tls = tls }) { client in
+            let decision = try await client.consume(.random)
+            #expect(decision.isAllowed)
+        }
+    }
+
+    @Test("With TLS it asks whom it trusts, and nobody else")
+    func tls() async throws {
+        let directory = try TemporaryDirectory()
+        let (certificate, key) = try Self.certificate(for: "DNS:localhost", in: directory)
         let service = try await ServiceProcess.start("--tls-certificate", certificate, "--tls-key", key)
         let trusting = try HeadroomClient.TLS(ca: certificate, serverName: "localhost")
         let configure: (inout HeadroomClient.Configuration) -> Void = { $0.tls = trusting }

@@ -81,6 +81,19 @@ struct GivingUpTests {
         await client.shutDown()
     }
 
+    @Test("A hold whose answer is not understood is given back")
+    func notUnderstood() async throws {
+        let service = try await ScriptedService.start { line, _ in
+            line.hasPrefix("RESERVE") ? .say("-INTERNAL reference 1\r\n") : ScriptedService.allowed(line)
+        }
+        let client = HeadroomClient(Self.configuration(service))
+        let error = await #expect(throws: HeadroomError.self) { try await client.withHold(.random) { _ in } }
+        #expect(error?.code == .internal)
+        #expect(service.requests.map { $0.prefix { $0 != " " } } == ["RESERVE", "RELEASE"])
+        await client.shutDown()
+        await service.close()
+    }
+
     @Test("As many as may wait are told when their time is over, and one more is refused before")
     func many() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }

@@ -63,6 +63,21 @@ struct StrangePeerTests {
         await service.close()
     }
 
+    @Test("A service that takes longer to confirm a subscription than a request may take is waited for")
+    func slowSubscription() async throws {
+        let service = try await ScriptedService.start { line, _ in
+            line.hasPrefix("SUBSCRIBE")
+                ? .sayLater("*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n", .seconds(1)) : ScriptedService.allowed(line)
+        }
+        var configuration = Self.configuration(service)
+        configuration.deadline = .milliseconds(300)
+        let client = HeadroomClient(configuration)
+        for await _ in client.changes(of: .random) { break }
+        #expect(service.requests.filter { $0.hasPrefix("SUBSCRIBE") }.count == 1)
+        await client.shutDown()
+        await service.close()
+    }
+
     @Test("An answer of another kind than the question is an error of its own")
     func otherKind() async throws {
         let service = try await ScriptedService.start { _, _ in .say("+OK\r\n") }

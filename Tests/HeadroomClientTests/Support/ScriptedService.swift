@@ -8,6 +8,7 @@ final class ScriptedService: Sendable {
     enum Saying: Sendable {
         case say(String)
         case sayAndClose(String)
+        case sayLater(String, TimeAmount)
         case nothing
     }
 
@@ -86,6 +87,7 @@ private final class Reader: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private var received = ByteBuffer()
+    private var freeAt = NIODeadline.now()
     private let script: (String) -> ScriptedService.Saying
 
     init(_ script: @escaping (String) -> ScriptedService.Saying) {
@@ -97,13 +99,26 @@ private final class Reader: ChannelInboundHandler {
         received.writeBuffer(&bytes)
         while let end = received.readableBytesView.firstIndex(of: UInt8(ascii: "\n")) {
             guard let line = received.readString(length: end - received.readerIndex + 1) else { return }
-            switch script(String(line.dropLast())) {
-            case .say(let text): context.channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
-            case .sayAndClose(let text):
-                let channel = context.channel
-                channel.writeAndFlush(ByteBuffer(string: text)).whenComplete { _ in channel.close(promise: nil) }
-            case .nothing: break
-            }
+            answer(script(String(line.dropLast())), on: context.channel)
+        }
+    }
+
+    private func answer(_ saying: ScriptedService.Saying, on channel: any Channel) {
+        switch saying {
+        case .say(let text): say(text, on: channel, after: .zero)
+        case .sayLater(let text, let delay): say(text, on: channel, after: delay)
+        case .sayAndClose(let text):
+            channel.writeAndFlush(ByteBuffer(string: text)).whenComplete { _ in channel.close(promise: nil) }
+        case .nothing: break
+        }
+    }
+
+    /// In the order of the requests.
+    private func say(_ text: String, on channel: any Channel, after delay: TimeAmount) {
+        freeAt = max(freeAt, .now() + delay)
+        guard freeAt > .now() else { return channel.writeAndFlush(ByteBuffer(string: text), promise: nil) }
+        channel.eventLoop.scheduleTask(deadline: freeAt) {
+            channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
         }
     }
 

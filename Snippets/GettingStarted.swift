@@ -4,7 +4,7 @@ import Logging
 import ServiceLifecycle
 
 // The code of the article GettingStarted and of docs/client-library.md, line for line; DocumentationTests holds both
-// against this file, which the compiler holds against the library.
+// against this snippet, which every build holds against the library.
 
 /// Stands for a model that answers in pieces.
 protocol Model: Sendable {
