@@ -19,7 +19,8 @@ public struct TLSFailure: Error, CustomStringConvertible {
         switch error {
         case let failure as TLSFailure: return failure.description
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-            return "the certificate is for another name; connect by the name in it, or say --tls-server-name"
+            return
+                "the certificate is for another name; connect by the name in it, or give that name (--tls-server-name)"
         case NIOSSLError.unableToValidateCertificate: return untrusted
         default: break
         }
@@ -30,13 +31,16 @@ public struct TLSFailure: Error, CustomStringConvertible {
     }
 
     private static let untrusted =
-        "the certificate was not signed by a known CA, or is not valid at this time; --tls-ca names a CA of your own"
+        "the certificate was not signed by a known CA, or is not valid at this time; name a CA of your own (--tls-ca)"
 
     /// BoringSSL's names of reasons, the more particular ones first.
     private static let known = [
         ("CERTIFICATE_VERIFY_FAILED", untrusted),
         ("WRONG_VERSION_NUMBER", "the other side does not speak TLS"),
-        ("CERTIFICATE_REQUIRED", "the service wants a client certificate; give --tls-certificate and --tls-key"),
+        (
+            "CERTIFICATE_REQUIRED",
+            "the service wants a client certificate; give one and its key (--tls-certificate, --tls-key)"
+        ),
         ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the client presented no certificate"),
         ("ALERT_UNKNOWN_CA", "the other side does not know the CA of the certificate"),
         ("ALERT_BAD_CERTIFICATE", "the other side does not accept the certificate"),

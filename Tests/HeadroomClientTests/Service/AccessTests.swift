@@ -105,7 +105,8 @@ struct AccessTests {
         let (certificate, key) = try Self.certificate(for: "IP:127.0.0.1", in: directory)
         let service = try await ServiceProcess.start("--tls-certificate", certificate, "--tls-key", key)
         let tls = try HeadroomClient.TLS(ca: certificate)
-        try await HeadroomClient.with(service, configure: { $0.tls = tls }) { client in
+        let configure: (inout HeadroomClient.Configuration) -> Void = { $0.tls = tls }
+        try await HeadroomClient.with(service, configure: configure) { client in
             let decision = try await client.consume(.random)
             #expect(decision.isAllowed)
         }

@@ -1,5 +1,6 @@
 import Logging
 import PostgresTestSupport
+import ServiceLifecycle
 import ServiceTestSupport
 import Testing
 
@@ -85,6 +86,29 @@ struct LifetimeTests {
             await admission.close(within: .zero)
             #expect(admission.isClosed)
         }
+    }
+
+    @Test("Whoever runs it twice, or cancels what runs it, has shut it down like any other")
+    func runs() async throws {
+        let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
+        let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let twice = HeadroomClient(Self.configuration(service), logger: silent)
+        let group = ServiceGroup(services: [twice, twice], logger: silent)
+        let running = Task { try await group.run() }
+        _ = try await twice.consume(.random)
+        await group.triggerGracefulShutdown()
+        try await running.value
+        let cancelled = HeadroomClient(Self.configuration(service), logger: silent)
+        let run = Task { try await cancelled.run() }
+        _ = try await cancelled.consume(.random)
+        run.cancel()
+        try await run.value
+        for client in [twice, cancelled] {
+            let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
+            #expect(error?.code == .shutDown)
+        }
+        try await waitUntil("the connections are closed") { service.openConnections == 0 }
+        await service.close()
     }
 
     @Test("Shutting down while nobody answers ends what is followed, and is no error")
