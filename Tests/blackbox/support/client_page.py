@@ -18,7 +18,7 @@ class Chapter:
 
     @property
     def is_run(self):
-        return "**The test does not run it**" not in self.text
+        return "**The test does not run it" not in self.text
 
     @property
     def programs(self):

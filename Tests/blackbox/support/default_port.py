@@ -101,6 +101,8 @@ class DefaultPort:
         self.sent, self.connections = b"", 0
 
     def close(self):
+        # Closing alone would not wake the thread that accepts, and until it wakes the port stays taken.
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         if self._keeper is not None:
             self._handle.close()
