@@ -9,7 +9,9 @@ export function makeNotice(notice, chat) {
     notice.append(picture, words, choose);
 
     let choice = null;
-    choose.addEventListener("click", () => chat.changeSubscription(choice.action, choice.plan));
+    choose.addEventListener("click", () => {
+        if (choose.getAttribute("aria-disabled") !== "true") chat.changeSubscription(choice.action, choice.plan);
+    });
 
     return function show({ description, subscribing }) {
         const told = description.notice;
@@ -20,6 +22,8 @@ export function makeNotice(notice, chat) {
         choice = told.choice;
         setText(words, told.words);
         setText(choose, choice.label);
-        choose.disabled = subscribing !== null;
+        choose.setAttribute("aria-disabled", String(subscribing !== null));
+        // The gate offers the same, larger.
+        choose.hidden = description.gate?.choice.action === choice.action;
     };
 }

@@ -88,15 +88,15 @@ function dates(usage, now) {
     const found = [];
     const isOver = usage.expires && new Date(usage.expires) <= now;
     if (usage.expires && usage.plan === "trial") {
-        found.push({ term: isOver ? "Trial ended" : "Trial ends", words: instantWords(usage.expires) });
+        found.push({ term: isOver ? "Trial ended" : "Trial ends", instant: usage.expires });
     } else if (usage.expires) {
-        found.push({ term: isOver ? "Ended" : "Active until", words: instantWords(usage.expires) });
+        found.push({ term: isOver ? "Ended" : "Active until", instant: usage.expires });
     }
     // What ends before the allowance comes back gets nothing from it.
     if (usage.resets && !(usage.expires && usage.expires <= usage.resets)) {
-        found.push({ term: "Refreshes", words: instantWords(usage.resets) });
+        found.unshift({ term: "Refreshes", instant: usage.resets });
     }
-    return found;
+    return found.map(({ term, instant }) => ({ term, words: instantWords(instant) }));
 }
 
 /** What "Manage subscription" offers, the most likely first. */
