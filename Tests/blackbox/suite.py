@@ -58,6 +58,7 @@ FILES = [
     "dashboard_access",
     "demo",
     "chat_pages",
+    "chat_flow",
 ]
 
 

@@ -7,7 +7,7 @@ import { LiveUsage } from "./liveUsage.js";
 import { Sending } from "./sending.js";
 import { Refusal, Service } from "./service.js";
 import { Store } from "./store.js";
-import { counted } from "./usageFigures.js";
+import { counted, isSameAllowance } from "./usageFigures.js";
 
 /** Changes come in twos and threes; the conversation is read once for them. */
 const gatheringTime_ms = 300;
@@ -100,12 +100,16 @@ export class Chat {
 
     #told(usage) {
         const before = this.#usage.usage;
-        this.#usage.told(usage);
-        if (!before) return;
-        if (before.plan !== usage.plan || before.state !== usage.state) this.store.update({ subscribing: null });
+        this.#take(usage);
         // Counted in another window, or on another device: the conversation went on there.
-        if (!this.store.state.answering && counted(before) !== counted(usage)) this.#readSoon();
+        if (before && !this.store.state.answering && counted(before) !== counted(usage)) this.#readSoon();
+    }
+
+    #take(usage) {
+        const before = this.#usage.usage;
+        this.#usage.told(usage);
         this.#readWhenTimeChangesIt(usage);
+        if (before && !isSameAllowance(before, usage)) this.store.update({ subscribing: null, problem: null });
     }
 
     #isOnline() {
@@ -146,10 +150,7 @@ export class Chat {
                 this.store.update({ messages });
             }
             this.store.update({ name, offlineWords: offline ?? null });
-            if (usage) {
-                this.#usage.told(usage);
-                this.#readWhenTimeChangesIt(usage);
-            }
+            if (usage) this.#take(usage);
         } catch {
             // Its stream of changes will say so, and come back.
         }

@@ -5,7 +5,7 @@ export function makeComposer(form, chat) {
     const send = form.querySelector("#send");
     const stop = form.querySelector("#stop");
     // On a phone's keyboard, Enter is a new line, and the button sends.
-    const hasKeyboard = matchMedia("(any-pointer: fine)").matches;
+    const isPhone = matchMedia("(pointer: coarse)").matches && !matchMedia("(any-pointer: fine)").matches;
     let isAnswering = false;
 
     field.value = chat.keeping.draft;
@@ -24,7 +24,7 @@ export function makeComposer(form, chat) {
     });
     field.addEventListener("keydown", (event) => {
         // Enter also ends the choice of a character where one is composed of several keys.
-        if (event.key !== "Enter" || event.shiftKey || event.isComposing || !hasKeyboard) return;
+        if (event.key !== "Enter" || event.shiftKey || event.isComposing || isPhone) return;
         event.preventDefault();
         form.requestSubmit();
     });

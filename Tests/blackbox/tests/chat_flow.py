@@ -1,0 +1,520 @@
+"""The chat in a browser as somebody uses it: on the real service, the real database and the real webhook."""
+
+import http.server
+import json
+import threading
+
+from support.chat import SECONDS, ChatBackend, ChatBrowser, ChatCase
+from support.deadline import wait_until
+from support.stores import AUTHORIZATION
+
+
+class FlowCase(ChatCase):
+    def tearDown(self):
+        self.assertEqual(self.unexpected(), [], "the browser's console")
+
+    # What cannot be reached for a while is an error to the console, too.
+    EXPECTED_COMPLAINTS = ()
+
+    def unexpected(self):
+        return [line for line in self.browser.complaints() if not any(part in line for part in self.EXPECTED_COMPLAINTS)]
+
+    def trial_user(self, used=58):
+        user = self.user()
+        self.assertIn("+ALLOWED", self.ask(f"CONSUME {user} {used}"))
+        return user
+
+    def trial_count(self, user):
+        return self.psql.number(f"select message_count from message_usage where user_id = '{user}' and billing_period = 'trial'")
+
+    def kept_in_conversation(self, user, text):
+        """How often the backend has it."""
+        return [message["text"] for message in self.chat.state(user)["messages"] if message["role"] == "user"].count(text)
+
+    def watch(self, selector):
+        """From now on, everything that an element says, in order."""
+        self.browser.run(
+            "window.watched = []; const part = document.querySelector(arguments[0]);"
+            "const look = () => { const text = part.innerText; if (watched.at(-1) !== text) watched.push(text); };"
+            "look(); new MutationObserver(look).observe(part, {subtree: true, childList: true, characterData: true})",
+            selector,
+        )
+
+    def watched(self):
+        return self.browser.run("return window.watched")
+
+
+class Flow(FlowCase):
+    def test_a_message_is_shown_answered_and_counted_once(self):
+        user = self.trial_user()
+        self.browser.chat(user)
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        self.browser.say("Good morning")
+        self.assertNotEqual(self.browser.wait_for_answer("Good morning"), "")
+        self.browser.wait_for_text(".indicator .words", "41 of 100")
+        self.assert_count(user, 59)
+        self.assertEqual(self.browser.find("#text").get_attribute("value"), "")
+        self.assertEqual(self.browser.focus(), "text")
+        # Told to who does not see it when it is whole, and not piece by piece.
+        self.assertEqual(self.browser.text("#announcer"), self.browser.answer("Good morning"))
+        self.assertEqual(self.browser.find("#conversation").get_attribute("aria-live"), "off")
+        self.browser.reload()
+        self.assertEqual(self.browser.said(), ["Good morning"])
+
+    def test_what_is_written_is_shown_as_text_and_nothing_else(self):
+        user = self.trial_user()
+        self.browser.chat(user)
+        text = "<img src=x onerror=\"document.title='got you'\"> & <b>bold</b>"
+        self.browser.say(text)
+        self.browser.wait_for_answer(text)
+        self.assertEqual(self.browser.all("#conversation img, #conversation b"), [])
+        self.assertEqual(self.browser.driver.title, "Hearth")
+
+    def test_the_counter_moves_at_once_and_ends_where_the_server_says(self):
+        user = self.trial_user()
+        self.browser.chat(user)
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        self.watch(".indicator .words")
+        self.slow_down(2_000)
+        self.addCleanup(self.slow_down, 0)
+        self.browser.say("Is it quick?")
+        self.browser.wait_for_text(".indicator .words", "41 of 100")
+        self.assertEqual(self.count(user), 58, "the counter has moved before the server knows")
+        self.browser.run("document.getElementById('open-settings').click(); document.getElementById('plan-and-usage').click()")
+        self.assertEqual(self.browser.text(".accessible"), "59 of 100 trial messages used")
+        self.browser.wait_for_answer("Is it quick?")
+        self.assert_count(user, 59)
+        self.ask(f"CONSUME {user}")
+        self.browser.wait_for_text(".accessible", "60 of 100")
+        numbers = [text.split("· ")[1].split(" ")[0] for text in self.watched()]
+        self.assertEqual(numbers, ["42", "41", "40"], "no number is shown that never was")
+
+    def slow_down(self, milliseconds):
+        """Requests that the browser begins from now on."""
+        self.browser.driver.execute_cdp_cmd("Network.enable", {})
+        self.browser.driver.execute_cdp_cmd(
+            "Network.emulateNetworkConditions",
+            {"offline": False, "latency": milliseconds, "downloadThroughput": -1, "uploadThroughput": -1},
+        )
+
+    def test_an_operator_resets_in_psql_and_the_gate_opens_without_a_reload(self):
+        user = self.subscriber(used=800)
+        self.browser.chat(user)
+        self.browser.wait_for("#gate")
+        self.browser.run("window.isSame = true; document.getElementById('subscribe').focus()")
+        self.psql.run(f"select * from reset_usage('{user}')")
+        self.browser.wait_for("#composer")
+        self.assertFalse(self.browser.is_shown("#gate"))
+        self.assertTrue(self.browser.run("return window.isSame"))
+        self.assertEqual(self.browser.focus(), "text", "the focus goes where one can go on")
+        self.browser.say("I'm back")
+        self.browser.wait_for_answer("I'm back")
+        self.assert_count(user, 1)
+
+    def test_the_last_message_closes_the_gate_and_keeps_what_was_being_written(self):
+        user = self.trial_user(99)
+        self.browser.chat(user)
+        self.browser.say("The last one")
+        self.browser.wait_for_answer("The last one")
+        self.browser.wait_for("#gate")
+        self.assertEqual(self.browser.text("#gate-words"), self.usage(user)["banner"])
+        self.psql.run(f"select * from grant_messages('{user}', 5, 'asked nicely')")
+        self.browser.wait_for("#composer")
+        self.browser.write("half a thought")
+        self.ask(f"CONSUME {user} 5")
+        self.browser.wait_for("#gate")
+        self.assertIn("I've kept what you were writing.", self.browser.text("#gate"))
+        self.assertIn("half a thought", self.browser.text("#gate blockquote"))
+        self.psql.run(f"select * from grant_messages('{user}', 5, 'asked nicely again')")
+        self.browser.wait_for("#composer")
+        self.assertEqual(self.browser.find("#text").get_attribute("value"), "half a thought")
+        self.assert_count(user, 105)
+
+    def test_two_windows_of_a_user_stay_in_step(self):
+        user = self.trial_user()
+        first = self.browser.driver.current_window_handle
+        self.browser.chat(user)
+        self.browser.driver.switch_to.new_window("tab")
+        self.addCleanup(self.browser.driver.switch_to.window, first)
+        self.addCleanup(self.browser.driver.close)
+        self.browser.chat(user)
+        self.browser.say("From the second window")
+        self.browser.wait_for_answer("From the second window")
+        second = self.browser.driver.current_window_handle
+        self.browser.driver.switch_to.window(first)
+        self.browser.wait_for_text(".indicator .words", "41 of 100")
+        self.browser.wait_for_answer("From the second window")
+        self.browser.say("And back")
+        self.browser.wait_for_answer("And back")
+        self.browser.driver.switch_to.window(second)
+        self.browser.wait_for_answer("And back")
+        self.browser.wait_for_text(".indicator .words", "40 of 100")
+        self.assert_count(user, 60)
+
+    def test_the_subscription_can_be_cancelled_and_taken_up_again_from_the_sheet(self):
+        user = self.trial_user(100)
+        self.browser.chat(user)
+        self.browser.wait_for("#gate")
+        self.browser.find("#subscribe").click()
+        self.browser.wait_for("#composer")
+        self.assertEqual(self.usage(user)["plan"], "paid")
+        self.choose("cancel")
+        self.browser.wait_for_text("#notice", "Your subscription is active until")
+        self.assertEqual(self.usage(user)["state"], "cancelled")
+        self.choose("resume")
+        wait_until(lambda: not self.browser.is_shown("#notice"), SECONDS, "the notice is gone")
+        self.assertEqual(self.usage(user)["state"], "active")
+        self.choose("subscribe")
+        self.browser.wait_for_text("#plan-and-usage", "Unlimited")
+        self.assertEqual(self.usage(user)["plan"], "pro")
+
+    def choose(self, action):
+        if not self.browser.is_shown("#sheet"):
+            self.browser.find("#open-settings").click()
+            self.browser.find("#plan-and-usage").click()
+            self.browser.find("#manage").click()
+        self.browser.wait_for(f"#choices [data-action={action}][aria-disabled=false]")
+        self.browser.find(f"#choices [data-action={action}]").click()
+
+    def test_a_payment_is_fixed_from_the_notice(self):
+        user = self.subscriber(used=200)
+        self.ask(f"SETPLAN {user} paid state=billing_retry")
+        self.browser.chat(user)
+        self.browser.wait_for("#gate")
+        self.assertEqual(self.browser.text("#subscribe"), "Fix payment")
+        self.assertFalse(self.browser.is_shown("#notice button"), "it is offered once")
+        self.browser.find("#subscribe").click()
+        self.browser.wait_for("#composer")
+        wait_until(lambda: not self.browser.is_shown("#notice"), SECONDS, "the notice is gone")
+        self.assertEqual(self.usage(user)["state"], "active")
+
+    def test_the_keyboard_is_enough(self):
+        from selenium.webdriver.common.keys import Keys
+
+        user = self.trial_user()
+        self.browser.chat(user)
+        self.browser.press(Keys.TAB)
+        self.assertEqual(self.browser.focus(), "Skip to your message")
+        self.browser.press(Keys.ENTER)
+        self.assertEqual(self.browser.focus(), "text")
+        self.browser.press("By keys", Keys.ENTER)
+        self.browser.wait_for_answer("By keys")
+        self.assertEqual(self.browser.focus(), "text")
+        self.browser.press(Keys.SHIFT, Keys.TAB, Keys.NULL)
+        self.assertIn("Show details", self.browser.run("return document.activeElement.textContent"))
+        self.assert_focus_shows()
+        self.browser.press(Keys.ENTER)
+        self.browser.wait_for("#sheet")
+        self.assertEqual(self.browser.focus(), "sheet-title")
+        self.tab_to("manage")
+        self.browser.press(Keys.SPACE)
+        self.browser.wait_for("#choices")
+        self.browser.press(Keys.ESCAPE)
+        wait_until(lambda: not self.browser.is_shown("#sheet"), SECONDS, "the sheet closes")
+        self.assertIn("Show details", self.browser.run("return document.activeElement.textContent"), "back where it was opened")
+        self.browser.press(Keys.TAB)
+        self.assertEqual(self.browser.focus(), "text")
+        for _ in range(20):
+            self.browser.press(Keys.SHIFT, Keys.TAB, Keys.NULL)
+            if self.browser.focus() == "open-settings":
+                break
+        self.assert_focus_shows()
+        self.browser.press(Keys.ENTER)
+        self.browser.wait_for("#settings")
+        self.tab_to("plan-and-usage")
+        self.browser.press(Keys.ENTER)
+        self.browser.wait_for("#sheet")
+        self.browser.press(Keys.ESCAPE)
+        self.assertEqual(self.browser.focus(), "plan-and-usage")
+        self.browser.press(Keys.ESCAPE)
+        self.assertEqual(self.browser.focus(), "open-settings")
+        self.assert_count(user, 59)
+
+    def tab_to(self, name, most=12):
+        from selenium.webdriver.common.keys import Keys
+
+        for _ in range(most):
+            self.browser.press(Keys.TAB)
+            if self.browser.focus() == name:
+                return self.assert_focus_shows()
+        self.fail(f"TAB does not come to {name}, but to {self.browser.focus()}")
+
+    def assert_focus_shows(self):
+        outline = self.browser.run("return getComputedStyle(document.activeElement).outlineStyle")
+        self.assertNotEqual(outline, "none", f"{self.browser.focus()} does not show that it has the focus")
+
+
+class FlowOverTime(FlowCase):
+    """A clock of its own: a trial ends without anything telling the page, so the next message is what is refused."""
+
+    def setUp(self):
+        super().setUp()
+        self.shift_clock(0)
+
+    def shift_clock(self, days):
+        self.psql.run(
+            "create or replace function headroom.now() returns timestamptz language sql stable parallel safe"
+            f" return pg_catalog.now() + interval '{days} days'"
+        )
+
+    def block(self, user, text):
+        """The page believes that it may send, and is refused."""
+        self.browser.chat(user)
+        # Once a change has come, the stream is open, and no more than changes comes by it.
+        self.ask(f"CONSUME {user}")
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        self.shift_clock(4)
+        self.browser.say(text)
+        self.browser.wait_for("#gate")
+        self.assertIn("I've kept your message and will send it as soon as you're back.", self.browser.text("#gate"))
+        self.assertEqual(self.browser.text("#gate blockquote"), text)
+        self.assertEqual(self.browser.said(), [])
+        self.assertEqual(self.count(user), 58, "a refused message is not counted")
+
+    def subscribe(self, user, text):
+        self.browser.wait_for("#gate")
+        self.assertEqual(self.browser.text("#subscribe"), "Subscribe")
+        self.browser.find("#subscribe").click()
+        self.browser.wait_for_answer(text)
+        self.browser.wait_for("#composer")
+        self.assertEqual(self.browser.said(), [text])
+        self.assertEqual(self.trial_count(user), 58)
+        self.assertEqual(self.psql.number(f"select message_count from message_usage where user_id = '{user}' and billing_period <> 'trial'"), 1)
+        self.assert_count(user, 59)
+        self.assertEqual(self.kept_in_conversation(user, text), 1)
+        self.assertEqual(self.psql.value(f"select kind from headroom.store_events where user_id = '{user}'"), "purchased")
+
+    def test_a_blocked_message_is_kept_and_sent_by_itself_once_after_subscribing(self):
+        user, text = self.trial_user(57), "Don't lose this"
+        self.block(user, text)
+        self.browser.picture("chat-kept")
+        self.assertEqual(self.browser.axe(), [])
+        self.subscribe(user, text)
+        self.browser.picture("chat-subscribed")
+
+    def test_a_blocked_message_outlives_a_reload_and_is_sent_once_after_subscribing(self):
+        user, text = self.trial_user(57), "Keep this over a reload"
+        self.block(user, text)
+        self.browser.reload()
+        self.browser.wait_for_text("#gate blockquote", text)
+        self.subscribe(user, text)
+        self.browser.reload()
+        self.assertEqual(self.browser.said(), [text], "and it is not sent again")
+        self.assert_count(user, 59)
+
+    def test_a_blocked_message_is_sent_once_by_two_windows(self):
+        user, text = self.trial_user(57), "Only once, please"
+        self.block(user, text)
+        first = self.browser.driver.current_window_handle
+        self.browser.driver.switch_to.new_window("tab")
+        self.addCleanup(self.browser.driver.switch_to.window, first)
+        self.addCleanup(self.browser.driver.close)
+        self.browser.chat(user)
+        self.browser.wait_for_text("#gate blockquote", text)
+        self.subscribe(user, text)
+        self.browser.driver.switch_to.window(first)
+        self.browser.wait_for_answer(text)
+        self.assertEqual(self.browser.said(), [text])
+        self.assert_count(user, 59)
+        self.browser.complaints()
+
+
+class Stopping(FlowCase):
+    CHAT_FLAGS = ("--pace-ms", "400")
+
+    def test_stop_gives_the_message_back(self):
+        user = self.trial_user()
+        self.browser.chat(user)
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        self.browser.say("Tell me a long story")
+        wait_until(lambda: "held=1" in self.ask(f"USAGE {user}"), SECONDS, "it is held")
+        self.browser.wait_for_text(".indicator .words", "41 of 100")
+        wait_until(lambda: len(self.browser.text(".message.assistant .text")) > 5, SECONDS, "the answer has begun")
+        self.assertFalse(self.browser.is_shown("#send"))
+        self.browser.picture("chat-answering")
+        self.browser.find("#stop").click()
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        self.browser.wait_for_text(".note", "Stopped. I gave this message back.")
+        self.assertEqual(self.browser.text("#announcer"), "Stopped. I gave this message back.")
+        self.assert_count(user, 58)
+        self.browser.picture("chat-stopped")
+        self.assertEqual(self.browser.axe(), [])
+        self.assertEqual(self.kept_in_conversation(user, "Tell me a long story"), 0)
+        self.browser.all(".note button")[1].click()
+        self.assertEqual(self.browser.find("#text").get_attribute("value"), "Tell me a long story")
+        self.assertEqual(self.browser.said(), [])
+
+    def test_a_reload_in_the_middle_of_an_answer_sends_the_message_again_and_counts_it_once(self):
+        user = self.trial_user()
+        self.browser.chat(user)
+        self.browser.say("Don't forget me")
+        wait_until(lambda: len(self.browser.text(".message.assistant .text")) > 5, SECONDS, "the answer has begun")
+        self.browser.reload()
+        self.browser.wait_for_answer("Don't forget me")
+        self.assertEqual(self.browser.said(), ["Don't forget me"])
+        self.assert_count(user, 59)
+        # The one before had not noticed yet that nobody reads it.
+        self.EXPECTED_COMPLAINTS = ("status of 409",)
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """An API as OpenAI's, which fails until it is well."""
+
+    is_well = False
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        if not Answers.is_well:
+            self.send_error(500)
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for text in ("I am ", "well again."):
+            piece = {"choices": [{"delta": {"content": text}, "finish_reason": None}]}
+            self.wfile.write(f"data: {json.dumps(piece)}\n\n".encode())
+        self.wfile.write(b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
+
+    def log_message(self, *_):
+        pass
+
+
+class FailingModel(FlowCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+        threading.Thread(target=cls.model.serve_forever, daemon=True).start()
+        cls.CHAT_FLAGS = ("--model", f"http://127.0.0.1:{cls.model.server_port}/v1", "--model-name", "test")
+        super().setUpClass()
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.model.shutdown()
+
+    def test_a_model_that_fails_counts_nothing_and_can_be_asked_again(self):
+        user = self.trial_user()
+        self.browser.chat(user)
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        self.browser.say("Are you there?")
+        self.browser.wait_for_text(".note", "Try again")
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        self.assert_count(user, 58)
+        self.browser.picture("chat-failed")
+        self.assertEqual(self.browser.axe(), [])
+        Answers.is_well = True
+        self.browser.find(".note button").click()
+        self.assertEqual(self.browser.wait_for_answer("Are you there?"), "I am well again.")
+        self.assertEqual(self.browser.said(), ["Are you there?"])
+        self.assert_count(user, 59)
+        self.browser.wait_for_text(".indicator .words", "41 of 100")
+
+
+class Away(FlowCase):
+    """Headroom and the chat's backend go away and come back."""
+
+    EXPECTED_COMPLAINTS = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "status of 502")
+    LOST = "You're offline — your message will be sent when we're back"
+
+    def restart_service(self):
+        addresses = ("--listen", f"127.0.0.1:{self.service.port}", "--http", f"127.0.0.1:{self.service.http_port}")
+        type(self).service = self.serve(*addresses, env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION})
+
+    def test_without_headroom_one_keeps_chatting_where_the_policy_allows(self):
+        user = self.trial_user()
+        self.browser.chat(user)
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        self.service.kill()
+        self.browser.wait_for_text("#connection", "I couldn't check your usage right now — don't worry, you can keep chatting.")
+        self.browser.picture("chat-without-headroom")
+        self.assertEqual(self.browser.axe(), [])
+        self.browser.say("Still here?")
+        self.browser.wait_for_answer("Still here?")
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        # A page that is opened now knows nothing, and lets write all the same.
+        self.browser.reload()
+        self.assertFalse(self.browser.is_shown(".indicator"))
+        self.browser.say("And now?")
+        self.browser.wait_for_answer("And now?")
+        self.restart_service()
+        wait_until(lambda: not self.browser.is_shown("#connection"), SECONDS, "all is well")
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        self.assertEqual(self.count(user), 58, "what was let through is not counted")
+        self.browser.say("Counted again")
+        self.browser.wait_for_answer("Counted again")
+        self.assert_count(user, 59)
+
+    def test_without_headroom_a_message_waits_where_the_policy_denies(self):
+        chat = ChatBackend(self.service, "--pace-ms", "0", "--when-unreachable", "deny")
+        other = ChatBrowser(chat)
+        self.addCleanup(chat.stop)
+        self.addCleanup(other.close)
+        user = self.trial_user()
+        other.chat(user)
+        other.wait_for_text(".indicator .words", "42 of 100")
+        self.service.kill()
+        other.wait_for("#connection")
+        other.say("Wait for me")
+        other.wait_for_text(".note", "I'll send this as soon as I can look up your plan.")
+        other.write("typing goes on")
+        self.assertEqual(other.find("#text").get_attribute("value"), "typing goes on")
+        self.restart_service()
+        other.wait_for_answer("Wait for me")
+        self.assertEqual(other.said(), ["Wait for me"])
+        self.assert_count(user, 59)
+        other.wait_for_text(".indicator .words", "41 of 100")
+        self.assertEqual(other.find("#text").get_attribute("value"), "typing goes on")
+
+    def test_without_the_backend_messages_wait_and_are_sent_in_order_once(self):
+        user = self.trial_user()
+        self.browser.chat(user)
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        self.chat.kill()
+        self.browser.wait_for_text("#connection", self.LOST)
+        for text in ("First", "Second"):
+            self.browser.say(text)
+            self.browser.wait_for_text("#conversation", text)
+        self.assertEqual([note.text.split("\n")[0] for note in self.browser.all(".note")], ["I'll send this when we're back."] * 2)
+        self.browser.write("and a third, not sent")
+        self.browser.picture("chat-offline")
+        self.assertEqual(self.browser.axe(), [])
+        self.chat.start()
+        self.browser.wait_for_answer("Second")
+        self.assertEqual(self.browser.said(), ["First", "Second"])
+        self.assertEqual([m["text"] for m in self.chat.state(user)["messages"] if m["role"] == "user"], ["First", "Second"])
+        wait_until(lambda: not self.browser.is_shown("#connection"), SECONDS, "all is well")
+        self.assert_count(user, 60)
+        self.assertEqual(self.browser.find("#text").get_attribute("value"), "and a third, not sent")
+
+    def test_an_answer_that_breaks_off_with_the_backend_is_asked_for_again_and_counted_once(self):
+        # Slow enough to be in the middle of it.
+        slow = ChatBackend(self.service, "--pace-ms", "400")
+        self.addCleanup(slow.stop)
+        other = ChatBrowser(slow)
+        self.addCleanup(other.close)
+        user = self.trial_user()
+        other.chat(user)
+        other.say("Hold on to this")
+        wait_until(lambda: len(other.text(".message.assistant .text")) > 5, SECONDS, "the answer has begun")
+        slow.kill()
+        other.wait_for_text("#connection", self.LOST)
+        slow.flags[slow.flags.index("--pace-ms") + 1] = "0"
+        slow.start()
+        other.wait_for_answer("Hold on to this")
+        self.assertEqual(other.said(), ["Hold on to this"])
+        # What the killed one held comes back when its time is over; what is counted is one message.
+        self.assertEqual(self.count(user), 59)
+
+    def test_the_store_that_cannot_be_reached_is_told_and_nothing_is_lost(self):
+        user = self.trial_user(100)
+        self.browser.chat(user)
+        self.browser.wait_for("#gate")
+        self.service.kill()
+        self.browser.find("#subscribe").click()
+        self.browser.wait_for_text("#gate .problem", "I couldn't reach the store just now.")
+        self.assertEqual(self.browser.text("#subscribe"), "Subscribe")
+        self.restart_service()
+        self.browser.find("#subscribe").click()
+        self.browser.wait_for("#composer")
+
+
