@@ -8,6 +8,7 @@ is permitted (a container without CAP_SYS_ADMIN), the relay takes the port of th
 
 import contextlib
 import os
+import re
 import select
 import shutil
 import socket
@@ -32,6 +33,12 @@ with socket.socket(fileno=0) as suite, socket.create_server(("127.0.0.1", {PORT}
 """
 
 
+# A CONSUME as clients send it, in one piece, perhaps behind a handshake.
+ASKING = re.compile(rb"\*\d+\r\n\$7\r\nconsume\r\n", re.IGNORECASE)
+ECHO, ECHOED = b"*2\r\n$4\r\nECHO\r\n$6\r\nforged\r\n", b"+forged\r\n"
+LOST = b""
+
+
 class DefaultPort:
     """Relays to the port `target`, and loses or forges answers when it is told to."""
 
@@ -43,7 +50,7 @@ class DefaultPort:
         self.fired = 0
         """Answers lost or forged."""
         self._lock = threading.Lock()
-        self._answers = []
+        self._faults = []
         self._is_silent = False
         self._carried = set()
         self._keeper = self._handle = None
@@ -72,11 +79,11 @@ class DefaultPort:
 
     def lose_answers(self, count=1):
         """The service does what the next CONSUME says, and the connection breaks before its answer has come."""
-        self._arm([None] * count)
+        self._arm([LOST] * count)
 
     def answer_instead(self, *lines):
-        """The service never sees the next CONSUME; this is what comes back."""
-        self._arm(lines)
+        """The service never sees the next CONSUME; these lines come back, one for each."""
+        self._arm([line.encode() + b"\r\n" for line in lines])
 
     def be_silent(self):
         """Answers a client's handshake, and nothing from its first CONSUME on."""
@@ -89,9 +96,9 @@ class DefaultPort:
                 with contextlib.suppress(OSError):  # it has broken by itself
                     client.shutdown(socket.SHUT_RDWR)
 
-    def _arm(self, answers):
+    def _arm(self, faults):
         with self._lock:
-            self._answers = list(answers)
+            self._faults = faults
             self._is_silent = False
             self.fired = 0
 
@@ -164,7 +171,7 @@ class DefaultPort:
 
     def _carry(self, client, service):
         open_ends = [client, service]
-        loses_next = False
+        fault = None
         while open_ends:
             for ready in select.select(open_ends, [], [])[0]:
                 data = ready.recv(1 << 16)
@@ -172,25 +179,23 @@ class DefaultPort:
                     open_ends.remove(ready)
                     (service if ready is client else client).shutdown(socket.SHUT_WR)
                 elif ready is client:
-                    self.sent += data
-                    answer, is_armed = self._next_answer(data)
-                    loses_next = is_armed and answer is None
-                    if answer is not None:
-                        client.sendall(answer.encode() + b"\r\n")
-                    elif not (self._is_silent and asks(data)):
-                        service.sendall(data)
-                elif loses_next and data.startswith((b"+ALLOWED ", b"+BLOCKED ")):
+                    data, fault = self._taken(data)
+                    service.sendall(data)
+                elif fault is LOST and data.startswith((b"+ALLOWED ", b"+BLOCKED ")):
                     return
                 else:
-                    client.sendall(data)
+                    client.sendall(data.replace(ECHOED, fault) if fault else data)
 
-    def _next_answer(self, data):
+    def _taken(self, data):
+        """What the service gets of it, and what becomes of the answer: LOST, another line, or None."""
+        asked = ASKING.search(data)
         with self._lock:
-            if not self._answers or not asks(data):
-                return None, False
+            self.sent += data
+            if asked is None or not (self._faults or self._is_silent):
+                return data, None
+            if not self._faults:
+                return data[: asked.start()], None
             self.fired += 1
-            return self._answers.pop(0), True
-
-
-def asks(data):
-    return b"consume" in data.lower()
+            fault = self._faults.pop(0)
+        # The service is asked something else, so that the line comes after the answers to a handshake before it.
+        return (data if fault is LOST else data[: asked.start()] + ECHO), fault
