@@ -38,7 +38,7 @@ struct Connector: Sendable {
         opened.futureResult.whenFailure { secured.fail($0) }
         let tls = configuration.tls?.client
         if tls == nil { secured.succeed() }
-        ClientBootstrap(group: loop)
+        let bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(deadline - .now())
             .channelOption(.socketOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
@@ -47,7 +47,11 @@ struct Connector: Sendable {
                     try channel.pipeline.syncOperations.addHandler(ConnectionHandler(notify: notify))
                 }
             }
-            .connect(host: endpoint.host, port: endpoint.port)
+        // An address needs nobody who looks names up, on threads that the process may have busy with something else.
+        let address = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port)
+        let connected =
+            address.map { bootstrap.connect(to: $0) } ?? bootstrap.connect(host: endpoint.host, port: endpoint.port)
+        connected
             .flatMapThrowing { channel in
                 // Whoever comes too late is not needed any more.
                 opened.futureResult.whenFailure { _ in channel.close(promise: nil) }

@@ -93,20 +93,23 @@ final class FaultProxy: Sendable {
             let up = Passing(self, budget)
             let ends = NIOLoopBound((down: down, up: up), eventLoop: channel.eventLoop)
             try channel.pipeline.syncOperations.addHandler(down)
+            // As long as a machine may take that is busy with other tests.
             ClientBootstrap(group: channel.eventLoop)
+                .connectTimeout(.minutes(2))
                 .channelInitializer { upstream in
                     upstream.eventLoop.makeCompletedFuture {
                         try upstream.pipeline.syncOperations.addHandler(ends.value.up)
                     }
                 }
-                .connect(host: target.host, port: target.port)
+                .connect(to: try SocketAddress(ipAddress: target.host, port: target.port))
                 .whenComplete { result in
                     switch result {
                     case .success(let upstream):
                         ends.value.down.pass(to: upstream)
                         ends.value.up.pass(to: channel)
-                        if !channel.isActive { upstream.close(promise: nil) }
-                        if !upstream.isActive { channel.close(promise: nil) }
+                        // Not by who is active: one that was just accepted is not yet.
+                        channel.closeFuture.whenComplete { _ in upstream.close(promise: nil) }
+                        upstream.closeFuture.whenComplete { _ in channel.close(promise: nil) }
                     case .failure: channel.close(promise: nil)
                     }
                 }
