@@ -90,6 +90,22 @@ public final class ServiceProcess: Sendable {
         "first-request", "incomplete-request", "output", "authentication", "tls-handshake",
     ].flatMap { ["--\($0)-timeout-ms", "120000"] }
 
+    /// Makes a token, as an operator does.
+    public func token(_ scopes: String...) throws -> String {
+        let process = Process()
+        process.executableURL = ServiceProcess.binary
+        process.arguments = ["token", "create", "backend"] + scopes.flatMap { ["--scope", $0] }
+        process.environment = ["HEADROOM_DATABASE_URL": databaseURL]
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw DidNotStart() }
+        return text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
     public static let binary = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appending(path: ".build/debug/headroom")

@@ -115,6 +115,32 @@ struct ExchangeTests {
         }
     }
 
+    @Test("However the Stop button and the end of an answer race, what is kept is what is counted")
+    func stoppingAtTheEnd() async throws {
+        let service = try await ServiceProcess.start()
+        let seed = UInt64.random(in: 0...(.max))
+        print("seed \(seed) of the moments of stopping")
+        var generator = SeededGenerator(seed: seed)
+        let rounds = (0..<25).map { _ in Int.random(in: 0...1_000, using: &generator) }
+        try await RunningChat.with(service) { chat in
+            for (number, turns) in rounds.enumerated() {
+                let user = try await service.user()
+                let reading = Task { try await chat.send(user) }
+                let question = try await chat.question(number)
+                question.say("The end")
+                question.end()
+                for _ in 0..<turns { await Task.yield() }
+                reading.cancel()
+                _ = try? await reading.value
+                try await waitUntil("it is settled, the same way on both sides") {
+                    let kept = (try await chat.page(user)["messages"] as? [Any])?.count ?? -1
+                    let status = try await service.usage(of: user)
+                    return status.held == 0 && status.used == kept / 2
+                }
+            }
+        }
+    }
+
     @Test("An answer that never ends is cut, kept and counted")
     func endless() async throws {
         let service = try await ServiceProcess.start()

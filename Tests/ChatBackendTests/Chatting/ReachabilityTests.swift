@@ -1,5 +1,6 @@
 import Foundation
 import HeadroomClient
+import Postgres
 import PostgresTestSupport
 import ServiceTestSupport
 import Testing
@@ -80,6 +81,56 @@ struct ReachabilityTests {
             try await service.restart()
             _ = try await service.ask { try await $0.consume(user, messages: 700) }
             #expect(try await events.next("usage") { $0.int("used") == 700 }?.text("display") == "compact")
+        }
+    }
+
+    @Test("A service whose database is away knows nothing of anybody, and counts as gone")
+    func database() async throws {
+        let service = try await ServiceProcess.start()
+        let user = try await service.user()
+        let name = try #require(service.conninfo.firstMatch(of: /dbname=(\w+)/)?.1)
+        let shared = try await TestServer.shared()
+        func admit(_ isAdmitted: Bool) async throws {
+            try await onThread {
+                let connection = try Connection.connect(shared)
+                defer { connection.close() }
+                let script = """
+                    alter database \(name) with allow_connections \(isAdmitted);
+                    select pg_terminate_backend(pid) from pg_stat_activity where datname = '\(name)'
+                    """
+                for statement in script.split(separator: ";") {
+                    try connection.execute(String(statement), deadline: .now + .seconds(30))
+                }
+            }
+        }
+        try await RunningChat.with(service) { chat in
+            var events = EventReader(try await chat.request("GET", "/users/\(user)/changes"))
+            #expect(try await events.next("usage") != nil)
+            try await admit(false)
+            #expect(try await events.next("offline") != nil)
+            #expect(try await chat.page(user)["usage"] is NSNull)
+            try await admit(true)
+            #expect(try await events.next("online") != nil)
+        }
+    }
+
+    @Test("A service that wants a token is asked with the one in the file")
+    func token() async throws {
+        let service = try await ServiceProcess.start("--authentication", "required")
+        let directory = try TemporaryDirectory()
+        let file = directory.path + "/token"
+        try service.token("chat", "dashboard").write(toFile: file, atomically: true, encoding: .utf8)
+        let user = UserID.random
+        try await RunningChat.with(service, "--headroom-token-file", file) { chat in
+            var page = EventReader(try await chat.request("GET", "/users/\(user)/changes"))
+            // The service learns of a new token from its database, in a moment.
+            #expect(try await page.next("usage")?.int("used") == 0)
+            var events = try await chat.events(user)
+            let question = try await chat.question()
+            question.say("Known")
+            question.end()
+            #expect(try await events.next("sent")?.int("usage", "used") == 1)
+            #expect(try await page.next("usage") { $0.int("used") == 1 } != nil)
         }
     }
 

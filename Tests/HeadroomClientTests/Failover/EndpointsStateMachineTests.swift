@@ -1,4 +1,5 @@
 import NIOCore
+import ServiceTestSupport
 import Testing
 
 @testable import HeadroomClient

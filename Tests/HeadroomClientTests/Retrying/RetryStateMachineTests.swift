@@ -1,5 +1,6 @@
 import LineProtocol
 import NIOCore
+import ServiceTestSupport
 import Testing
 
 @testable import HeadroomClient

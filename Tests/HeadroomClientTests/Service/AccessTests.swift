@@ -25,20 +25,10 @@ private func run(_ path: String, _ arguments: [String], environment: [String: St
 
 @Suite("Who may connect, and to whom", .serialized)
 struct AccessTests {
-    private static func token(of service: ServiceProcess, _ scopes: String...) throws -> String {
-        let arguments = ["token", "create", "backend"] + scopes.flatMap { ["--scope", $0] }
-        let text = try run(
-            ServiceProcess.binary.path(),
-            arguments,
-            environment: ["HEADROOM_DATABASE_URL": service.conninfo]
-        )
-        return text.trimmingCharacters(in: .whitespacesAndNewlines)
-    }
-
     @Test("With a token, from a file too, it may ask what the token's scopes allow; without one it is refused at once")
     func tokens() async throws {
         let service = try await ServiceProcess.start("--authentication", "required")
-        let token = try Self.token(of: service, "chat")
+        let token = try service.token("chat")
         let log = RecordingLog()
         let directory = try TemporaryDirectory()
         let file = directory.path + "/token"
@@ -72,7 +62,7 @@ struct AccessTests {
     @Test("A token that may not subscribe ends the changes, and the log says why")
     func changesRefused() async throws {
         let service = try await ServiceProcess.start("--authentication", "required")
-        let token = try Self.token(of: service, "chat")
+        let token = try service.token("chat")
         let log = RecordingLog()
         var configuration = HeadroomClient.Configuration(
             endpoints: [service.endpoint],

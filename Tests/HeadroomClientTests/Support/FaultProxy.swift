@@ -1,6 +1,7 @@
 import HeadroomClient
 import NIOCore
 import NIOPosix
+import ServiceTestSupport
 import Synchronization
 
 /// Stands between a client and a service, and cuts, delays and splits what goes through, by chance.
