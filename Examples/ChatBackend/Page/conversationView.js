@@ -3,6 +3,7 @@
 import { element, icon, setText } from "./element.js";
 
 const waitingWords = {
+    others: "I'll send this next.",
     connection: "I'll send this when we're back.",
     headroom: "I'll send this as soon as I can look up your plan.",
     elsewhere: "On its way from another window…",
@@ -52,8 +53,8 @@ function entriesOf({ messages, answering, outbox, description }) {
     }
     for (const message of outbox) {
         // The gate shows what waits for it.
-        if (message.waitsFor === null || (description.gate && message.waitsFor === "allowance")) continue;
-        const words = waitingWords[message.waitsFor] ?? (message.words || "That didn't work, and nothing was counted.");
+        if (message.id === answering?.id || (description.gate && message.waitsFor === "allowance")) continue;
+        const words = waitingWords[message.waitsFor ?? "others"] ?? (message.words || "That didn't work, and nothing was counted.");
         const kept = { id: message.id, words, isForPerson: message.waitsFor === "person" };
         entries.push({ key: `said:${message.id}`, role: "user", text: message.text, kept });
         if (message.partial) entries.push({ key: `answer:${message.id}`, role: "assistant", text: message.partial, isStopped: true });

@@ -1,15 +1,17 @@
 // Messages that are not sent yet, in the order in which they were written: `{id, text, waitsFor, words}`.
 //
 // `waitsFor` is what has to happen first:
-//   null          nothing: it is next, or under way
+//   null          nothing: it is under way, or behind one that is
 //   "connection"  the chat backend is reached again
 //   "headroom"    the chat backend reaches Headroom again
 //   "allowance"   the user may send again
 //   "elsewhere"   another window is sending it: to be asked for again, which sends nothing twice
 //   "person"      somebody presses "Try again"; it keeps nothing else waiting
 
+/** Behind what waits already, a message waits for the same. */
 export function add(outbox, message) {
-    return [...without(outbox, message.id), { waitsFor: null, ...message }];
+    const [before] = waiting(outbox);
+    return [...without(outbox, message.id), { waitsFor: before?.waitsFor ?? null, ...message }];
 }
 
 export function without(outbox, id) {
