@@ -59,6 +59,7 @@ FILES = [
     "demo",
     "chat_pages",
     "chat_flow",
+    "chat_scripts",
 ]
 
 

@@ -15,7 +15,6 @@ from .service import environment
 from .stores import AUTHORIZATION
 from .wire import Answer
 
-DEBUG = ("--page-directory", "/work/main/Examples/ChatBackend/Page")
 SECONDS = 30
 """In which whatever is waited for has come, also on a busy machine."""
 
@@ -172,7 +171,7 @@ class ChatCase(Case):
         cls.service = cls.serve(*cls.MORE_FLAGS, env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION})
         for product, plan in (("premium_monthly", "paid"), ("pro_monthly", "pro")):
             cls.psql.run(f"select headroom.map_product('revenuecat', '{product}', '{plan}')")
-        cls.chat = ChatBackend(cls.service, *cls.CHAT_FLAGS, *DEBUG)
+        cls.chat = ChatBackend(cls.service, *cls.CHAT_FLAGS)
         cls.browser = ChatBrowser(cls.chat)
 
     @classmethod

@@ -4,7 +4,8 @@ import datetime
 import uuid
 
 from support.browser import SCHEMES, WIDTHS
-from support.chat import ChatCase
+from support.chat import SECONDS, ChatBackend, ChatBrowser, ChatCase
+from support.deadline import wait_until
 
 PREMIUM, PRO, PAY, CANCEL, RESUME = (
     ("subscribe", "paid"), ("subscribe", "pro"), ("pay", None), ("cancel", None), ("resume", None)
@@ -134,6 +135,28 @@ class ChatPages(ChatCase):
                         if (width, scheme) in DIALOGS or state in ("trial", "grace_period"):
                             self.assert_settings(user, state)
                             self.assert_sheet(user, state)
+
+    def test_the_first_page_offers_who_may_be_chosen(self):
+        people = [{"user": self.user(), "name": name, "about": about} for name, about in (("Ada", "trial, day 2"), ("Ben <b>", "at the limit"))]
+        chat = ChatBackend(self.service, people=people)
+        self.addCleanup(chat.stop)
+        other = ChatBrowser(chat)
+        self.addCleanup(other.close)
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                with self.subTest(width=width, scheme=scheme):
+                    other.look(width, scheme)
+                    other.open("/")
+                    wait_until(lambda: other.all("li a"), SECONDS, "the people")
+                    other.picture("chat-people")
+                    self.assertEqual(other.axe(), [])
+                    self.assertLessEqual(other.overflow(), 0)
+        self.assertIn("Ben <b>\nat the limit", other.text("li:nth-child(2)").replace("\n\n", "\n"))
+        other.run("window.isBefore = true")
+        other.find("li a").click()
+        wait_until(lambda: other.is_another_page() and other.has_loaded(), SECONDS, "the chat")
+        other.wait_for_text("h2", "Hello Ada.")
+        self.assertEqual(other.complaints(), [])
 
     def converse(self, user):
         """Something was said before, when all was well."""

@@ -2,12 +2,11 @@
 
 from support.chat import ChatCase
 
+# The page's policy forbids code out of texts, so what is to run stands in the script itself.
 RUN = """
-const [name, body, cases, done] = arguments;
-import('/assets/' + name).then((module) => {
-    const run = new Function('module', 'input', body);
-    done(cases.map((input) => run(module, input)));
-}).catch((error) => done(String(error)));
+const [name, cases, done] = arguments;
+const run = (module, input) => { BODY };
+import('/assets/' + name).then((module) => done(cases.map((input) => run(module, input)))).catch((error) => done(String(error)));
 """
 
 TRIAL = {
@@ -70,15 +69,152 @@ COUNTING = {
     ],
     "an upgrade begins anew": [
         (["told", trial(100, display="blocked"), 0], 100),
-        (["told", {**TRIAL, "plan": "paid", "state": "active", "period": "2026-11", "used": 0, "limit": 800, "remaining": 800}, 10], 0),
+        (["told", {**TRIAL, "plan": "paid", "state": "active", "period": "2026-11", "display": "hidden", "used": 0, "limit": 800, "remaining": 800}, 10], 0),
         (["pressed", "a"], 1),
     ],
 }  # fmt: skip
 
 
+DATA = [{"name": "message", "data": "one"}, {"name": "held", "data": "two\nthree"}]
+
+# What comes as server-sent events, however it is cut.
+STREAMS = {
+    "lines end in LF": ("data: one\n\nevent: held\ndata: two\ndata: three\n\n", DATA),
+    "lines end in CRLF": ("data: one\r\n\r\nevent: held\r\ndata: two\r\ndata: three\r\n\r\n", DATA),
+    "lines end in CR": ("data: one\r\revent: held\rdata: two\rdata: three\r\rdata: not complete", DATA),
+    "comments, other fields, a byte order mark": ("\ufeffretry: 1000\n: here\n\nid: 7\ndata: one\n\nevent:held\ndata:two\ndata:three\n\n", DATA),
+    "a blank event is none": ("event: held\n\ndata: one\n\nevent: held\ndata: two\ndata: three\n\n", DATA),
+    "a value keeps its own spaces": ("data:  a: b \n\n", [{"name": "message", "data": " a: b "}]),
+    "a field without a colon is empty": ("data\n\n", [{"name": "message", "data": ""}]),
+    "the end is missing": ("data: one\n\nevent: held\ndata: two", DATA[:1]),
+}
+
+
+def failed(code, can_retry=True):
+    return {"kind": "failed", "code": code, "canRetry": can_retry}
+
+
+# What a message waits for after an attempt that did not send it.
+WAITING = [
+    ({"kind": "blocked"}, "allowance"),
+    ({"kind": "unreachable"}, "connection"),
+    ({"kind": "stopped"}, "person"),
+    (failed("MODEL"), "person"),
+    (failed("INTERNAL"), "person"),
+    (failed("UNREACHABLE"), "headroom"),
+    (failed("OVERLOADED"), "headroom"),
+    (failed("FORBIDDEN", False), "person"),
+    ({"kind": "refused", "status": 409, "code": "UNDERWAY"}, "elsewhere"),
+    ({"kind": "refused", "status": 409, "code": "CONFLICT"}, "person"),
+    ({"kind": "refused", "status": 503, "code": "OVERLOADED"}, "connection"),
+    ({"kind": "refused", "status": 400, "code": "BADREQUEST"}, "person"),
+]
+
+
+def message(name, waits_for=None):
+    return {"id": name, "waitsFor": waits_for}
+
+
+# The next of an outbox, by its id.
+NEXT = [
+    ([], None),
+    ([message("a"), message("b")], "a"),
+    ([message("a", "connection"), message("b")], None),
+    ([message("a", "person"), message("b")], "b"),
+    ([message("a", "person")], None),
+]
+
+PAID = {"plan": "paid", "state": "active", "display": "blocked", "tier": "blocked", "used": 800, "limit": 800, "remaining": 0, "banner": "…"}
+
+# The button of the gate: its label, and what it does. By the refusal's reason, and by the state where nothing was refused yet.
+GATES = [
+    (PAID, ["Subscribe to Pro", "subscribe", "pro"]),
+    ({**PAID, "state": "cancelled"}, ["Subscribe to Pro", "subscribe", "pro"]),
+    ({**PAID, "reason": "limit_reached"}, ["Subscribe to Pro", "subscribe", "pro"]),
+    ({**PAID, "state": "billing_retry"}, ["Fix payment", "pay", None]),
+    ({**PAID, "reason": "billing_retry"}, ["Fix payment", "pay", None]),
+    ({**PAID, "state": "expired", "previous_plan": "pro"}, ["Subscribe", "subscribe", "pro"]),
+    ({**PAID, "state": "revoked", "previous_plan": "team"}, ["Subscribe", "subscribe", "paid"]),
+    ({**BLOCKED, "reason": "trial_ended"}, ["Subscribe", "subscribe", "paid"]),
+    (BLOCKED, ["Subscribe", "subscribe", "paid"]),
+    ({**PAID, "plan": "free", "state": "free", "limit": 0, "used": 0}, ["Subscribe", "subscribe", "paid"]),
+    ({**PAID, "display": "hidden", "banner": None}, None),
+]
+
+# A number in a sentence gives way to another, and nothing else does.
+SENTENCES = [
+    (["Almost there — 30 messages left until December 30", 30, 29], "Almost there — 29 messages left until December 30"),
+    (["100 of 100 trial messages remaining", 100, 99], "99 of 100 trial messages remaining"),
+    (["41 of 141 used", 41, 42], "42 of 141 used"),
+    (["141 of 41", 41, 42], "141 of 42"),
+]
+
+
 class Scripts(ChatCase):
     def run_cases(self, module, body, cases):
-        self.browser.chat(self.user())
-        results = self.browser.driver.execute_async_script(RUN.replace("new Function", "new Function"), module, body, cases)
+        if not self.browser.driver.current_url.endswith(f"/chat/{type(self).visitor}"):
+            self.browser.chat(type(self).visitor)
+        results = self.browser.driver.execute_async_script(RUN.replace("BODY", body), module, cases)
         self.assertIsInstance(results, list, results)
+        self.assertEqual(len(results), len(cases))
         return results
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.visitor = cls.user()
+
+    def test_the_counter_never_counts_a_message_twice_and_ends_where_the_server_says(self):
+        body = """
+            let counter = module.emptyCounter;
+            return input.map(([step, ...values]) => {
+                counter = module[step](counter, ...values);
+                const usage = module.shown(counter);
+                const total = usage.used + (usage.held ?? 0);
+                return [total, usage.display === "trial" ? [usage.remaining, usage.banner] : null];
+            });
+        """
+        found = self.run_cases("counter.js", body, [[step for step, _ in steps] for steps in COUNTING.values()])
+        for (name, steps), totals in zip(COUNTING.items(), found):
+            for (step, wanted), (total, words) in zip(steps, totals):
+                with self.subTest(case=name, step=step[0]):
+                    self.assertEqual(total, wanted)
+                    if words:
+                        self.assertEqual(words[:2], [100 - wanted, f"{100 - wanted} of 100 trial messages remaining"])
+
+    def test_events_are_read_wherever_the_stream_is_cut(self):
+        body = """
+            const whole = new module.EventReader().read(input);
+            const cuts = [...input].map((_, at) => {
+                const reader = new module.EventReader();
+                return [...reader.read(input.slice(0, at)), ...reader.read(input.slice(at))];
+            });
+            const bytes = new module.EventReader();
+            return [whole, ...cuts, [...input].flatMap((character) => bytes.read(character))];
+        """
+        found = self.run_cases("eventReader.js", body, [text for text, _ in STREAMS.values()])
+        for (name, (_, events)), readings in zip(STREAMS.items(), found):
+            for reading in readings:
+                with self.subTest(stream=name):
+                    self.assertEqual(reading, events)
+
+    def test_a_message_waits_for_what_mends_its_failure(self):
+        found = self.run_cases("outbox.js", "return module.waitsAfter(input)", [outcome for outcome, _ in WAITING])
+        self.assertEqual(found, [wanted for _, wanted in WAITING])
+
+    def test_no_message_overtakes_another(self):
+        found = self.run_cases("outbox.js", "return module.next(input)?.id ?? null", [outbox for outbox, _ in NEXT])
+        self.assertEqual(found, [wanted for _, wanted in NEXT])
+        behind = self.run_cases("outbox.js", "return module.add(input, {id: 'z'}).at(-1).waitsFor", [outbox for outbox, _ in NEXT])
+        self.assertEqual(behind, [None, None, "connection", None, None])
+
+    def test_the_gate_offers_the_way_back(self):
+        body = """
+            const { gate } = module.describe(input, new Date());
+            return gate && [gate.choice.label, gate.choice.action, gate.choice.plan ?? null];
+        """
+        self.assertEqual(self.run_cases("usageDescription.js", body, [usage for usage, _ in GATES]), [wanted for _, wanted in GATES])
+
+    def test_a_number_in_a_sentence_gives_way_to_another(self):
+        found = self.run_cases("usageFigures.js", "return module.withNumber(...input)", [values for values, _ in SENTENCES])
+        self.assertEqual(found, [wanted for _, wanted in SENTENCES])
