@@ -18,6 +18,7 @@ struct PeoplePage {
             <meta charset="utf-8">
             <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
             <title>Who is chatting?</title>
+            <link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
             <link rel="stylesheet" href="/assets/style.css">
             </head>
             <body class="people">
