@@ -12,11 +12,22 @@ struct ChatConfiguration: Sendable {
     var credentials: HeadroomClient.Credentials?
     var whenUnreachable: UnreachablePolicy
     var holdTTL: Duration
+    var patience = Patience()
     var store: StoreWebhook?
     var people: [Person]
     var model: ModelChoice
     var pageDirectory: String?
     var logLevel: Logger.Level
+
+    /// How long Headroom is waited for: nobody is to notice that it was asked.
+    struct Patience: Sendable {
+        /// To hold, to count and to give back.
+        var answer: Duration = .seconds(2)
+        /// For numbers to show.
+        var reading: Duration = .seconds(1)
+        /// For a sign of life.
+        var look: Duration = .milliseconds(800)
+    }
 
     enum ModelChoice: Sendable {
         case builtIn(pace: Duration)

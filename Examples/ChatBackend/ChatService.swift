@@ -46,7 +46,7 @@ struct ChatService {
         stoppedBy signals: [UnixSignal],
         whenOpen: @escaping @Sendable (HeadroomClient.Endpoint) -> Void
     ) async throws {
-        let reachability = Reachability(headroom)
+        let reachability = Reachability(headroom, deadline: configuration.patience.look)
         let site = site(reachability, whenOpen: whenOpen)
         // Stopped in the reverse order: first the open pages are told to end, last is what all of them ask.
         let group = ServiceGroup(
@@ -72,6 +72,7 @@ struct ChatService {
             endpoints: configuration.headroom,
             credentials: configuration.credentials
         )
+        client.deadline = configuration.patience.answer
         client.whenUnreachable = configuration.whenUnreachable
         // With the time that messages under way have: less than the ten seconds in which all is to end.
         client.shutdownTimeout = .seconds(3)
@@ -82,7 +83,7 @@ struct ChatService {
         _ reachability: Reachability,
         whenOpen: @escaping @Sendable (HeadroomClient.Endpoint) -> Void
     ) -> Site {
-        let usage = UsageReading(headroom: headroom)
+        let usage = UsageReading(headroom: headroom, deadline: configuration.patience.reading)
         let conversations = Conversations()
         let words = OfflineWords.text(configuration.whenUnreachable)
         let exchange = Exchange(

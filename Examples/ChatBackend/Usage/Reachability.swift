@@ -5,7 +5,6 @@ import Synchronization
 /// Whether Headroom can be asked where users stand: one look a second for the whole process, however many pages are open.
 final class Reachability: Service {
     private static let interval = Duration.seconds(1)
-    private static let deadline = Duration.milliseconds(800)
 
     private struct State {
         var isReachable = true
@@ -15,10 +14,12 @@ final class Reachability: Service {
     }
 
     private let headroom: HeadroomClient
+    private let deadline: Duration
     private let state = Mutex(State())
 
-    init(_ headroom: HeadroomClient) {
+    init(_ headroom: HeadroomClient, deadline: Duration) {
         self.headroom = headroom
+        self.deadline = deadline
     }
 
     var isReachable: Bool { state.withLock { $0.isReachable } }
@@ -35,7 +36,7 @@ final class Reachability: Service {
 
     /// A service whose database is away answers, and knows nothing of anybody.
     private func look() async -> Bool {
-        guard let info = try? await headroom.info(deadline: Reachability.deadline) else { return false }
+        guard let info = try? await headroom.info(deadline: deadline) else { return false }
         return info["database"] != "down"
     }
 

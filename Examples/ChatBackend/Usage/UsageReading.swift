@@ -3,13 +3,11 @@ import HeadroomClient
 /// Reads where users stand, for the page to show.
 struct UsageReading: Sendable {
     let headroom: HeadroomClient
-
-    /// Nobody waits longer for a number.
-    private static let deadline = Duration.seconds(1)
+    let deadline: Duration
 
     /// - Returns: nil when nobody can be asked.
     func usage(of user: UserID) async -> UsageStatus? {
-        try? await headroom.usage(of: user, deadline: UsageReading.deadline)
+        try? await headroom.usage(of: user, deadline: deadline)
     }
 
     /// Adds the label and the sentence for screen readers, which an answer to a message does not have. If they cannot be

@@ -10,11 +10,14 @@ import Usage
 
 @Suite("When Headroom cannot be asked", .timeLimit(.minutes(3)))
 struct ReachabilityTests {
+    /// As in production but for holding, for which a busy machine may need longer: a test waits for its end.
+    private static let impatient = ChatConfiguration.Patience(answer: .seconds(4))
+
     @Test("With allow, who writes is answered uncounted, and the page is told")
     func allow() async throws {
         let service = try await ServiceProcess.start()
         let user = try await service.user()
-        try await RunningChat.with(service) { chat in
+        try await RunningChat.with(service, patience: Self.impatient) { chat in
             try await service.kill9()
             let events = try await chat.events(user)
             let question = try await chat.question()
@@ -35,7 +38,7 @@ struct ReachabilityTests {
     func deny() async throws {
         let service = try await ServiceProcess.start()
         let user = try await service.user()
-        try await RunningChat.with(service, "--when-unreachable", "deny") { chat in
+        try await RunningChat.with(service, "--when-unreachable", "deny", patience: Self.impatient) { chat in
             try await service.kill9()
             let events = try await chat.send(user)
             #expect(events.map(\.name) == ["failed"])
@@ -49,7 +52,7 @@ struct ReachabilityTests {
     func dying() async throws {
         let service = try await ServiceProcess.start()
         let user = try await service.user()
-        try await RunningChat.with(service) { chat in
+        try await RunningChat.with(service, patience: Self.impatient) { chat in
             var events = try await chat.events(user)
             #expect(try await events.next()?.int("held") == 1)
             let question = try await chat.question()
@@ -70,7 +73,7 @@ struct ReachabilityTests {
     func pages() async throws {
         let service = try await ServiceProcess.start()
         let user = try await service.user()
-        try await RunningChat.with(service) { chat in
+        try await RunningChat.with(service, patience: Self.impatient) { chat in
             let response = try await chat.request("GET", "/users/\(user)/changes")
             #expect(response.headers["Content-Type"].first == "text/event-stream")
             var events = EventReader(response)
@@ -103,7 +106,7 @@ struct ReachabilityTests {
                 }
             }
         }
-        try await RunningChat.with(service) { chat in
+        try await RunningChat.with(service, patience: Self.impatient) { chat in
             var events = EventReader(try await chat.request("GET", "/users/\(user)/changes"))
             #expect(try await events.next("usage") != nil)
             try await admit(false)

@@ -104,7 +104,7 @@ struct RequestTests {
     func withoutHeadroom() async throws {
         let service = try await ServiceProcess.start()
         try await service.kill9()
-        try await RunningChat.with(service) { chat in
+        try await RunningChat.with(service, patience: .init()) { chat in
             let page = try await chat.page(.random)
             #expect(page["usage"] is NSNull && page.has("offline") && page["can_subscribe"] as? Bool == false)
         }

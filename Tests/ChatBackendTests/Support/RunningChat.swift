@@ -23,17 +23,26 @@ final class RunningChat: Sendable {
         self.group = group
     }
 
+    /// For tests in which Headroom is there: a machine that is busy testing is slow.
+    static let patient = ChatConfiguration.Patience(
+        answer: .seconds(20),
+        reading: .seconds(20),
+        look: .seconds(10)
+    )
+
     /// Runs a chat upon a service for as long as the body takes.
     static func with(
         _ service: ServiceProcess,
         _ arguments: String...,
         environment: [String: String] = [:],
+        patience: ChatConfiguration.Patience = patient,
         _ body: (RunningChat) async throws -> Void
     ) async throws {
         let options = try ChatOptions.parse(
             ["--listen", "127.0.0.1:0", "--headroom", "\(service.endpoint)", "--log-level", "critical"] + arguments
         )
-        let configuration = try ChatConfiguration(options, environment: environment)
+        var configuration = try ChatConfiguration(options, environment: environment)
+        configuration.patience = patience
         let model = GatedModel()
         let logger = Logger(label: "test.chat") { _ in SwiftLogNoOpLogHandler() }
         let (opened, open) = AsyncStream.makeStream(of: String.self)
