@@ -94,7 +94,8 @@ export class Chat {
             await this.#read();
         } catch (error) {
             const reason = error instanceof Refusal && error.message ? ` ${error.message}` : "";
-            this.store.update({ subscribing: null, problem: `I couldn't reach the store just now. Please try again.${reason}` });
+            const problem = `I couldn't reach the store just now. Please try again.${reason}`;
+            this.store.update({ subscribing: null, problem });
         }
     }
 
@@ -160,9 +161,10 @@ export class Chat {
     #readWhenTimeChangesIt(usage) {
         clearTimeout(this.#timers.boundary);
         const now = Date.now();
-        const boundaries = [usage.resets, usage.expires].map((instant) => Date.parse(instant) - now).filter((wait) => wait > 0);
-        if (!boundaries.length) return;
-        const wait = Math.min(...boundaries, timerMaximum_ms) + 1000;
+        const instants = [usage.resets, usage.expires].filter(Boolean);
+        const waits = instants.map((instant) => Date.parse(instant) - now).filter((wait) => wait > 0);
+        if (!waits.length) return;
+        const wait = Math.min(...waits, timerMaximum_ms) + 1000;
         this.#timers.boundary = setTimeout(() => this.#read(), wait);
     }
 }

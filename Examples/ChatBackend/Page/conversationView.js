@@ -9,6 +9,7 @@ const waitingWords = {
     elsewhere: "On its way from another window…",
     allowance: "I've kept this, and will send it as soon as you're back.",
 };
+const failedWords = "That didn't work, and nothing was counted.";
 
 export function makeConversation(log, { chat, composer }) {
     const shown = new Map();
@@ -54,10 +55,11 @@ function entriesOf({ messages, answering, outbox, description }) {
     for (const message of outbox) {
         // The gate shows what waits for it.
         if (message.id === answering?.id || (description.gate && message.waitsFor === "allowance")) continue;
-        const words = waitingWords[message.waitsFor ?? "others"] ?? (message.words || "That didn't work, and nothing was counted.");
+        const words = waitingWords[message.waitsFor ?? "others"] ?? (message.words || failedWords);
         const kept = { id: message.id, words, isForPerson: message.waitsFor === "person" };
         entries.push({ key: `said:${message.id}`, role: "user", text: message.text, kept });
-        if (message.partial) entries.push({ key: `answer:${message.id}`, role: "assistant", text: message.partial, isStopped: true });
+        if (!message.partial) continue;
+        entries.push({ key: `answer:${message.id}`, role: "assistant", text: message.partial, isStopped: true });
     }
     return entries;
 }
@@ -87,7 +89,8 @@ function makeArticle({ role }, { chat, composer }) {
 function showText(target, { text, isGrowing }) {
     if (isGrowing && !text) {
         if (!target.querySelector(".thinking")) {
-            target.replaceChildren(element("span", { class: "thinking", role: "img", "aria-label": "Thinking" }, dot(), dot(), dot()));
+            const attributes = { class: "thinking", role: "img", "aria-label": "Thinking" };
+            target.replaceChildren(element("span", attributes, dot(), dot(), dot()));
         }
         return;
     }
@@ -106,12 +109,13 @@ function dot() {
 
 function makeNote({ id, words, isForPerson }, { chat, composer }) {
     const edit = () => composer.take(chat.takeBack(id));
+    const button = (label, onclick) => element("button", { type: "button", class: "plain", onclick }, label);
     return element(
         "div",
         { class: "note" },
         element("p", {}, icon("waiting"), words),
-        isForPerson ? element("button", { type: "button", class: "plain", onclick: () => chat.retry(id) }, "Try again") : null,
-        element("button", { type: "button", class: "plain", onclick: edit }, isForPerson ? "Edit" : "Take back"),
+        isForPerson ? button("Try again", () => chat.retry(id)) : null,
+        button(isForPerson ? "Edit" : "Take back", edit),
     );
 }
 

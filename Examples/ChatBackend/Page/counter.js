@@ -1,8 +1,8 @@
 // The optimistic counter: what is shown while messages are under way, and how it gives way to what the server says.
 //
 // What the server says comes by two ways, the answer to a message and the stream of changes, which overtake each other.
-// So messages are not added to what it said last, which may have them already: pressing send notes the total to which the
-// message leads, and no less than that is shown until the message is held, refused or given back.
+// So messages are not added to what it said last, which may have them already: pressing send notes the total to which
+// the message leads, and no less than that is shown until the message is held, refused or given back.
 
 import { counted, isSameAllowance, shifted, withNumber } from "./usageFigures.js";
 
@@ -14,7 +14,9 @@ export const givingBackTime_ms = 5000;
 export const emptyCounter = Object.freeze({
     /** What the server said last; null before it has said anything. */
     usage: null,
-    /** Messages under way: `{id, total, isHeld}`, the total being the least to show while it is not known to be held. */
+    /**
+     * Messages under way: `{id, total, isHeld}`, the total being the least to show while it is not known to be held.
+     */
     underWay: [],
     /** Messages given back that the server still counts: `{total, until_ms}`. */
     givenBack: null,
@@ -68,7 +70,9 @@ export function told(counter, usage, now_ms) {
     return accepted(counter, usage);
 }
 
-/** Time has passed: nothing newer came, so a doubtful change was the truth, and what was given back is not taken off. */
+/**
+ * Time has passed: nothing newer came, so a doubtful change was the truth, and what was given back is not taken off.
+ */
 export function afterWaiting(counter, now_ms) {
     let next = counter;
     if (next.givenBack && next.givenBack.until_ms <= now_ms) next = { ...next, givenBack: null };

@@ -1,7 +1,9 @@
-// Instants as a person reads them. In UTC, as all of the service's dates are, so that the sheet says what the banner says.
+// Instants as a person reads them. In UTC, as all of the service's dates are, so that the sheet says what the banner
+// says.
 
 const day = new Intl.DateTimeFormat("en-US", { year: "numeric", month: "long", day: "numeric", timeZone: "UTC" });
-const time = new Intl.DateTimeFormat("en-US", { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "UTC" });
+const hours = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: "UTC" };
+const time = new Intl.DateTimeFormat("en-US", hours);
 
 /** "December 1, 2026" */
 export function dayWords(instant) {

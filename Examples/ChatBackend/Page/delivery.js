@@ -26,7 +26,9 @@ export async function deliver(service, message, signal, { onHeld, onPiece }) {
         }
     } catch (error) {
         if (signal.aborted) return { kind: "stopped" };
-        if (error instanceof Refusal) return { kind: "refused", status: error.status, code: error.code, words: error.message };
+        if (error instanceof Refusal) {
+            return { kind: "refused", status: error.status, code: error.code, words: error.message };
+        }
         return { kind: "unreachable" };
     }
 }
@@ -45,7 +47,12 @@ function take({ name, data }, { onHeld, onPiece }) {
         case "blocked":
             return { kind: "blocked", usage: content };
         case "failed":
-            return { kind: "failed", code: content.code ?? "", canRetry: content.can_retry === true, words: content.message };
+            return {
+                kind: "failed",
+                code: content.code ?? "",
+                canRetry: content.can_retry === true,
+                words: content.message,
+            };
         default:
             // Events may be added; those that are not known change nothing.
             return null;

@@ -9,7 +9,8 @@ export function makeGate(gate, { chat, openDetails, composer }) {
     const keptText = element("blockquote", {});
     const kept = element("div", { class: "kept", hidden: true }, keptWords, keptText);
     const choose = element("button", { type: "button", class: "primary", id: "subscribe" });
-    const details = element("button", { type: "button", class: "plain", id: "gate-details", "aria-haspopup": "dialog" }, "See details");
+    const attributes = { type: "button", class: "plain", id: "gate-details", "aria-haspopup": "dialog" };
+    const details = element("button", attributes, "See details");
     const problem = element("p", { class: "problem", role: "alert", hidden: true });
     gate.append(words, kept, problem, element("div", { class: "gate-actions" }, choose, details));
 
@@ -34,7 +35,8 @@ export function makeGate(gate, { chat, openDetails, composer }) {
         const draft = composer.text;
         kept.hidden = messages.length === 0 && draft === "";
         const manner = messages.length > 1 ? "your messages and will send them" : "your message and will send it";
-        setText(keptWords, messages.length ? `I've kept ${manner} as soon as you're back.` : "I've kept what you were writing.");
+        const sendingWords = `I've kept ${manner} as soon as you're back.`;
+        setText(keptWords, messages.length ? sendingWords : "I've kept what you were writing.");
         setText(keptText, messages.length ? messages.join("\n") : draft);
     };
 

@@ -1,6 +1,7 @@
 // What outlives a reload: messages that are not sent yet, and what is being written.
 //
-// What waits is kept for all windows of the user; what is under way for its window alone, so that no other sends it too.
+// What waits is kept for all windows of the user; what is under way for its window alone, so that no other sends it
+// too.
 
 export class Keeping {
     #waiting;

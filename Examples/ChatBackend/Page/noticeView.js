@@ -17,7 +17,9 @@ export function makeNotice(notice, chat) {
         const told = description.notice;
         notice.hidden = told === null;
         if (!told) return;
-        if (notice.dataset.tone !== told.tone) picture.replaceChildren(icon(told.tone === "urgent" ? "card" : "calendar"));
+        if (notice.dataset.tone !== told.tone) {
+            picture.replaceChildren(icon(told.tone === "urgent" ? "card" : "calendar"));
+        }
         notice.dataset.tone = told.tone;
         choice = told.choice;
         setText(words, told.words);

@@ -45,8 +45,8 @@ const ownFailures = ["MODEL", "INTERNAL"];
 /**
  * What a message waits for after an attempt that did not send it.
  *
- * `outcome.kind`: "blocked"; "failed" after the backend's `failed` event, with its `code`; "refused" with an HTTP `status`
- * and a `code`; "unreachable" when nothing answered or the answer broke off; "stopped".
+ * `outcome.kind`: "blocked"; "failed" after the backend's `failed` event, with its `code`; "refused" with an HTTP
+ * `status` and a `code`; "unreachable" when nothing answered or the answer broke off; "stopped".
  */
 export function waitsAfter(outcome) {
     switch (outcome.kind) {

@@ -6,7 +6,8 @@ export function makeRing() {
     const circle = (className, attributes = {}) =>
         drawing("circle", { cx: 18, cy: 18, r: 15, fill: "none", pathLength: 100, class: className, ...attributes });
     const share = circle("ring-share", { "stroke-dasharray": "0 100", transform: "rotate(-90 18 18)" });
-    const whole = drawing("svg", { viewBox: "0 0 36 36", class: "ring", "aria-hidden": "true" }, circle("ring-whole"), share);
+    const attributes = { viewBox: "0 0 36 36", class: "ring", "aria-hidden": "true" };
+    const whole = drawing("svg", attributes, circle("ring-whole"), share);
     return {
         element: whole,
         /** `ring` is of a usage's description, or null. */

@@ -86,7 +86,10 @@ export class Sending {
                 this.#usage.held(message.id, usage);
                 this.#store.update({ answering: { ...this.#answering, isHeld: true } });
             },
-            onPiece: (text) => this.#store.update({ answering: { ...this.#answering, answer: this.#answering.answer + text } }),
+            onPiece: (text) => {
+                const answer = this.#answering.answer + text;
+                this.#store.update({ answering: { ...this.#answering, answer } });
+            },
         });
         this.#settle(message, outcome);
         this.#onSettled();
@@ -101,11 +104,13 @@ export class Sending {
         const waitsFor = outbox.waitsAfter(outcome);
         const isOwnChoice = outcome.kind === "stopped";
         const words = isOwnChoice ? "Stopped. I gave this message back." : outcome.words;
-        this.#wait(message, { waitsFor, reason: outcome.kind, words: words ?? null, partial: isOwnChoice ? partial : null });
+        const changes = { waitsFor, reason: outcome.kind, words: words ?? null, partial: isOwnChoice ? partial : null };
+        this.#wait(message, changes);
         if (outcome.kind === "blocked") return this.#usage.settled(message.id, outcome.usage);
         this.#usage.givenBack(message.id);
         this.#retryLater(waitsFor);
-        if (waitsFor === "person") this.#store.update({ announcement: { words: words || "That message was not sent." } });
+        if (waitsFor !== "person") return;
+        this.#store.update({ announcement: { words: words || "That message was not sent." } });
     }
 
     #sent(message, { message: answer, usage }) {

@@ -39,7 +39,8 @@ export class Service {
 
     async #post(path, body, signal) {
         const headers = { "Content-Type": "application/json" };
-        return checked(await fetch(`${this.#base}/${path}`, { method: "POST", headers, body: JSON.stringify(body), signal }));
+        const request = { method: "POST", headers, body: JSON.stringify(body), signal };
+        return checked(await fetch(`${this.#base}/${path}`, request));
     }
 }
 

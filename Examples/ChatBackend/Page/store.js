@@ -1,5 +1,5 @@
-// What the page knows, in one object that is replaced and never changed; whoever shows it is called once for all changes of
-// a moment.
+// What the page knows, in one object that is replaced and never changed; whoever shows it is called once for all
+// changes of a moment.
 
 export class Store {
     #listeners = [];

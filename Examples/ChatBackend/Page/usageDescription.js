@@ -5,9 +5,19 @@ import { dayWords, instantWords } from "./dates.js";
 import { offer, offers } from "./plans.js";
 import { counted, withNumber } from "./usageFigures.js";
 
+const nothingKnown = Object.freeze({
+    display: "hidden",
+    tier: "silent",
+    indicator: null,
+    gate: null,
+    notice: null,
+    ring: null,
+    details: null,
+});
+
 /** All of it; `now` is a Date. With null, where nothing is known, nothing is shown and everything may be sent. */
 export function describe(usage, now) {
-    if (!usage) return { display: "hidden", tier: "silent", indicator: null, gate: null, notice: null, ring: null, details: null };
+    if (!usage) return nothingKnown;
     return {
         display: usage.display,
         tier: usage.tier,
@@ -28,8 +38,8 @@ function indicator(usage) {
     if (!usage.banner) return null;
     if (usage.display === "compact") return { tone: usage.tier, words: usage.banner };
     // One banner, not two: what is left of the days, and of the messages.
-    if (usage.display === "trial") return { tone: "trial", words: `Day ${usage.day} of ${usage.days} · ${usage.banner}` };
-    return null;
+    if (usage.display !== "trial") return null;
+    return { tone: "trial", words: `Day ${usage.day} of ${usage.days} · ${usage.banner}` };
 }
 
 function gate(usage) {
@@ -102,7 +112,8 @@ function dates(usage, now) {
 /** What "Manage subscription" offers, the most likely first. */
 function choices(usage) {
     const pay = { action: "pay", label: "Fix payment", about: "Try the payment once more" };
-    const cancel = { action: "cancel", label: "Cancel subscription", about: "You keep it until the time you've paid for is over" };
+    const keptWords = "You keep it until the time you've paid for is over";
+    const cancel = { action: "cancel", label: "Cancel subscription", about: keptWords };
     const pro = { action: "subscribe", plan: "pro", label: "Switch to Pro", about: offer("pro").about };
     const isPro = usage.plan === "pro";
     switch (usage.state) {

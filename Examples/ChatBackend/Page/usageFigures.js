@@ -25,7 +25,9 @@ export function shifted(usage, messages) {
     };
 }
 
-/** The sentence with a number in place of another: the service alone writes sentences, so they are not composed here. */
+/**
+ * The sentence with a number in place of another: the service alone writes sentences, so they are not composed here.
+ */
 export function withNumber(sentence, before, after) {
     return sentence?.replace(new RegExp(`(?<!\\d)${before}(?!\\d)`), String(after));
 }

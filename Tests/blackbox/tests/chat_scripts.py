@@ -69,7 +69,8 @@ COUNTING = {
     ],
     "an upgrade begins anew": [
         (["told", trial(100, display="blocked"), 0], 100),
-        (["told", {**TRIAL, "plan": "paid", "state": "active", "period": "2026-11", "display": "hidden", "used": 0, "limit": 800, "remaining": 800}, 10], 0),
+        (["told", {**TRIAL, "plan": "paid", "state": "active", "period": "2026-11", "display": "hidden", "used": 0, "limit": 800,
+                   "remaining": 800}, 10], 0),
         (["pressed", "a"], 1),
     ],
 }  # fmt: skip
