@@ -829,7 +829,7 @@ $$;
 -- As before, and it starts from the anchor day that the first event found. subscribers.anchor_day is where the last fold
 -- ended: an event that comes late may have taken from the others what gave them their day, and the order would show.
 create or replace function headroom.fold_store_events(p_user_id uuid) returns boolean
-    language plpgsql set search_path = pg_catalog
+    language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_subscriber headroom.subscribers;
