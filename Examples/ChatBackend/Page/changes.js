@@ -17,7 +17,19 @@ export class Changes {
         this.#handlers = handlers;
         // The browser knows earlier than a connection that nothing is sent on.
         window.addEventListener("offline", () => this.#isLost());
-        window.addEventListener("online", () => this.open());
+        window.addEventListener("online", () => this.isOpen && this.open());
+    }
+
+    get isOpen() {
+        return this.#source !== null;
+    }
+
+    close() {
+        clearTimeout(this.#retrying);
+        clearTimeout(this.#telling);
+        this.#telling = null;
+        this.#source?.close();
+        this.#source = null;
     }
 
     open() {

@@ -11,7 +11,6 @@ import { counted, isSameAllowance } from "./usageFigures.js";
 
 /** Changes come in twos and threes; the conversation is read once for them. */
 const gatheringTime_ms = 300;
-const subscribingTime_ms = 8000;
 const timerMaximum_ms = 24 * 3600 * 1000;
 
 export class Chat {
@@ -21,6 +20,9 @@ export class Chat {
     #changes;
     #timers = {};
     #needsReading = false;
+    #readings = 0;
+    /** How often the stream of changes has said whether Headroom can be reached. */
+    #reachabilityNews = 0;
 
     constructor(user) {
         this.keeping = new Keeping(user);
@@ -37,6 +39,7 @@ export class Chat {
             /** The action that the store was told and that has not shown yet. */
             subscribing: null,
             problem: null,
+            canSubscribe: true,
             announcement: null,
             hasLoaded: false,
         });
@@ -47,23 +50,27 @@ export class Chat {
             service: this.#service,
             usage: this.#usage,
             keeping: this.keeping,
-            onSettled: () => this.#needsReading && this.#readSoon(),
+            onSettled: (isUncertain) => (isUncertain || this.#needsReading) && this.#readSoon(),
         });
         this.#changes = new Changes(this.#service.changesAddress, {
             usage: (usage) => this.#told(usage),
-            offline: (words) => this.store.update({ offlineWords: words }),
+            offline: (words) => this.#isOffline(words),
             online: () => this.#isOnline(),
             opened: () => this.#isOpened(),
             lost: () => this.store.update({ connection: "lost" }),
         });
-        this.keeping.onChangeElsewhere((waiting) => this.#sending.keptElsewhere(waiting));
-        document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.#readSoon());
+        this.keeping.onChangeElsewhere((id, kept) => this.#sending.changedElsewhere(id, kept));
+        document.addEventListener("visibilitychange", () => {
+            if (this.store.state.hasLoaded) this.#followWhileNeeded();
+            if (document.visibilityState === "visible") this.#readSoon();
+        });
     }
 
     async start() {
         await this.#read();
         this.store.update({ hasLoaded: true });
-        this.#changes.open();
+        this.store.subscribe(() => this.#followWhileNeeded());
+        this.#followWhileNeeded();
         this.#sending.wake("elsewhere");
     }
 
@@ -86,12 +93,11 @@ export class Chat {
     /** Tells the store. What changes by it comes as any change does. */
     async changeSubscription(action, plan) {
         this.store.update({ subscribing: action, problem: null });
-        clearTimeout(this.#timers.subscribing);
-        // Told, and nothing came of it, or it came before the store had answered.
-        this.#timers.subscribing = setTimeout(() => this.store.update({ subscribing: null }), subscribingTime_ms);
         try {
             await this.#service.changeSubscription(action, plan);
             await this.#read();
+            // Whatever came of it, and whether or not it shows.
+            this.store.update({ subscribing: null });
         } catch (error) {
             const reason = error instanceof Refusal && error.message ? ` ${error.message}` : "";
             const problem = `I couldn't reach the store just now. Please try again.${reason}`;
@@ -113,7 +119,26 @@ export class Chat {
         if (before && !isSameAllowance(before, usage)) this.store.update({ subscribing: null, problem: null });
     }
 
+    /**
+     * A browser has six connections to a host for all of its windows, and an open stream takes one: a window that nobody
+     * sees, and that has nothing to send, gives its own to the others.
+     */
+    #followWhileNeeded() {
+        const { answering, outbox } = this.store.state;
+        const isSending = answering !== null || outbox.some((message) => message.waitsFor !== "person");
+        const isNeeded = document.visibilityState === "visible" || isSending;
+        if (isNeeded === this.#changes.isOpen) return;
+        if (isNeeded) this.#changes.open();
+        else this.#changes.close();
+    }
+
+    #isOffline(words) {
+        this.#reachabilityNews += 1;
+        this.store.update({ offlineWords: words });
+    }
+
     #isOnline() {
+        this.#reachabilityNews += 1;
         const wasAway = this.store.state.offlineWords !== null;
         this.store.update({ offlineWords: null });
         if (wasAway) this.#readSoon();
@@ -142,18 +167,31 @@ export class Chat {
             return;
         }
         this.#needsReading = false;
+        const reading = (this.#readings += 1);
+        const { heard, answers } = this.#usage;
+        const reachabilityNews = this.#reachabilityNews;
         try {
-            const { name, messages, usage, offline } = await this.#service.state();
-            if (this.store.state.answering) {
-                this.#needsReading = true;
-            } else {
-                this.#sending.foundSent(new Set(messages.map((message) => message.id)));
-                this.store.update({ messages });
-            }
-            this.store.update({ name, offlineWords: offline ?? null });
-            if (usage) this.#take(usage);
+            const { name, messages, usage, offline, can_subscribe } = await this.#service.state();
+            if (reading !== this.#readings) return;
+            this.#takeConversation(messages, answers);
+            this.store.update({ name, canSubscribe: can_subscribe !== false });
+            // What came meanwhile is newer than what is read.
+            if (reachabilityNews === this.#reachabilityNews) this.store.update({ offlineWords: offline ?? null });
+            if (usage && heard === this.#usage.heard) this.#take(usage);
         } catch {
             // Its stream of changes will say so, and come back.
+        }
+    }
+
+    #takeConversation(messages, answers) {
+        if (this.store.state.answering) {
+            this.#needsReading = true;
+        } else if (answers !== this.#usage.answers) {
+            // A message was answered while it was read, and may be missing.
+            this.#readSoon();
+        } else {
+            this.#sending.foundSent(new Set(messages.map((message) => message.id)));
+            this.store.update({ messages });
         }
     }
 

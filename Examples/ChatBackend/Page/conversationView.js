@@ -6,7 +6,7 @@ const waitingWords = {
     others: "I'll send this next.",
     connection: "I'll send this when we're back.",
     headroom: "I'll send this as soon as I can look up your plan.",
-    elsewhere: "On its way from another window…",
+    elsewhere: "Still on its way…",
     allowance: "I've kept this, and will send it as soon as you're back.",
 };
 const failedWords = "That didn't work, and nothing was counted.";
@@ -56,7 +56,7 @@ function entriesOf({ messages, answering, outbox, description }) {
         // The gate shows what waits for it.
         if (message.id === answering?.id || (description.gate && message.waitsFor === "allowance")) continue;
         const words = waitingWords[message.waitsFor ?? "others"] ?? (message.words || failedWords);
-        const kept = { id: message.id, words, isForPerson: message.waitsFor === "person" };
+        const kept = { id: message.id, words, waitsFor: message.waitsFor };
         entries.push({ key: `said:${message.id}`, role: "user", text: message.text, kept });
         if (!message.partial) continue;
         entries.push({ key: `answer:${message.id}`, role: "assistant", text: message.partial, isStopped: true });
@@ -107,7 +107,8 @@ function dot() {
     return element("i", {});
 }
 
-function makeNote({ id, words, isForPerson }, { chat, composer }) {
+function makeNote({ id, words, waitsFor }, { chat, composer }) {
+    const isForPerson = waitsFor === "person";
     const edit = () => composer.take(chat.takeBack(id));
     const button = (label, onclick) => element("button", { type: "button", class: "plain", onclick }, label);
     return element(
@@ -115,7 +116,8 @@ function makeNote({ id, words, isForPerson }, { chat, composer }) {
         { class: "note" },
         element("p", {}, icon("waiting"), words),
         isForPerson ? button("Try again", () => chat.retry(id)) : null,
-        button(isForPerson ? "Edit" : "Take back", edit),
+        // Whoever sends it can stop it.
+        waitsFor === "elsewhere" ? null : button(isForPerson ? "Edit" : "Take back", edit),
     );
 }
 

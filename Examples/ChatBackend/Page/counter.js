@@ -15,7 +15,8 @@ export const emptyCounter = Object.freeze({
     /** What the server said last; null before it has said anything. */
     usage: null,
     /**
-     * Messages under way: `{id, total, isHeld}`, the total being the least to show while it is not known to be held.
+     * Messages under way: `{id, total, isHeld, heldTotal}`, the total being the least to show while it is not known to
+     * be held, and the other what the server said when it was: null where nobody could be asked.
      */
     underWay: [],
     /** Messages given back that the server still counts: `{total, until_ms}`. */
@@ -43,7 +44,10 @@ export function pressed(counter, id) {
 
 /** The server holds the message, and says where that leaves the user. */
 export function held(counter, id, usage, now_ms) {
-    const underWay = counter.underWay.map((message) => (message.id === id ? { ...message, isHeld: true } : message));
+    const heldTotal = usage && !usage.degraded ? counted(usage) : null;
+    const underWay = counter.underWay.map((message) =>
+        message.id === id ? { ...message, isHeld: true, heldTotal } : message,
+    );
     return answered({ ...counter, underWay }, usage, now_ms);
 }
 
@@ -56,7 +60,9 @@ export function settled(counter, id, usage, now_ms) {
 export function givenBack(counter, id, now_ms) {
     const message = counter.underWay.find((each) => each.id === id);
     const next = { ...counter, underWay: without(counter, id) };
-    if (!message?.isHeld || !counter.usage) return next;
+    if (!message?.isHeld || message.heldTotal === null || !counter.usage) return next;
+    // Told already: the change that takes it off has overtaken the answer's end.
+    if (counted(counter.usage) < message.heldTotal) return next;
     return { ...next, givenBack: { total: counted(counter.usage), until_ms: now_ms + givingBackTime_ms } };
 }
 

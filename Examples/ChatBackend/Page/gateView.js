@@ -7,7 +7,8 @@ export function makeGate(gate, { chat, openDetails, composer }) {
     const words = element("h2", { id: "gate-words" });
     const keptWords = element("p", {});
     const keptText = element("blockquote", {});
-    const kept = element("div", { class: "kept", hidden: true }, keptWords, keptText);
+    const giveUp = element("button", { type: "button", class: "plain", id: "give-up", hidden: true }, "Take back");
+    const kept = element("div", { class: "kept", hidden: true }, keptWords, keptText, giveUp);
     const choose = element("button", { type: "button", class: "primary", id: "subscribe" });
     const attributes = { type: "button", class: "plain", id: "gate-details", "aria-haspopup": "dialog" };
     const details = element("button", attributes, "See details");
@@ -21,16 +22,26 @@ export function makeGate(gate, { chat, openDetails, composer }) {
     });
     details.addEventListener("click", openDetails);
 
-    return function show({ description, outbox, subscribing, problem: problemWords }) {
+    let takable = [];
+    giveUp.addEventListener("click", () => {
+        // Back to what is being written, which nobody sends.
+        composer.take(takable.map((message) => chat.takeBack(message.id)).join("\n\n"));
+        gate.focus();
+    });
+
+    return function show({ description, outbox, subscribing, problem: problemWords, canSubscribe }) {
         const isOpen = description.gate === null;
         if (isOpen !== gate.hidden) changeOver(isOpen);
         if (isOpen) return;
         choice = description.gate.choice;
         setText(words, description.gate.words);
+        choose.hidden = !canSubscribe;
         setText(choose, subscribing ? "One moment…" : choice.label);
         choose.setAttribute("aria-disabled", String(subscribing !== null));
         problem.hidden = !problemWords;
         setText(problem, problemWords ?? "");
+        takable = waiting(outbox).filter((message) => message.waitsFor !== "elsewhere");
+        giveUp.hidden = takable.length === 0;
         const messages = waiting(outbox).map((message) => message.text);
         const draft = composer.text;
         kept.hidden = messages.length === 0 && draft === "";

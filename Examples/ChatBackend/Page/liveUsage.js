@@ -7,6 +7,9 @@ export class LiveUsage {
     #store;
     #timer = null;
     #onAllowed;
+    /** How often answers to messages, and all together, have said where the user stands. */
+    answers = 0;
+    heard = 0;
 
     /** `onAllowed` is called when the server has said something by which messages may be sent. */
     constructor(store, onAllowed) {
@@ -24,10 +27,12 @@ export class LiveUsage {
     }
 
     held(id, usage) {
+        this.#hears({ isAnswer: true });
         this.#keep(counter.held(this.#counter, id, usage, performance.now()));
     }
 
     settled(id, usage) {
+        this.#hears({ isAnswer: true });
         this.#keep(counter.settled(this.#counter, id, usage, performance.now()));
     }
 
@@ -36,7 +41,13 @@ export class LiveUsage {
     }
 
     told(usage) {
+        this.#hears({ isAnswer: false });
         this.#keep(counter.told(this.#counter, usage, performance.now()));
+    }
+
+    #hears({ isAnswer }) {
+        this.heard += 1;
+        if (isAnswer) this.answers += 1;
     }
 
     get #counter() {

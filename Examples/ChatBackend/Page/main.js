@@ -34,8 +34,14 @@ const views = [
     announce,
 ];
 
+let isGated = false;
+
 chat.store.subscribe((state) => {
     const known = { ...state, description: describe(shown(state.counter), new Date()) };
+    // Who sends the last message there is can still stop it, and has it back a moment later.
+    const isOpen = !isGated && (state.answering || state.counter.givenBack);
+    if (isOpen) known.description = { ...known.description, gate: null };
+    isGated = known.description.gate !== null;
     for (const show of views) show(known);
     document.documentElement.dataset.loaded = String(state.hasLoaded);
 });

@@ -13,7 +13,7 @@ export function makeNotice(notice, chat) {
         if (choose.getAttribute("aria-disabled") !== "true") chat.changeSubscription(choice.action, choice.plan);
     });
 
-    return function show({ description, subscribing }) {
+    return function show({ description, subscribing, canSubscribe }) {
         const told = description.notice;
         notice.hidden = told === null;
         if (!told) return;
@@ -26,6 +26,6 @@ export function makeNotice(notice, chat) {
         setText(choose, choice.label);
         choose.setAttribute("aria-disabled", String(subscribing !== null));
         // The gate offers the same, larger.
-        choose.hidden = description.gate?.choice.action === choice.action;
+        choose.hidden = !canSubscribe || description.gate?.choice.action === choice.action;
     };
 }

@@ -1,4 +1,4 @@
-// Messages that are not sent yet, in the order in which they were written: `{id, text, waitsFor, words}`.
+// Messages that are not sent yet, in the order in which they were written: `{id, text, writtenAt_ms, waitsFor, words}`.
 //
 // `waitsFor` is what has to happen first:
 //   null          nothing: it is under way, or behind one that is
@@ -8,10 +8,30 @@
 //   "elsewhere"   another window is sending it: to be asked for again, which sends nothing twice
 //   "person"      somebody presses "Try again"; it keeps nothing else waiting
 
-/** Behind what waits already, a message waits for the same. */
+/** Behind what waits already, a message waits for the same; not for another window, which does not know it. */
 export function add(outbox, message) {
-    const [before] = waiting(outbox);
+    const before = waiting(outbox).find((each) => each.waitsFor !== "elsewhere");
     return [...without(outbox, message.id), { waitsFor: before?.waitsFor ?? null, ...message }];
+}
+
+/** As they were written, in whatever window. */
+export function inOrder(outbox) {
+    return outbox.toSorted((one, other) => (one.writtenAt_ms ?? 0) - (other.writtenAt_ms ?? 0));
+}
+
+/** With this message, in place of what is known of it. */
+export function placed(outbox, message) {
+    return inOrder([...without(outbox, message.id), message]);
+}
+
+/**
+ * What waits is what all windows keep: changed by another window, it is changed here; removed there, it is gone.
+ * What is to be sent by this window stays its own.
+ */
+export function following(outbox, kept) {
+    const own = outbox.filter((message) => message.waitsFor === null);
+    const ids = new Set(own.map((message) => message.id));
+    return inOrder([...own, ...kept.filter((message) => !ids.has(message.id))]);
 }
 
 export function without(outbox, id) {

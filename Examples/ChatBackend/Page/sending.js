@@ -5,6 +5,9 @@ import * as outbox from "./outbox.js";
 
 /** Before asking again where nothing tells when that would help. */
 const retryPause_ms = 1000;
+/** The answer may have come to its end just then, so at first nothing is said of what became of the message. */
+const stoppedWords = "Stopped.";
+const givenBackWords = "Stopped. I gave this message back.";
 
 export class Sending {
     #store;
@@ -13,8 +16,12 @@ export class Sending {
     #keeping;
     #onSettled;
     #stopping = null;
+    #retrying = {};
 
-    /** `onSettled` is called when no message is under way any more. */
+    /**
+     * `onSettled(isUncertain)` is called when no message is under way any more; what became of it may have to be read
+     * in the conversation.
+     */
     constructor({ store, service, usage, keeping, onSettled }) {
         this.#store = store;
         this.#service = service;
@@ -25,8 +32,9 @@ export class Sending {
 
     add(text) {
         // Who goes on writing has seen that the one before was stopped.
-        const kept = this.#outbox.filter((message) => message.reason !== "stopped");
-        this.#keep(outbox.add(kept, { id: crypto.randomUUID(), text }));
+        const isOver = (message) => message.reason === "stopped" && message.waitsFor === "person";
+        for (const message of this.#outbox.filter(isOver)) this.#remove(message.id);
+        this.#keep(outbox.add(this.#outbox, { id: crypto.randomUUID(), text, writtenAt_ms: Date.now() }));
         this.pump();
     }
 
@@ -38,7 +46,7 @@ export class Sending {
     /** Takes a message out that is not sent; returns its text. */
     takeBack(id) {
         const message = this.#outbox.find((each) => each.id === id);
-        this.#keep(outbox.without(this.#outbox, id));
+        this.#remove(id);
         this.pump();
         return message?.text ?? "";
     }
@@ -49,24 +57,42 @@ export class Sending {
 
     /** What messages waited for has come. */
     wake(reason) {
+        // What was given up in another window is not sent by this one.
+        this.#store.update({ outbox: outbox.following(this.#outbox, this.#keeping.waiting()) });
         const next = outbox.awake(this.#outbox, reason);
         if (next !== this.#outbox) this.#keep(next);
         this.pump();
     }
 
-    /** Another window keeps other messages now: those that it sends are not this one's any more. */
-    keptElsewhere(waiting) {
-        const ids = new Set(waiting.map((message) => message.id));
-        const isOurs = (message) => message.waitsFor === null || ids.has(message.id);
-        const known = this.#outbox.filter(isOurs);
-        const knownIDs = new Set(known.map((message) => message.id));
-        this.#store.update({ outbox: [...known, ...waiting.filter((message) => !knownIDs.has(message.id))] });
+    /** Another window keeps something else of a message now, or null of it. */
+    changedElsewhere(id, kept) {
+        const isGivenUp = !kept || kept.waitsFor === "person";
+        if (id === this.#answering?.id) {
+            // Asked for here because it was under way there: whoever gave it up means this one too.
+            if (isGivenUp) this.stop();
+            return;
+        }
+        const own = this.#outbox.find((message) => message.id === id);
+        // Both windows are about to send it. It is answered once.
+        if (own?.waitsFor === null && !isGivenUp) return;
+        const next = kept ? outbox.placed(this.#outbox, kept) : outbox.without(this.#outbox, id);
+        this.#store.update({ outbox: next });
+        this.#keeping.keepUnderWay(next);
+        // The other window may be closed before it comes to its end.
+        if (kept?.waitsFor === "elsewhere") this.#retryLater("elsewhere");
+        this.pump();
     }
 
-    /** These are in the conversation already. */
+    /** The conversation was read: these are in it. */
     foundSent(ids) {
-        const left = this.#outbox.filter((message) => message.id === this.#answering?.id || !ids.has(message.id));
-        if (left.length !== this.#outbox.length) this.#keep(left);
+        for (const message of this.#outbox) {
+            if (message.id !== this.#answering?.id && ids.has(message.id)) this.#remove(message.id);
+        }
+        const isGivenBack = (message) => message.reason === "stopped" && message.words === stoppedWords;
+        for (const { id } of this.#outbox.filter(isGivenBack)) {
+            this.#wait({ id }, { words: givenBackWords });
+            this.#store.update({ announcement: { words: givenBackWords } });
+        }
     }
 
     pump() {
@@ -78,6 +104,7 @@ export class Sending {
     }
 
     async #send(message) {
+        const wasKept = this.#keeping.find(message.id) !== null;
         this.#stopping = new AbortController();
         this.#store.update({ answering: { id: message.id, text: message.text, answer: "", isHeld: false } });
         this.#usage.pressed(message.id);
@@ -91,25 +118,34 @@ export class Sending {
                 this.#store.update({ answering: { ...this.#answering, answer } });
             },
         });
-        this.#settle(message, outcome);
-        this.#onSettled();
+        const isDecided = outcome.kind !== "sent" && this.#isDecidedElsewhere(message, wasKept);
+        this.#settle(message, outcome, isDecided);
+        this.#onSettled(isDecided || outcome.kind === "stopped");
         this.pump();
     }
 
-    #settle(message, outcome) {
+    /** Whether another window has given up, meanwhile, what was not sent here. */
+    #isDecidedElsewhere({ id }, wasKept) {
+        const kept = this.#keeping.find(id);
+        return kept ? kept.waitsFor === "person" : wasKept;
+    }
+
+    #settle(message, outcome, isDecided) {
         const partial = this.#answering.answer;
         this.#stopping = null;
         this.#store.update({ answering: null });
         if (outcome.kind === "sent") return this.#sent(message, outcome);
+        if (outcome.kind === "blocked") this.#usage.settled(message.id, outcome.usage);
+        else this.#usage.givenBack(message.id);
+        if (isDecided) return this.changedElsewhere(message.id, this.#keeping.find(message.id));
         const waitsFor = outbox.waitsAfter(outcome);
         const isOwnChoice = outcome.kind === "stopped";
-        const words = isOwnChoice ? "Stopped. I gave this message back." : outcome.words;
+        const words = isOwnChoice ? stoppedWords : outcome.words;
         const changes = { waitsFor, reason: outcome.kind, words: words ?? null, partial: isOwnChoice ? partial : null };
         this.#wait(message, changes);
-        if (outcome.kind === "blocked") return this.#usage.settled(message.id, outcome.usage);
-        this.#usage.givenBack(message.id);
         this.#retryLater(waitsFor);
-        if (waitsFor !== "person") return;
+        // What became of one that was stopped is told when that is known.
+        if (waitsFor !== "person" || isOwnChoice) return;
         this.#store.update({ announcement: { words: words || "That message was not sent." } });
     }
 
@@ -117,14 +153,15 @@ export class Sending {
         const said = { id: message.id, role: "user", text: message.text };
         const messages = this.#store.state.messages.filter((each) => each.id !== said.id && each.id !== answer.id);
         this.#store.update({ messages: [...messages, said, answer], announcement: { words: answer.text } });
-        this.#keep(outbox.without(this.#outbox, message.id));
+        this.#remove(message.id);
         this.#usage.settled(message.id, usage);
     }
 
     /** For what nothing tells: one failure need not mean that something is away, so nothing may come back. */
     #retryLater(waitsFor) {
         if (!["connection", "headroom", "elsewhere"].includes(waitsFor)) return;
-        setTimeout(() => {
+        clearTimeout(this.#retrying[waitsFor]);
+        this.#retrying[waitsFor] = setTimeout(() => {
             const { connection, offlineWords } = this.#store.state;
             if (waitsFor === "elsewhere" || (connection === "open" && (waitsFor === "connection" || !offlineWords))) {
                 this.wake(waitsFor);
@@ -137,8 +174,14 @@ export class Sending {
     }
 
     #keep(next) {
+        const before = this.#outbox;
         this.#store.update({ outbox: next });
-        this.#keeping.keep(next);
+        this.#keeping.keep(next, before);
+    }
+
+    #remove(id) {
+        this.#keep(outbox.without(this.#outbox, id));
+        this.#keeping.remove(id);
     }
 
     get #outbox() {

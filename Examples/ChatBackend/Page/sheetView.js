@@ -29,10 +29,11 @@ export function makeSheet(dialog, chat) {
         if (isUnfolded) choices.scrollIntoView({ block: "nearest" });
     }
 
-    function show({ description, subscribing, problem: problemWords }) {
+    function show({ description, subscribing, problem: problemWords, canSubscribe, offlineWords }) {
         const { details } = description;
         setText(heading, details?.label || "Plan and usage");
-        for (const part of [bar, facts, manage]) part.hidden = !details;
+        for (const part of [bar, facts]) part.hidden = !details;
+        manage.hidden = !details || !canSubscribe;
         problem.hidden = !problemWords;
         setText(problem, problemWords ?? "");
         notice.hidden = !description.notice;
@@ -40,7 +41,7 @@ export function makeSheet(dialog, chat) {
         notice.dataset.tone = description.notice?.tone ?? "";
         if (!details) {
             figure.replaceChildren();
-            return setText(sentence, "I couldn't check your usage right now — don't worry, you can keep chatting.");
+            return setText(sentence, offlineWords ?? "I can't look up your plan right now. I'll try again in a moment.");
         }
         showFigures(details, description.tier);
         showChoices(details.choices, subscribing);

@@ -124,8 +124,8 @@ function choices(usage) {
             const resume = { action: "resume", label: "Resubscribe", about };
             return isPro ? [resume] : [resume, pro];
         }
+        // What is not paid ends by itself.
         case "grace_period":
-            return [pay, cancel];
         case "billing_retry":
             return [pay];
         default:

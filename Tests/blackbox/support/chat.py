@@ -147,6 +147,15 @@ class ChatBrowser(Browser):
         """What the user said, as the page shows it in the conversation."""
         return self.run("return [...document.querySelectorAll('.message.user .text')].map(text => text.innerText)")
 
+    def show_window(self, window):
+        """In front of the others, as a person sees it."""
+        self.driver.switch_to.window(window)
+        self.driver.execute_cdp_cmd("Page.bringToFront", {})
+        wait_until(lambda: self.run("return document.visibilityState") == "visible", SECONDS, "the window is in front")
+
+    def has_begun_to_answer(self):
+        return self.text(".message.assistant[aria-busy=true] .text") != ""
+
     @property
     def display(self):
         return self.run("return document.getElementById('indicator').dataset.display")

@@ -34,15 +34,15 @@ class FlowCase(ChatCase):
 
     def second_window(self):
         """Of the same browser, and in use from now on; closed after the test. Both handles."""
-        windows = self.browser.driver.switch_to
-        first = self.browser.driver.current_window_handle
-        windows.new_window("tab")
-        second = self.browser.driver.current_window_handle
+        driver = self.browser.driver
+        first = driver.current_window_handle
+        driver.switch_to.new_window("tab")
+        second = driver.current_window_handle
 
         def close():
-            windows.window(second)
-            self.browser.driver.close()
-            windows.window(first)
+            driver.switch_to.window(second)
+            driver.close()
+            self.browser.show_window(first)
 
         self.addCleanup(close)
         return first, second
@@ -147,15 +147,52 @@ class Flow(FlowCase):
         self.browser.chat(user)
         self.browser.say("From the second window")
         self.browser.wait_for_answer("From the second window")
-        self.browser.driver.switch_to.window(first)
+        self.browser.show_window(first)
         self.browser.wait_for_text(".indicator .words", "41 of 100")
         self.browser.wait_for_answer("From the second window")
         self.browser.say("And back")
         self.browser.wait_for_answer("And back")
-        self.browser.driver.switch_to.window(second)
+        self.browser.show_window(second)
         self.browser.wait_for_answer("And back")
         self.browser.wait_for_text(".indicator .words", "40 of 100")
         self.assert_count(user, 60)
+
+    def test_more_windows_than_a_browser_has_connections_chat_and_come_right_when_shown(self):
+        users = [self.trial_user() for _ in range(9)]
+        self.browser.chat(users[0])
+        windows = [self.browser.driver.current_window_handle]
+        for user in users[1:]:
+            windows.append(self.second_window()[1])
+            self.browser.chat(user)
+        self.browser.say("In the last window")
+        self.browser.wait_for_answer("In the last window")
+        self.ask(f"CONSUME {users[0]}")
+        self.browser.show_window(windows[0])
+        self.browser.wait_for_text(".indicator .words", "41 of 100")
+        self.ask(f"CONSUME {users[0]}")
+        self.browser.wait_for_text(".indicator .words", "40 of 100")
+
+    def test_what_was_read_before_a_change_does_not_take_its_place(self):
+        user = self.trial_user()
+        self.browser.chat(user)
+        self.browser.wait_for_text(".indicator .words", "42 of 100")
+        self.watch(".indicator .words")
+        # Read before the change, and late to arrive.
+        self.browser.run(
+            "const real = window.fetch; window.fetch = async (...request) => {"
+            "  window.fetch = real; const answer = await real(...request); const text = await answer.text();"
+            "  await new Promise((resolve) => { window.release = resolve; });"
+            "  return new Response(text); };"
+            "document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        wait_until(lambda: self.browser.run("return Boolean(window.release)"), SECONDS, "it is read")
+        self.ask(f"CONSUME {user}")
+        self.browser.wait_for_text(".indicator .words", "41 of 100")
+        self.browser.run("window.release()")
+        self.ask(f"CONSUME {user}")
+        self.browser.wait_for_text(".indicator .words", "40 of 100")
+        numbers = [text.split("· ")[1].split(" ")[0] for text in self.watched()]
+        self.assertEqual(numbers, ["42", "41", "40"])
 
     def test_the_subscription_can_be_cancelled_and_taken_up_again_from_the_sheet(self):
         user = self.trial_user(100)
@@ -316,7 +353,7 @@ class Gate(FlowCase):
         self.browser.chat(user)
         self.browser.wait_for_text("#gate blockquote", text)
         self.subscribe(user, text)
-        self.browser.driver.switch_to.window(first)
+        self.browser.show_window(first)
         self.browser.wait_for_answer(text)
         self.assertEqual(self.browser.said(), [text])
         self.assert_count(user, 101)
@@ -346,6 +383,43 @@ class Stopping(FlowCase):
         self.browser.all(".note button")[1].click()
         self.assertEqual(self.browser.find("#text").get_attribute("value"), "Tell me a long story")
         self.assertEqual(self.browser.said(), [])
+
+    def test_the_last_message_can_be_stopped(self):
+        user = self.trial_user(99)
+        self.browser.chat(user)
+        self.browser.run(
+            "window.closings = 0; const gate = document.getElementById('gate');"
+            "new MutationObserver(() => { if (!gate.hidden) window.closings += 1; }).observe(gate, {attributeFilter: ['hidden']})"
+        )
+        self.browser.say("The last one")
+        wait_until(self.browser.has_begun_to_answer, SECONDS, "the answer has begun")
+        wait_until(lambda: self.browser.display == "blocked", SECONDS, "nothing is left")
+        self.assertTrue(self.browser.is_shown("#stop"))
+        self.browser.find("#stop").click()
+        self.browser.wait_for_text(".note", "Stopped. I gave this message back.")
+        self.browser.wait_for_text(".indicator .words", "1 of 100")
+        self.assertTrue(self.browser.is_shown("#composer"))
+        self.assertEqual(self.browser.run("return window.closings"), 0, "the gate has not closed meanwhile")
+        self.assert_count(user, 99)
+
+    def test_a_message_that_was_answered_when_it_was_stopped_is_shown_as_answered(self):
+        user = self.trial_user()
+        self.browser.chat(user)
+        # The whole answer is on its way, and the page has read none of it.
+        self.browser.run(
+            "const real = window.fetch; window.fetch = async (address, {signal, ...request} = {}) => {"
+            "  if (request.method !== 'POST') return real(address, request);"
+            "  const answer = await real(address, request); await answer.text(); window.isAnswered = true;"
+            "  return new Response(new ReadableStream({start(body) { signal.onabort = () => body.error(signal.reason); }})); }"
+        )
+        self.browser.say("Just in time")
+        wait_until(lambda: self.browser.run("return window.isAnswered"), SECONDS, "it is answered")
+        self.browser.find("#stop").click()
+        self.browser.wait_for_answer("Just in time")
+        self.assertEqual(self.browser.said(), ["Just in time"])
+        self.assertNotIn("gave", self.browser.text("#announcer"))
+        self.browser.wait_for_text(".indicator .words", "41 of 100")
+        self.assert_count(user, 59)
 
     def test_a_reload_in_the_middle_of_an_answer_sends_the_message_again_and_counts_it_once(self):
         user = self.trial_user()
@@ -488,6 +562,81 @@ class Away(FlowCase):
         wait_until(lambda: not self.browser.is_shown("#connection"), SECONDS, "all is well")
         self.assert_count(user, 60)
         self.assertEqual(self.browser.find("#text").get_attribute("value"), "and a third, not sent")
+
+    def slow_chat(self, pace_ms):
+        """A backend of the test's own, and a browser on it with one page of a new user in each of two windows."""
+        chat = ChatBackend(self.service, "--pace-ms", str(pace_ms))
+        self.addCleanup(chat.stop)
+        browser = ChatBrowser(chat)
+        self.addCleanup(browser.close)
+        user = self.trial_user()
+        browser.chat(user)
+        first = browser.driver.current_window_handle
+        browser.driver.switch_to.new_window("tab")
+        browser.chat(user)
+        return chat, browser, user, (first, browser.driver.current_window_handle)
+
+    def pace(self, chat, pace_ms):
+        chat.flags[chat.flags.index("--pace-ms") + 1] = str(pace_ms)
+
+    def test_two_windows_with_a_message_each_lose_neither_with_the_backend(self):
+        chat, browser, user, windows = self.slow_chat(400)
+        for window, text in zip(windows, ("From the first", "From the second")):
+            browser.show_window(window)
+            browser.say(text)
+            wait_until(browser.has_begun_to_answer, SECONDS, "the answer has begun")
+        chat.kill()
+        for window in windows:
+            browser.show_window(window)
+            wait_until(lambda: len(browser.all(".note")) == 2, SECONDS, "each window knows of both")
+            self.assertEqual(browser.said(), ["From the first", "From the second"])
+        self.pace(chat, 0)
+        chat.start()
+        for window in windows:
+            browser.show_window(window)
+            browser.wait_for_answer("From the first")
+            browser.wait_for_answer("From the second")
+            self.assertEqual(browser.said(), ["From the first", "From the second"])
+        self.assertEqual(self.count(user), 60)
+
+    def test_a_message_that_is_given_up_in_one_window_is_not_sent_by_another(self):
+        chat, browser, user, windows = self.slow_chat(0)
+        chat.kill()
+        browser.wait_for("#connection")
+        browser.say("Never mind")
+        for window in windows:
+            browser.show_window(window)
+            browser.wait_for_text(".note", "I'll send this when we're back.")
+        self.pace(chat, 300)
+        chat.start()
+        sender = wait_until(lambda: self.sender(browser, windows), SECONDS, "one of the windows sends it")
+        (other,) = set(windows) - {sender}
+        browser.show_window(other)
+        browser.wait_for_text(".note", "Still on its way…")
+        self.assertNotIn("Take back", browser.text(".note"))
+        browser.show_window(sender)
+        browser.find("#stop").click()
+        browser.wait_for_text(".note", "Stopped. I gave this message back.")
+        browser.show_window(other)
+        browser.wait_for_text(".note", "Stopped.")
+        browser.wait_for_text(".note", "Edit")
+        browser.show_window(sender)
+        browser.all(".note button")[1].click()
+        browser.show_window(other)
+        wait_until(lambda: browser.said() == [], SECONDS, "it is gone from the other window")
+        # Takes longer than until the other window would have tried again.
+        browser.say("Something else")
+        browser.wait_for_answer("Something else")
+        self.assertEqual(browser.said(), ["Something else"])
+        self.assertEqual([m["text"] for m in chat.state(user)["messages"] if m["role"] == "user"], ["Something else"])
+        self.assert_count(user, 59)
+
+    def sender(self, browser, windows):
+        for window in windows:
+            browser.driver.switch_to.window(window)
+            if browser.has_begun_to_answer():
+                return window
+        return None
 
     def test_an_answer_that_breaks_off_with_the_backend_is_asked_for_again_and_counted_once(self):
         # Slow enough to be in the middle of it.

@@ -101,7 +101,7 @@ EXPECTED = {
     "trial_ended": (None, "Subscribe", "88%", [PREMIUM, PRO]),
     "cancelled": (None, None, "25%", [RESUME, PRO]),
     "cancelled_and_prominent": ("prominent", None, "97%", [RESUME, PRO]),
-    "grace_period": ("gentle", None, "87%", [PAY, CANCEL]),
+    "grace_period": ("gentle", None, "87%", [PAY]),
     "billing_retry": (None, "Fix payment", "25%", [PAY]),
     "expired": (None, "Subscribe", "25%", [PREMIUM, PRO]),
     "revoked": (None, "Subscribe", "25%", [PREMIUM, PRO]),

@@ -63,6 +63,13 @@ COUNTING = {
         (["told", trial(58), 0], 58), (["pressed", "a"], 59), (["held", "a", trial(58, 1), 50], 59), (["givenBack", "a", 60], 58),
         (["told", trial(59), 80], 58), (["afterWaiting", 6_000], 59),
     ],
+    "what is stopped is taken off once, also where the server has told it before": [
+        (["told", trial(58), 0], 58), (["pressed", "a"], 59), (["held", "a", trial(58, 1), 50], 59), (["told", trial(58), 2_000], 58),
+        (["givenBack", "a", 2_010], 58),
+    ],
+    "what was let through and is stopped takes nothing off": [
+        (["told", trial(58), 0], 58), (["pressed", "a"], 59), (["held", "a", {"degraded": True}, 50], 58), (["givenBack", "a", 60], 58),
+    ],
     "nothing is known of a message that was let through": [
         (["told", trial(58), 0], 58), (["pressed", "a"], 59), (["held", "a", {"degraded": True}, 50], 58),
         (["settled", "a", {"degraded": True}, 90], 58),
@@ -112,8 +119,8 @@ WAITING = [
 ]
 
 
-def message(name, waits_for=None):
-    return {"id": name, "waitsFor": waits_for}
+def message(name, waits_for=None, written_at=0):
+    return {"id": name, "waitsFor": waits_for, "writtenAt_ms": written_at}
 
 
 # The next of an outbox, by its id.
@@ -123,6 +130,16 @@ NEXT = [
     ([message("a", "connection"), message("b")], None),
     ([message("a", "person"), message("b")], "b"),
     ([message("a", "person")], None),
+    ([message("a", "elsewhere")], None),
+]
+
+# A window's outbox, what all windows keep, and what the outbox is then: each message and what it waits for.
+FOLLOWING = [
+    ([message("a", "connection", 1)], [], []),
+    ([message("a", None, 1)], [], [["a", None]]),
+    ([message("b", "elsewhere", 2)], [message("b", "person", 2)], [["b", "person"]]),
+    ([message("b", None, 2)], [message("b", "elsewhere", 2)], [["b", None]]),
+    ([message("b", None, 2)], [message("a", "connection", 1), message("c", "headroom", 3)], [["a", "connection"], ["b", None], ["c", "headroom"]]),
 ]
 
 PAID = {"plan": "paid", "state": "active", "display": "blocked", "tier": "blocked", "used": 800, "limit": 800, "remaining": 0, "banner": "…"}
@@ -207,7 +224,12 @@ class Scripts(ChatCase):
         found = self.run_cases("outbox.js", "return module.next(input)?.id ?? null", [outbox for outbox, _ in NEXT])
         self.assertEqual(found, [wanted for _, wanted in NEXT])
         behind = self.run_cases("outbox.js", "return module.add(input, {id: 'z'}).at(-1).waitsFor", [outbox for outbox, _ in NEXT])
-        self.assertEqual(behind, [None, None, "connection", None, None])
+        self.assertEqual(behind, [None, None, "connection", None, None, None])
+
+    def test_a_window_follows_what_all_windows_keep(self):
+        body = "return module.following(...input).map(({ id, waitsFor }) => [id, waitsFor])"
+        found = self.run_cases("outbox.js", body, [[outbox, kept] for outbox, kept, _ in FOLLOWING])
+        self.assertEqual(found, [wanted for _, _, wanted in FOLLOWING])
 
     def test_the_gate_offers_the_way_back(self):
         body = """
