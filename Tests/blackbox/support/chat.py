@@ -34,9 +34,10 @@ def missing():
 class ChatBackend:
     """Starts `chat-backend` on a free port and waits for the line that says so."""
 
-    def __init__(self, service, *flags, people=(), listen="127.0.0.1:0"):
+    def __init__(self, service, *flags, people=(), listen="127.0.0.1:0", has_store=True):
         self.directory = processes.directory()
-        self.flags = ["--headroom", f"127.0.0.1:{service.port}", "--webhook", f"{service.address}/webhooks/revenuecat", *flags]
+        store = ["--webhook", f"{service.address}/webhooks/revenuecat"] if has_store else []
+        self.flags = ["--headroom", f"127.0.0.1:{service.port}", *store, *flags]
         if people:
             with open(self.directory + "/people.json", "w") as file:
                 json.dump(people, file)

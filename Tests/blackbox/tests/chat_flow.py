@@ -158,19 +158,55 @@ class Flow(FlowCase):
         self.assert_count(user, 60)
 
     def test_more_windows_than_a_browser_has_connections_chat_and_come_right_when_shown(self):
+        # Of its own: what is stuck without a connection would keep the other tests waiting, too.
+        browser = ChatBrowser(self.chat)
+        self.addCleanup(browser.close)
         users = [self.trial_user() for _ in range(9)]
-        self.browser.chat(users[0])
-        windows = [self.browser.driver.current_window_handle]
+        browser.chat(users[0])
+        first = browser.driver.current_window_handle
         for user in users[1:]:
-            windows.append(self.second_window()[1])
-            self.browser.chat(user)
-        self.browser.say("In the last window")
-        self.browser.wait_for_answer("In the last window")
+            browser.driver.switch_to.new_window("tab")
+            browser.chat(user)
+        browser.say("In the last window")
+        browser.wait_for_answer("In the last window")
         self.ask(f"CONSUME {users[0]}")
-        self.browser.show_window(windows[0])
-        self.browser.wait_for_text(".indicator .words", "41 of 100")
+        browser.show_window(first)
+        browser.wait_for_text(".indicator .words", "41 of 100")
         self.ask(f"CONSUME {users[0]}")
-        self.browser.wait_for_text(".indicator .words", "40 of 100")
+        browser.wait_for_text(".indicator .words", "40 of 100")
+
+    def test_a_choice_that_changes_nothing_is_offered_again_once_the_store_has_answered(self):
+        user = self.subscriber(used=700)
+        self.ask(f"SETPLAN {user} paid state=billing_retry")
+        self.browser.chat(user)
+        self.browser.wait_for("#gate")
+        self.browser.run(
+            "const real = window.fetch; window.fetch = (address, request) =>"
+            "  request?.method === 'POST' ? new Promise((resolve) => { window.answer = () => resolve(new Response(null, {status: 204})); })"
+            "    : real(address, request);"
+            # Not for the reason that time has passed.
+            "const later = window.setTimeout; window.setTimeout = (call, wait) => wait < 5000 ? later(call, wait) : 0"
+        )
+        self.browser.find("#subscribe").click()
+        self.browser.wait_for_text("#subscribe", "One moment…")
+        self.browser.run("window.answer()")
+        self.browser.wait_for_text("#subscribe", "Fix payment")
+
+    def test_nothing_is_offered_where_nobody_sells(self):
+        chat = ChatBackend(self.service, *self.CHAT_FLAGS, has_store=False)
+        self.addCleanup(chat.stop)
+        other = ChatBrowser(chat)
+        self.addCleanup(other.close)
+        user = self.subscriber(used=700)
+        self.ask(f"SETPLAN {user} paid state=billing_retry")
+        other.chat(user)
+        other.wait_for("#gate")
+        self.assertFalse(other.is_shown("#subscribe"))
+        other.find("#gate-details").click()
+        other.wait_for("#sheet")
+        self.assertFalse(other.is_shown("#manage"))
+        self.assertTrue(other.is_shown("#notice"))
+        self.assertFalse(other.is_shown("#notice button"))
 
     def test_what_was_read_before_a_change_does_not_take_its_place(self):
         user = self.trial_user()
@@ -344,6 +380,21 @@ class Gate(FlowCase):
         self.subscribe(user, text)
         self.browser.reload()
         self.assertEqual(self.browser.said(), [text], "and it is not sent again")
+        self.assert_count(user, 101)
+
+    def test_a_blocked_message_can_be_taken_back_and_is_not_sent_then(self):
+        user, text = self.trial_user(), "On second thoughts"
+        self.block(user, text)
+        self.browser.find("#give-up").click()
+        self.browser.wait_for_text("#gate", "I've kept what you were writing.")
+        self.assertEqual(self.browser.focus(), "gate")
+        self.browser.find("#subscribe").click()
+        self.browser.wait_for("#composer")
+        self.assertEqual(self.browser.find("#text").get_attribute("value"), text)
+        self.browser.write("Something else")
+        self.browser.find("#send").click()
+        self.browser.wait_for_answer("Something else")
+        self.assertEqual(self.browser.said(), ["Something else"])
         self.assert_count(user, 101)
 
     def test_a_blocked_message_is_sent_once_by_two_windows(self):
