@@ -135,7 +135,7 @@ extension ChangesHub {
             }
             guard let generation else {
                 // Left a moment ago, and not closed yet: what was said on it then could overtake what is said now.
-                connection.cut()
+                connection.leave()
                 await connection.closed()
                 return handle { $0.lost() }
             }
@@ -195,7 +195,7 @@ extension ChangesHub {
 
     private func disconnect(_ generation: Int) {
         let connection = state.withLock { $0.generation == generation ? $0.connection.take() : nil }
-        connection?.cut()
+        connection?.leave()
     }
 
     private func exchange(_ command: Command, _ generation: Int) async -> Exchange? {
@@ -203,7 +203,7 @@ extension ChangesHub {
         let patience = max(reader.configuration.deadline, ChangesHub.answerPatience)
         let deadline = NIODeadline.now() + TimeAmount(patience)
         let exchange = await connection.exchange(command, id: requester.nextID(), deadline: deadline)
-        if case .timedOut = exchange { connection.cut() }
+        if case .timedOut = exchange { connection.end(SubscriptionFailure.unanswered) }
         return exchange
     }
 
@@ -215,7 +215,8 @@ extension ChangesHub {
             let error = HeadroomError(received, key: nil)
             if error.code == .notAuthenticated, reader.configuration.credentials != nil {
                 // The token may have been replaced; another connection presents the one of now.
-                state.withLock { $0.generation == generation ? $0.connection : nil }?.cut()
+                let connection = state.withLock { $0.generation == generation ? $0.connection : nil }
+                connection?.end(SubscriptionFailure.tokenRefused)
                 return
             }
             guard !error.isRefusal else {

@@ -23,6 +23,8 @@ final class Connection: Sendable {
         case told(UsageStatus)
         /// Takes no more requests.
         case retiring
+        /// The client itself closes it, because nobody needs it any more.
+        case left
         case closed(cause: (any Error)?)
     }
 
@@ -171,6 +173,13 @@ extension Connection {
     /// Returns when the connection has ended.
     func closed() async {
         try? await channel.closeFuture.get()
+    }
+
+    /// Closes at once what works and is not needed any more.
+    func leave() {
+        // Before it is closed: whoever asks again at once has to find another connection.
+        notify(.left)
+        cut()
     }
 
     /// Closes at once.

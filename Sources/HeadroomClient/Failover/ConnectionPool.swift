@@ -165,6 +165,7 @@ final class ConnectionPool: Sendable {
                     case .answered: self?.state.withLock { $0.endpoints.answered(attempt) }
                     case .told(let status): told(status)
                     case .retiring: self?.ended(attempt, cause: nil)
+                    case .left: self?.left(attempt)
                     case .closed(let cause): self?.ended(attempt, cause: cause)
                     }
                 }
@@ -186,6 +187,12 @@ final class ConnectionPool: Sendable {
         logger.debug("connected", metadata: ["endpoint": "\(configuration.endpoints[attempt.endpoint])"])
         for waiter in waiters { waiter.continuation.resume(returning: .connection(connection)) }
         proceed()
+    }
+
+    /// No loss, and nothing that speaks against the endpoint.
+    private func left(_ attempt: Endpoints.Attempt) {
+        state.withLock { $0.endpoints.left(attempt) }
+        logger.debug("connection closed", metadata: ["endpoint": "\(configuration.endpoints[attempt.endpoint])"])
     }
 
     private func ended(_ attempt: Endpoints.Attempt, cause: (any Error)?) {

@@ -96,6 +96,11 @@ struct EndpointsStateMachine<Connection> {
         endpoints[attempt.endpoint].failures = 0
     }
 
+    /// The client needs the connection no more. The endpoint may be tried again at once.
+    mutating func left(_ attempt: Attempt) {
+        endpoints[attempt.endpoint].open.removeAll { $0.id == attempt.id }
+    }
+
     enum End: Equatable {
         /// Known before.
         case known

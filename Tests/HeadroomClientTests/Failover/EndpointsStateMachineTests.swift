@@ -55,6 +55,20 @@ struct EndpointsStateMachineTests {
         #expect(Self.attempts(machine.next(now: until)).count == 1)
     }
 
+    @Test("A connection that is not needed any more is no loss, and another can be had at once")
+    mutating func left() throws {
+        var machine = Self.machine(2)
+        let first = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
+        _ = machine.opened(first, "a")
+        machine.left(first)
+        #expect(machine.choose() == nil)
+        let second = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
+        #expect(second.endpoint == 0)
+        #expect(machine.ended(first, now: Self.at(0), using: &generator) == .known)
+        _ = machine.opened(second, "b")
+        #expect(machine.choose() == "b")
+    }
+
     @Test("It stays with the endpoint that works, also when the first is back")
     mutating func sticky() throws {
         var machine = Self.machine(2)

@@ -42,4 +42,25 @@ struct MetricsTests {
         #expect(codes.reduce(0, +) == 1)
         await client.shutDown()
     }
+    @Test("A connection that the client closes because nobody follows any more is not lost, and no news")
+    func notNeeded() async throws {
+        let service = try await ServiceProcess.start()
+        let (metrics, log) = (TestMetrics(), RecordingLog())
+        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint])
+        configuration.deadline = .seconds(30)
+        configuration.attemptTimeout = .seconds(30)
+        configuration.connectTimeout = .seconds(30)
+        let client = HeadroomClient(configuration, logger: log.logger, metrics: metrics)
+        for number in 1...2 {
+            for await _ in client.changes(of: .random) { break }
+            try await waitUntil("its connection is closed") {
+                log.messages(.debug).filter { $0 == "connection closed" }.count == number
+            }
+        }
+        await client.shutDown()
+        #expect(log.messages(.info) == [])
+        #expect((try? metrics.expectCounter(ClientMetrics.Name.connectionsLost.rawValue).totalValue) ?? 0 == 0)
+        // One to read on, and one each time that somebody follows.
+        #expect(try metrics.expectCounter(ClientMetrics.Name.connectionsOpened.rawValue).totalValue == 3)
+    }
 }
