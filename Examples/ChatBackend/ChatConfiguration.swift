@@ -29,6 +29,9 @@ struct ChatConfiguration: Sendable {
         var look: Duration = .milliseconds(800)
     }
 
+    /// What a hold lasts longer than any answer: for holding, for the numbers that are shown first, and for counting.
+    private static let holdMargin = Duration.seconds(60)
+
     enum ModelChoice: Sendable {
         case builtIn(pace: Duration)
         case openAI(OpenAIModel.Configuration)
@@ -50,10 +53,11 @@ struct ChatConfiguration: Sendable {
             throw ValidationError("--when-unreachable must be allow or deny")
         }
         self.whenUnreachable = whenUnreachable
-        holdTTL = .seconds(try settings.number(options.holdTTL, "HOLD_TTL", "--hold-ttl", 1...86_400) ?? 120)
         store = try settings.webhook(options.webhook)
         people = try settings.text(options.people, "PEOPLE").map(Person.read(file:)) ?? []
         model = try settings.model(options)
+        let holdTTL = try settings.number(options.holdTTL, "HOLD_TTL", "--hold-ttl", 1...86_400)
+        self.holdTTL = holdTTL.map { .seconds($0) } ?? Exchange.answerTimeMaximum + ChatConfiguration.holdMargin
         pageDirectory = settings.text(options.pageDirectory, "PAGE_DIRECTORY")
         let level = settings.text(options.logLevel, "LOG_LEVEL") ?? "info"
         guard let logLevel = Logger.Level(rawValue: level) else {
@@ -134,7 +138,7 @@ private struct Settings {
     }
 
     func model(_ options: ChatOptions) throws -> ChatConfiguration.ModelChoice {
-        let pace = try number(options.paceMs, "PACE_MS", "--pace-ms", 0...10_000) ?? 40
+        let pace = try number(options.paceMs, "PACE_MS", "--pace-ms", 0...5_000) ?? 40
         let choice = text(options.model, "MODEL") ?? "built-in"
         if choice == "built-in" { return .builtIn(pace: .milliseconds(pace)) }
         guard let name = text(options.modelName, "MODEL_NAME") else {

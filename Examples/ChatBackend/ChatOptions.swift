@@ -38,10 +38,10 @@ struct ChatOptions: ParsableArguments {
     @Option(help: "The model's name at that URL.")
     var modelName: String?
 
-    @Option(help: "Milliseconds between the words of the built-in model, 0 to 10000. (default: 40)")
+    @Option(help: "Milliseconds between the words of the built-in model, 0 to 5000. (default: 40)")
     var paceMs: Int?
 
-    @Option(help: "Seconds for which a message is held while it is answered, 1 to 86400. (default: 120)")
+    @Option(help: "Seconds for which a message is held while it is answered, 1 to 86400. (default: 360)")
     var holdTTL: Int?
 
     @Option(help: "A folder to serve the page from instead of the one in this program, while you change it.")

@@ -12,6 +12,9 @@ struct Exchange: Sendable {
     /// Longer answers are cut off: a model that never ends must not fill the memory.
     static let answerBytesMaximum = 32_768
 
+    /// As long as a model may take, where nothing else is said: a hold has to last longer, or the answer is not counted.
+    static let answerTimeMaximum = Duration.seconds(300)
+
     private struct Piece: Encodable {
         var text: String
     }

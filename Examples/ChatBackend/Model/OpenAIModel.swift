@@ -13,7 +13,7 @@ struct OpenAIModel: Model {
         /// Until the first byte, and from each to the next.
         var silence: Duration = .seconds(30)
         /// From the question to the end of the answer.
-        var whole: Duration = .seconds(300)
+        var whole = Exchange.answerTimeMaximum
     }
 
     let configuration: Configuration

@@ -20,7 +20,7 @@ struct ConfigurationTests {
         let configuration = try configuration()
         #expect("\(configuration.listen)" == "127.0.0.1:8080")
         #expect(configuration.headroom.map(\.description) == ["127.0.0.1:6747"])
-        #expect(configuration.whenUnreachable == .allow && configuration.holdTTL == .seconds(120))
+        #expect(configuration.whenUnreachable == .allow && configuration.holdTTL == .seconds(360))
         #expect(configuration.credentials == nil && configuration.store == nil && configuration.people.isEmpty)
         guard case .builtIn(pace: .milliseconds(40)) = configuration.model else {
             Issue.record("not the built-in model")
@@ -40,6 +40,17 @@ struct ConfigurationTests {
         #expect(read.hosts == ["chat.example", "0.0.0.0"])
         let flagged = try configuration(["--hold-ttl", "9", "--headroom", "c:3"], environment)
         #expect(flagged.holdTTL == .seconds(9) && flagged.headroom.map(\.description) == ["c:3"])
+    }
+
+    @Test("Where nothing is said, a message is held for longer than it takes to be answered and counted")
+    func holdOutlastsAnswer() throws {
+        let configuration = try configuration(["--model", "https://api.example/v1", "--model-name", "small"])
+        guard case .openAI(let settings) = configuration.model else {
+            Issue.record("not a model by its URL")
+            return
+        }
+        let patience = configuration.patience
+        #expect(configuration.holdTTL > settings.whole + patience.answer * 2 + patience.reading)
     }
 
     @Test("Secrets come from the environment and from files")
@@ -69,7 +80,7 @@ struct ConfigurationTests {
             (["--webhook", "ftp://x"], "CHAT_WEBHOOK_AUTHORIZATION"),
             (["--when-unreachable", "maybe"], "--when-unreachable"),
             (["--people", "/nonexistent"], "--people"), (["--model", "gpt"], "--model-name"),
-            (["--model", "gpt", "--model-name", "x"], "--model"), (["--pace-ms", "10001"], "--pace-ms"),
+            (["--model", "gpt", "--model-name", "x"], "--model"), (["--pace-ms", "5001"], "--pace-ms"),
             (["--hold-ttl", "0"], "--hold-ttl"), (["--log-level", "loud"], "--log-level"),
         ]
     )
