@@ -6,6 +6,8 @@ final class Conversations: Sendable {
     static let usersMaximum = 1_000
     /// Of one user, questions and answers together; the oldest are forgotten.
     static let messagesMaximum = 200
+    /// Of texts in UTF-8, of one user and of all; the oldest are forgotten. All who have messages under way have room.
+    static let bytesMaximum = (user: 262_144, all: 67_108_864)
     /// Messages being answered, of one user and of all.
     static let underWayMaximum = (user: 4, all: 256)
 
@@ -13,11 +15,14 @@ final class Conversations: Sendable {
         var messages: [Message] = []
         var underWay: Set<String> = []
         var usedAt: UInt64 = 0
+        var bytes = 0
     }
 
     fileprivate struct State {
         var conversations: [UserID: Conversation] = [:]
         var underWay = 0
+        /// Of all conversations.
+        var bytes = 0
         /// Counts uses, so that the conversation used longest ago is known without a clock.
         var uses: UInt64 = 0
     }
@@ -71,10 +76,11 @@ final class Conversations: Sendable {
     fileprivate func add(_ question: Message, _ answer: Message, of user: UserID) {
         state.withLock { state in
             var conversation = state.conversations[user] ?? Conversation()
-            conversation.messages += [question, answer]
-            // In pairs, so that an answer never stands without its question.
-            conversation.messages.removeFirst(max(0, conversation.messages.count - Conversations.messagesMaximum))
+            let before = conversation.bytes
+            conversation.add(question, answer)
+            state.bytes += conversation.bytes - before
             state.conversations[user] = conversation
+            state.forgetUnused()
         }
     }
 
@@ -107,12 +113,33 @@ final class Conversations: Sendable {
     }
 }
 
+extension Conversations.Conversation {
+    fileprivate mutating func add(_ question: Message, _ answer: Message) {
+        messages += [question, answer]
+        bytes += question.bytes + answer.bytes
+        // In pairs, so that an answer never stands without its question.
+        var forgotten = max(0, messages.count - Conversations.messagesMaximum)
+        bytes -= messages[..<forgotten].reduce(0) { $0 + $1.bytes }
+        while bytes > Conversations.bytesMaximum.user, messages.count - forgotten > 2 {
+            bytes -= messages[forgotten].bytes + messages[forgotten + 1].bytes
+            forgotten += 2
+        }
+        messages.removeFirst(forgotten)
+    }
+}
+
 extension Conversations.State {
     /// Whoever has a message under way is kept; those are bounded by themselves.
     fileprivate mutating func forgetUnused() {
-        guard conversations.count > Conversations.usersMaximum else { return }
-        let idle = conversations.filter { $0.value.underWay.isEmpty }
-        guard let oldest = idle.min(by: { $0.value.usedAt < $1.value.usedAt }) else { return }
-        conversations[oldest.key] = nil
+        while conversations.count > Conversations.usersMaximum || bytes > Conversations.bytesMaximum.all {
+            let idle = conversations.filter { $0.value.underWay.isEmpty }
+            guard let oldest = idle.min(by: { $0.value.usedAt < $1.value.usedAt }) else { return }
+            bytes -= oldest.value.bytes
+            conversations[oldest.key] = nil
+        }
     }
+}
+
+extension Message {
+    fileprivate var bytes: Int { text.utf8.count }
 }

@@ -9,6 +9,8 @@ struct MessageRoutes {
     let exchange: Exchange
 
     static let textCharactersMaximum = 4_000
+    /// A character may have any number of bytes: whoever wants can put a thousand accents on one.
+    static let textBytesMaximum = 4 * textCharactersMaximum
 
     private struct Body: Decodable {
         var id: String
@@ -54,6 +56,9 @@ struct MessageRoutes {
         let text = body.text.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !text.isEmpty, text.count <= MessageRoutes.textCharactersMaximum else {
             throw Problem.malformed("text must have 1 to \(MessageRoutes.textCharactersMaximum) characters")
+        }
+        guard text.utf8.count <= MessageRoutes.textBytesMaximum else {
+            throw Problem.malformed("text must have at most \(MessageRoutes.textBytesMaximum) bytes in UTF-8")
         }
         return Message(id: id.uuidString.lowercased(), role: .user, text: text)
     }

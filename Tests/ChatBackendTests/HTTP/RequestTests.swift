@@ -25,6 +25,7 @@ struct RequestTests {
     private static var wrong: [Wrong] {
         let messages = "/users/\(user)/messages"
         let long = String(repeating: "é", count: MessageRoutes.textCharactersMaximum + 1)
+        let accented = "e" + String(repeating: "\u{301}", count: MessageRoutes.textBytesMaximum / 2)
         let huge = String(repeating: "x", count: BodyReading.bytesMaximum)
         let right = #"{"id": "\#(id)", "text": "Hello"}"#
         return [
@@ -35,6 +36,7 @@ struct RequestTests {
             Wrong(path: messages, body: #"{"id": "one", "text": "Hello"}"#, status: 400, code: "BADREQUEST"),
             Wrong(path: messages, body: #"{"id": "\#(id)", "text": " \n "}"#, status: 400, code: "BADREQUEST"),
             Wrong(path: messages, body: #"{"id": "\#(id)", "text": "\#(long)"}"#, status: 400, code: "BADREQUEST"),
+            Wrong(path: messages, body: #"{"id": "\#(id)", "text": "\#(accented)"}"#, status: 400, code: "BADREQUEST"),
             Wrong(path: messages, body: #"{"id": "\#(id)", "text": "\#(huge)"}"#, status: 413, code: "TOOLONG"),
             Wrong(path: messages, body: right, headers: [("Content-Type", "text/plain")], status: 415, code: "BADTYPE"),
             Wrong(
