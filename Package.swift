@@ -187,7 +187,7 @@ let package = Package(
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             path: "Examples/ChatBackend",
-            exclude: ["README.md"],
+            exclude: ["Demo", "README.md"],
             // The page, so that the program needs nothing beside it.
             resources: [.embedInCode("Page")]
         ),

@@ -152,6 +152,10 @@ class EverybodyIsThere(RunningDemo):
         self.assertIn("active until", self.demo.usage("Cancela")["notice"])
         self.assertIn("payment", self.demo.usage("Grace")["notice"])
 
+    def test_it_says_nothing_strange_while_it_starts(self):
+        lines = self.demo.output(1).splitlines()
+        self.assertEqual([line for line in lines if not line.startswith("demo: ")], [])
+
     def test_its_addresses_open(self):
         self.assertIn("Gentiana", self.demo.get("/").text)
         self.assertEqual(self.demo.get(f"/chat/{self.demo.people['Lim']}").status, 200)
@@ -181,6 +185,8 @@ class SubscribingAgain(RunningDemo):
             changed = self.demo.change("Silvia", {"action": action})
             self.assertEqual(changed.status, 204, changed.text)
             self.assertEqual(self.demo.usage("Silvia")["state"], state)
+        self.assertEqual(self.demo.change("Grace", {"action": "cancel"}).status, 204)
+        self.assertEqual(self.demo.usage("Grace")["state"], "grace_period")
         self.assertEqual(self.demo.change("Grace", {"action": "pay"}).status, 204)
         self.assertEqual(self.demo.usage("Grace")["state"], "active")
 
@@ -234,6 +240,42 @@ class Ending(unittest.TestCase):
         self.assertEqual(demo.process.wait(20), 1)
         self.assertIn("ended by itself", demo.output(1))
         self.assert_nothing_is_left(demo, members)
+
+    def test_when_the_service_is_killed_its_database_ends_too(self):
+        demo, members = self.started()
+        service = next(pid for pid, command in members.items() if "headroom serve" in command)
+        os.kill(service, signal.SIGKILL)
+        self.assertEqual(demo.process.wait(20), 1)
+        self.assert_nothing_is_left(demo, members)
+
+    def test_sigterm_while_it_builds_ends_the_build_too(self):
+        directory = processes.directory()
+        with open(directory + "/swift", "w") as file:
+            file.write(
+                "#!/bin/bash\n"
+                'if [[ $1 == --version ]]; then echo "Swift version 99.0"; exit; fi\n'
+                f"echo $$ >>{directory}/started\n"
+                f"bash -c 'echo $$ >>{directory}/started; exec sleep 600'\n"
+            )
+        os.chmod(directory + "/swift", 0o755)
+        demo = processes.start(
+            [ROOT + "/script/demo"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
+            env=environment(PATH=directory + ":" + os.environ["PATH"]),
+        )  # fmt: skip
+
+        def started():
+            try:
+                with open(directory + "/started") as file:
+                    return [int(line) for line in file]
+            except FileNotFoundError:
+                return []
+
+        wait_until(lambda: len(started()) == 2 or demo.poll() is not None, 60, "it builds")
+        self.assertEqual([is_alive(pid) for pid in started()], [True, True])
+        demo.send_signal(signal.SIGTERM)
+        output, _ = demo.communicate(timeout=10)
+        self.assertEqual((demo.returncode, output), (0, b""))
+        self.assertEqual([is_alive(pid) for pid in started()], [False, False])
 
     def test_without_its_programs_it_says_so_and_leaves_nothing(self):
         result = subprocess.run(
