@@ -63,12 +63,13 @@ struct ConversationsTests {
     func bytesOfAll() throws {
         let conversations = Conversations()
         let answer = String(repeating: "x", count: Conversations.bytesMaximum.user - 10)
-        let users = (0..<(Conversations.bytesMaximum.all / Conversations.bytesMaximum.user + 20)).map { _ in UserID.random }
+        let maximum = Conversations.bytesMaximum
+        let users = (0..<(maximum.all / maximum.user + 20)).map { _ in UserID.random }
         for user in users { try exchange(conversations, user, "Hello", answer: answer) }
         let kept = users.filter { !conversations.messages(of: $0).isEmpty }
         #expect(kept == Array(users.suffix(kept.count)) && kept.count < users.count)
         let bytes = kept.flatMap { conversations.messages(of: $0) }.reduce(0) { $0 + $1.text.utf8.count }
-        #expect(bytes <= Conversations.bytesMaximum.all && bytes > Conversations.bytesMaximum.all * 9 / 10)
+        #expect(bytes <= maximum.all && bytes > maximum.all * 9 / 10)
     }
 
     @Test("A turn that is dropped lets the message be sent again")

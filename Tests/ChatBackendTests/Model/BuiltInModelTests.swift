@@ -56,10 +56,10 @@ struct BuiltInModelTests {
     @Test("At its slowest pace it takes no longer than a model may, so that a hold lasts as long")
     func slowest() {
         let texts = ["Hello", "Thanks", "I planted tomatoes", "Why did the neighbours complain?"]
-        let longest = (0..<400).map { number in
-            let conversation = said("My sister came", "Good", "\(texts[number % 4]) \(number)")
-            return BuiltInModel.text(for: conversation).split(separator: " ").count
-        }.max() ?? 0
+        let answers = (0..<400).map { number in
+            BuiltInModel.text(for: said("My sister came", "Good", "\(texts[number % 4]) \(number)"))
+        }
+        let longest = answers.map { $0.split(separator: " ").count }.max() ?? 0
         #expect(longest > 20 && .milliseconds(5_000) * longest < Exchange.answerTimeMaximum, "\(longest) words")
     }
 
