@@ -120,8 +120,8 @@ export class Chat {
     }
 
     /**
-     * A browser has six connections to a host for all of its windows, and an open stream takes one: a window that nobody
-     * sees, and that has nothing to send, gives its own to the others.
+     * A browser has six connections to a host for all of its windows, and an open stream takes one: a window that
+     * nobody sees, and that has nothing to send, gives its own to the others.
      */
     #followWhileNeeded() {
         const { answering, outbox } = this.store.state;

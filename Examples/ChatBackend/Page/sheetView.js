@@ -3,6 +3,8 @@
 import { fillDialog, openDialog } from "./dialogs.js";
 import { element, icon, setText } from "./element.js";
 
+const unknownWords = "I can't look up your plan right now. I'll try again in a moment.";
+
 export function makeSheet(dialog, chat) {
     const { heading, content } = fillDialog(dialog, "Plan and usage");
     const figure = element("p", { class: "figure" });
@@ -41,7 +43,7 @@ export function makeSheet(dialog, chat) {
         notice.dataset.tone = description.notice?.tone ?? "";
         if (!details) {
             figure.replaceChildren();
-            return setText(sentence, offlineWords ?? "I can't look up your plan right now. I'll try again in a moment.");
+            return setText(sentence, offlineWords ?? unknownWords);
         }
         showFigures(details, description.tier);
         showChoices(details.choices, subscribing);

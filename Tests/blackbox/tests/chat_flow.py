@@ -182,7 +182,8 @@ class Flow(FlowCase):
         self.browser.wait_for("#gate")
         self.browser.run(
             "const real = window.fetch; window.fetch = (address, request) =>"
-            "  request?.method === 'POST' ? new Promise((resolve) => { window.answer = () => resolve(new Response(null, {status: 204})); })"
+            "  request?.method === 'POST'"
+            "    ? new Promise((resolve) => { window.answer = () => resolve(new Response(null, {status: 204})); })"
             "    : real(address, request);"
             # Not for the reason that time has passed.
             "const later = window.setTimeout; window.setTimeout = (call, wait) => wait < 5000 ? later(call, wait) : 0"

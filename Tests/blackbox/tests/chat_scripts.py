@@ -139,7 +139,11 @@ FOLLOWING = [
     ([message("a", None, 1)], [], [["a", None]]),
     ([message("b", "elsewhere", 2)], [message("b", "person", 2)], [["b", "person"]]),
     ([message("b", None, 2)], [message("b", "elsewhere", 2)], [["b", None]]),
-    ([message("b", None, 2)], [message("a", "connection", 1), message("c", "headroom", 3)], [["a", "connection"], ["b", None], ["c", "headroom"]]),
+    (
+        [message("b", None, 2)],
+        [message("a", "connection", 1), message("c", "headroom", 3)],
+        [["a", "connection"], ["b", None], ["c", "headroom"]],
+    ),
 ]
 
 PAID = {"plan": "paid", "state": "active", "display": "blocked", "tier": "blocked", "used": 800, "limit": 800, "remaining": 0, "banner": "…"}
