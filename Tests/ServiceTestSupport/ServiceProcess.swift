@@ -160,11 +160,7 @@ extension Process {
 extension HeadroomClient {
     /// A client that waits for as long as a machine may take that is busy with other tests.
     public static func patient(_ service: ServiceProcess) -> HeadroomClient {
-        var configuration = Configuration(endpoints: [service.endpoint])
-        configuration.deadline = .seconds(30)
-        configuration.attemptTimeout = .seconds(30)
-        configuration.connectTimeout = .seconds(30)
-        return HeadroomClient(configuration)
+        HeadroomClient(.patient(service.endpoint))
     }
 
     /// A client of one service or several, which is shut down when the body is done.
@@ -188,6 +184,20 @@ extension HeadroomClient {
             await client.shutDown()
             throw error
         }
+    }
+}
+
+extension HeadroomClient.Configuration {
+    /// Waits for as long as a machine may take that is busy with other tests.
+    public static func patient(
+        _ endpoint: HeadroomClient.Endpoint,
+        credentials: HeadroomClient.Credentials? = nil
+    ) -> Self {
+        var configuration = Self(endpoints: [endpoint], credentials: credentials)
+        configuration.deadline = .seconds(30)
+        configuration.attemptTimeout = .seconds(30)
+        configuration.connectTimeout = .seconds(30)
+        return configuration
     }
 }
 

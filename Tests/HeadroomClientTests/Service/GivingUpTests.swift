@@ -1,24 +1,17 @@
 import PostgresTestSupport
+import ServiceTestSupport
 import Testing
 
 @testable import HeadroomClient
 
 @Suite("Callers who give up")
 struct GivingUpTests {
-    private static func configuration(_ service: ScriptedService) -> HeadroomClient.Configuration {
-        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint])
-        configuration.deadline = .seconds(30)
-        configuration.attemptTimeout = .seconds(30)
-        configuration.connectTimeout = .seconds(30)
-        return configuration
-    }
-
     @Test("Nothing is sent for a task that is cancelled already")
     func beforehand() async throws {
         let service = try await ScriptedService.start { line, _ in
             line == "PING" ? .say("+PONG\r\n") : ScriptedService.allowed(line)
         }
-        let client = HeadroomClient(Self.configuration(service))
+        let client = HeadroomClient(.patient(service.endpoint))
         try await client.ping()
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -35,7 +28,7 @@ struct GivingUpTests {
     @Test("Who gives up what was sent is told that it may have been counted")
     func afterwards() async throws {
         let service = try await ScriptedService.start { _, _ in .nothing }
-        let client = HeadroomClient(Self.configuration(service))
+        let client = HeadroomClient(.patient(service.endpoint))
         let task = Task { try await client.consume(.random) }
         try await waitUntil("it is sent") { !service.requests.isEmpty }
         task.cancel()
@@ -51,7 +44,7 @@ struct GivingUpTests {
         let service = try await ScriptedService.start { line, connection in
             connection == 1 ? .nothing : ScriptedService.allowed(line)
         }
-        var configuration = Self.configuration(service)
+        var configuration = HeadroomClient.Configuration.patient(service.endpoint)
         configuration.attemptTimeout = .milliseconds(300)
         let client = HeadroomClient(configuration)
         try await waitUntil("somebody is answered") {
@@ -70,7 +63,7 @@ struct GivingUpTests {
     func nothingHeld() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         await service.close()
-        var configuration = Self.configuration(service)
+        var configuration = HeadroomClient.Configuration.patient(service.endpoint)
         configuration.shutdownTimeout = .seconds(60)
         let client = HeadroomClient(configuration)
         let task = Task { try await client.withHold(.random) { _ in } }
@@ -86,7 +79,7 @@ struct GivingUpTests {
         let service = try await ScriptedService.start { line, _ in
             line.hasPrefix("RESERVE") ? .say("-INTERNAL reference 1\r\n") : ScriptedService.allowed(line)
         }
-        let client = HeadroomClient(Self.configuration(service))
+        let client = HeadroomClient(.patient(service.endpoint))
         let error = await #expect(throws: HeadroomError.self) { try await client.withHold(.random) { _ in } }
         #expect(error?.code == .internal)
         #expect(service.requests.map { $0.prefix { $0 != " " } } == ["RESERVE", "RELEASE"])
@@ -98,7 +91,7 @@ struct GivingUpTests {
     func many() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         await service.close()
-        var configuration = Self.configuration(service)
+        var configuration = HeadroomClient.Configuration.patient(service.endpoint)
         configuration.requestsMaximum = 4_096
         configuration.deadline = .seconds(5)
         let client = HeadroomClient(configuration)
@@ -125,7 +118,7 @@ struct GivingUpTests {
             connection == 1
                 ? .sayAndClose("-OVERLOADED retry_ms=1 too many connections\r\n") : ScriptedService.allowed(line)
         }
-        let client = HeadroomClient(Self.configuration(service))
+        let client = HeadroomClient(.patient(service.endpoint))
         let answered = try await withThrowingTaskGroup(of: Bool.self) { group in
             for _ in 0..<4_096 { group.addTask { try await client.consume(.random).isAllowed } }
             return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }

@@ -8,19 +8,11 @@ import Testing
 
 @Suite("The end of a client")
 struct LifetimeTests {
-    private static func configuration(_ service: ScriptedService) -> HeadroomClient.Configuration {
-        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint])
-        configuration.deadline = .seconds(30)
-        configuration.attemptTimeout = .seconds(30)
-        configuration.connectTimeout = .seconds(30)
-        return configuration
-    }
-
     @Test("A client that nobody holds closes its connections, also where nobody has shut it down")
     func dropped() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         do {
-            var configuration = Self.configuration(service)
+            var configuration = HeadroomClient.Configuration.patient(service.endpoint)
             configuration.connectionsPerEndpoint = 3
             let client = HeadroomClient(configuration)
             try await waitUntil("there are three connections, as was asked for") {
@@ -92,13 +84,13 @@ struct LifetimeTests {
     func runs() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let twice = HeadroomClient(Self.configuration(service), logger: silent)
+        let twice = HeadroomClient(.patient(service.endpoint), logger: silent)
         let group = ServiceGroup(services: [twice, twice], logger: silent)
         let running = Task { try await group.run() }
         _ = try await twice.consume(.random)
         await group.triggerGracefulShutdown()
         try await running.value
-        let cancelled = HeadroomClient(Self.configuration(service), logger: silent)
+        let cancelled = HeadroomClient(.patient(service.endpoint), logger: silent)
         let run = Task { try await cancelled.run() }
         _ = try await cancelled.consume(.random)
         run.cancel()
@@ -116,7 +108,7 @@ struct LifetimeTests {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         await service.close()
         let log = RecordingLog()
-        let client = HeadroomClient(Self.configuration(service), logger: log.logger)
+        let client = HeadroomClient(.patient(service.endpoint), logger: log.logger)
         let following = Task { for await _ in client.changes(of: .random) {} }
         try await waitUntil("it cannot connect") { log.messages(.info).contains("could not connect") }
         await client.shutDown()

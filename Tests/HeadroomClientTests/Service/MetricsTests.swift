@@ -14,11 +14,8 @@ struct MetricsTests {
     func counted() async throws {
         let service = try await ServiceProcess.start()
         let metrics = TestMetrics()
-        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint])
-        configuration.deadline = .seconds(30)
         // Nothing is sent twice because the machine is slow.
-        configuration.attemptTimeout = .seconds(30)
-        configuration.connectTimeout = .seconds(30)
+        var configuration = HeadroomClient.Configuration.patient(service.endpoint)
         configuration.whenUnreachable = .allow
         let client = HeadroomClient(configuration, logger: Self.silent, metrics: metrics)
         func total(_ name: ClientMetrics.Name, _ labels: (String, String)...) throws -> Int64 {
@@ -46,11 +43,7 @@ struct MetricsTests {
     func notNeeded() async throws {
         let service = try await ServiceProcess.start()
         let (metrics, log) = (TestMetrics(), RecordingLog())
-        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint])
-        configuration.deadline = .seconds(30)
-        configuration.attemptTimeout = .seconds(30)
-        configuration.connectTimeout = .seconds(30)
-        let client = HeadroomClient(configuration, logger: log.logger, metrics: metrics)
+        let client = HeadroomClient(.patient(service.endpoint), logger: log.logger, metrics: metrics)
         for number in 1...2 {
             for await _ in client.changes(of: .random) { break }
             try await waitUntil("its connection is closed") {

@@ -8,21 +8,10 @@ import Testing
 
 @Suite("Whatever stands where a service should")
 struct StrangePeerTests {
-    private static func configuration(
-        _ service: ScriptedService,
-        credentials: HeadroomClient.Credentials? = nil
-    ) -> HeadroomClient.Configuration {
-        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: credentials)
-        configuration.deadline = .seconds(30)
-        configuration.attemptTimeout = .seconds(30)
-        configuration.connectTimeout = .seconds(30)
-        return configuration
-    }
-
     @Test("A server of another protocol is asked less and less often, and the error says what it said")
     func otherProtocol() async throws {
         let service = try await ScriptedService.start { _, _ in .sayAndClose("HTTP/1.1 400 Bad Request\r\n\r\n") }
-        var configuration = Self.configuration(service)
+        var configuration = HeadroomClient.Configuration.patient(service.endpoint)
         configuration.deadline = .seconds(5)
         let client = HeadroomClient(configuration)
         let error = await #expect(throws: HeadroomError.self) { try await client.usage(of: .random) }
@@ -38,7 +27,7 @@ struct StrangePeerTests {
         let service = try await ScriptedService.start { _, connection in
             connection == 1 ? .say("+" + String(repeating: "x", count: 200_000)) : .say("+PONG\r\n")
         }
-        let client = HeadroomClient(Self.configuration(service))
+        let client = HeadroomClient(.patient(service.endpoint))
         try await client.ping()
         #expect(service.connections == 2)
         await client.shutDown()
@@ -52,7 +41,7 @@ struct StrangePeerTests {
             line.contains("\(strange)")
                 ? .say("+ALLOWED user=\(strange) plan=pro state=of_a_newer_service\r\n") : ScriptedService.allowed(line)
         }
-        let client = HeadroomClient(Self.configuration(service))
+        let client = HeadroomClient(.patient(service.endpoint))
         async let other = client.consume(.random)
         let error = await #expect(throws: HeadroomError.self) { try await client.consume(strange) }
         #expect(error?.code == .malformedReply && error?.message.contains("state") == true)
@@ -69,7 +58,7 @@ struct StrangePeerTests {
             line.hasPrefix("SUBSCRIBE")
                 ? .sayLater("*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n", .seconds(1)) : ScriptedService.allowed(line)
         }
-        var configuration = Self.configuration(service)
+        var configuration = HeadroomClient.Configuration.patient(service.endpoint)
         configuration.deadline = .milliseconds(300)
         let client = HeadroomClient(configuration)
         for await _ in client.changes(of: .random) { break }
@@ -81,7 +70,7 @@ struct StrangePeerTests {
     @Test("An answer of another kind than the question is an error of its own")
     func otherKind() async throws {
         let service = try await ScriptedService.start { _, _ in .say("+OK\r\n") }
-        let client = HeadroomClient(Self.configuration(service))
+        let client = HeadroomClient(.patient(service.endpoint))
         let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
         #expect(error?.code == .malformedReply)
         await client.shutDown()
@@ -92,7 +81,7 @@ struct StrangePeerTests {
     func codes() async throws {
         let metrics = TestMetrics()
         let service = try await ScriptedService.start { line, _ in .say("-WEIRD\(line.count) text\r\n") }
-        let client = HeadroomClient(Self.configuration(service), logger: .init(label: "test"), metrics: metrics)
+        let client = HeadroomClient(.patient(service.endpoint), logger: .init(label: "test"), metrics: metrics)
         let error = await #expect(throws: HeadroomError.self) { try await client.ping() }
         #expect(error?.code.rawValue == "WEIRD4")
         await client.shutDown()

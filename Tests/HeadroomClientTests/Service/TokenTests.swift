@@ -1,21 +1,11 @@
 import Foundation
 import HeadroomClient
 import PostgresTestSupport
+import ServiceTestSupport
 import Testing
 
 @Suite("Tokens that are replaced, and services that cannot look at them")
 struct TokenTests {
-    private static func configuration(
-        _ service: ScriptedService,
-        _ credentials: HeadroomClient.Credentials = .init(token: "a")
-    ) -> HeadroomClient.Configuration {
-        var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: credentials)
-        configuration.deadline = .seconds(30)
-        configuration.attemptTimeout = .seconds(30)
-        configuration.connectTimeout = .seconds(30)
-        return configuration
-    }
-
     @Test("A token that is revoked once another stands in the file costs no request")
     func replaced() async throws {
         let directory = try TemporaryDirectory()
@@ -31,7 +21,7 @@ struct TokenTests {
             default: ScriptedService.allowed(line)
             }
         }
-        let client = HeadroomClient(Self.configuration(service, .init(tokenFile: file)))
+        let client = HeadroomClient(.patient(service.endpoint, credentials: .init(tokenFile: file)))
         #expect(try await client.consume(.random).isAllowed)
         try Data("new".utf8).write(to: URL(filePath: file))
         #expect(try await client.consume(.random).isAllowed)
@@ -43,7 +33,7 @@ struct TokenTests {
     @Test("A token that is refused ends the requests that wait, at once, however the service closes")
     func refused() async throws {
         let service = try await ScriptedService.start { _, _ in .sayAndClose("-NOAUTH no live token is that\r\n") }
-        var configuration = Self.configuration(service)
+        var configuration = HeadroomClient.Configuration.patient(service.endpoint, credentials: .init(token: "a"))
         configuration.backoff = .milliseconds(1)...(.milliseconds(2))
         let client = HeadroomClient(configuration)
         for _ in 0..<20 {
@@ -70,7 +60,7 @@ struct TokenTests {
             default: ScriptedService.allowed(line)
             }
         }
-        let client = HeadroomClient(Self.configuration(service))
+        let client = HeadroomClient(.patient(service.endpoint, credentials: .init(token: "a")))
         var told = 0
         for await _ in client.changes(of: .random) {
             told += 1
@@ -89,7 +79,7 @@ struct TokenTests {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         for (name, words) in [("empty", "is empty"), ("missing", "cannot be read")] {
             let credentials = HeadroomClient.Credentials(tokenFile: "\(directory.path)/\(name)")
-            let client = HeadroomClient(Self.configuration(service, credentials))
+            let client = HeadroomClient(.patient(service.endpoint, credentials: credentials))
             let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
             #expect(error?.code == .notAuthenticated && error?.message.contains(words) == true)
             await client.shutDown()
