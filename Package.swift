@@ -194,51 +194,48 @@ let package = Package(
         // sql/*.sql become constants in UsageStore, so that the binary needs nothing beside it.
         .executableTarget(name: "embed-sql", path: "Plugins/embed-sql"),
         .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-sql"]),
-        .testTarget(name: "UsageTests", dependencies: ["Usage"]),
-        .testTarget(name: "LineProtocolTests", dependencies: ["LineProtocol", "Usage"]),
+        // What several test targets share: the PostgreSQL of a test run, the built service as a process, a proxy that
+        // breaks connections, fixtures.
         .target(
-            name: "PostgresTestSupport",
+            name: "TestSupport",
             dependencies: [
-                "Postgres",
+                "HeadroomClient", "Postgres", "Usage", "UsageStore",
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
-            path: "Tests/PostgresTestSupport"
+            path: "Tests/TestSupport"
         ),
+        .testTarget(name: "UsageTests", dependencies: ["TestSupport", "Usage"]),
+        .testTarget(name: "LineProtocolTests", dependencies: ["LineProtocol", "TestSupport", "Usage"]),
         .testTarget(name: "EmbedSQLTests", dependencies: ["embed-sql"]),
         .testTarget(
             name: "PostgresTests",
             dependencies: [
-                "Postgres", "PostgresTestSupport",
+                "Postgres", "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .testTarget(
             name: "UsageStoreTests",
             dependencies: [
-                "Postgres", "PostgresTestSupport", "Usage", "UsageStore",
+                "Postgres", "TestSupport", "Usage", "UsageStore",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .testTarget(
             name: "HeadroomServerTests",
             dependencies: [
-                "HeadroomServer", "LineProtocol", "Usage", "UsageStore",
+                "HeadroomServer", "LineProtocol", "TestSupport", "Usage", "UsageStore",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ]
         ),
-        // The built service as a process, for tests of who asks it.
-        .target(
-            name: "ServiceTestSupport",
-            dependencies: ["HeadroomClient", "PostgresTestSupport"],
-            path: "Tests/ServiceTestSupport"
-        ),
         .testTarget(
             name: "ChatBackendTests",
             dependencies: [
-                "HeadroomClient", "Postgres", "PostgresTestSupport", "ServiceTestSupport", "Usage", "chat-backend",
-                "headroom",
+                "HeadroomClient", "Postgres", "TestSupport", "Usage", "chat-backend", "headroom",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -251,7 +248,7 @@ let package = Package(
         .testTarget(
             name: "HeadroomClientTests",
             dependencies: [
-                "HeadroomClient", "LineProtocol", "PostgresTestSupport", "ServiceTestSupport", "Usage", "headroom",
+                "HeadroomClient", "LineProtocol", "TestSupport", "Usage", "headroom",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -262,7 +259,7 @@ let package = Package(
         // The fuzzers' bodies, over the corpus that they have gathered; fuzzing itself is at the end of this file.
         .testTarget(
             name: "FuzzTests",
-            dependencies: fuzzedModules,
+            dependencies: fuzzedModules + ["TestSupport"],
             path: "Fuzz",
             exclude: ["Corpus", "Driver", "Found", "README.md", "dictionary.txt"],
             sources: ["Bodies", "Tests"]
@@ -270,7 +267,7 @@ let package = Package(
         .testTarget(
             name: "StoreEventsTests",
             dependencies: [
-                "StoreEvents", "Usage",
+                "StoreEvents", "TestSupport", "Usage",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "X509", package: "swift-certificates"),
@@ -279,7 +276,7 @@ let package = Package(
         .testTarget(
             name: "HTTPSideTests",
             dependencies: [
-                "HTTPSide", "HeadroomServer", "LineProtocol", "Postgres", "PostgresTestSupport", "StoreEvents", "Usage",
+                "HTTPSide", "HeadroomServer", "LineProtocol", "Postgres", "StoreEvents", "TestSupport", "Usage",
                 "UsageStore",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -303,25 +300,34 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// A warning stops a debug build, so tests and CI hold the line; a release build goes on, because somebody who only
-// wants to run the service may have a newer compiler than we had. A deprecation stays a warning: it comes with the
-// update of a dependency, not with a change here, and script/lint reports it.
+// What is built, besides what users of the package get; script/build sets it.
+//
+//   development   one release build for script/server, script/test and every benchmark. Tests and microbenchmarks reach
+//                 internals (-enable-testing), so nothing is declared public for their sake.
+//   times         the same, and the microbenchmarks under ordo-one/benchmark (script/microbench --times)
+//   fuzzing       the fuzz targets (script/fuzz), with counters of edges for libFuzzer and with AddressSanitizer
+//
+// Without it no target has unsafe flags, which the package manager refuses in a package that others depend on.
+let flavour = Context.environment["HEADROOM_FLAVOUR"] ?? ""
+let isDevelopment = flavour == "development" || flavour == "times"
+
+// A warning stops a build, so that tests and CI hold the line; but not a release build of somebody who only wants to run
+// the service and may have a newer compiler. A deprecation stays a warning: it comes with the update of a dependency, not
+// with a change here, and script/lint reports it.
 for target in package.targets where [.regular, .executable, .test].contains(target.type) {
+    let condition: BuildSettingCondition? = isDevelopment ? nil : .when(configuration: .debug)
     target.swiftSettings = [
-        .treatAllWarnings(as: .error, .when(configuration: .debug)),
-        .treatWarning("DeprecatedDeclaration", as: .warning, .when(configuration: .debug)),
+        .treatAllWarnings(as: .error, condition), .treatWarning("DeprecatedDeclaration", as: .warning, condition),
     ]
+    guard isDevelopment else { continue }
+    // Tests are compiled for one run, so optimizing them takes longer than it saves, but where they try very many inputs.
+    let flags = target.type == .test && target.name != "FuzzTests" ? ["-Onone"] : ["-enable-testing"]
+    target.swiftSettings?.append(.unsafeFlags(flags, .when(configuration: .release)))
 }
 
-// The microbenchmarks (Benchmarks/micro/README.md) are there only when asked for, so that nobody who builds the service
-// fetches or compiles anything for them: `counts` adds the bodies and their counter, `times` also ordo-one/benchmark.
-// They reach internals as tests do, so that nothing is declared otherwise for their sake.
-let benchmarks = Context.environment["HEADROOM_BENCHMARKS"]
-if benchmarks != nil {
-    for target in package.targets where target.type == .regular {
-        target.swiftSettings?.append(.unsafeFlags(["-enable-testing"], .when(configuration: .release)))
-    }
+if isDevelopment {
     package.targets += [
+        // What a request costs in instructions and allocations (Benchmarks/micro/README.md).
         .target(name: "CMeasuredRegion", path: "Benchmarks/micro/CMeasuredRegion"),
         .target(
             name: "HotPath",
@@ -350,7 +356,7 @@ if benchmarks != nil {
         ),
     ]
 }
-if benchmarks == "times" {
+if flavour == "times" {
     // Without its traits it needs no package that replaces malloc: CMeasuredRegion counts for both.
     package.dependencies.append(.package(url: "https://github.com/ordo-one/benchmark", from: "1.38.1", traits: []))
     package.targets.append(
@@ -364,17 +370,16 @@ if benchmarks == "times" {
     )
 }
 
-// The fuzzers (Fuzz/README.md) are there only when asked for, and our own modules are then instrumented: with counters
-// of their edges, which libFuzzer looks for new ways by, and, with `address`, with checks of each access to memory.
-// Assertions hold as in a debug build. The bodies become a module of their own, in place of their test.
-if let fuzz = Context.environment["HEADROOM_FUZZ"] {
-    let sanitizers = fuzz == "address" ? "-sanitize=fuzzer,address" : "-sanitize=fuzzer"
+if flavour == "fuzzing" {
+    let sanitizers = "-sanitize=fuzzer,address"
+    // Assertions hold as in a debug build.
     let instrumented: [SwiftSetting] = [
         .unsafeFlags([sanitizers, "-enable-testing", "-assert-config", "Debug"], .when(configuration: .release))
     ]
     for target in package.targets where ["HeadroomServer", "LineProtocol", "Usage"].contains(target.name) {
         target.swiftSettings? += instrumented
     }
+    // The bodies become a module of their own, in place of their test.
     package.targets.removeAll { $0.name == "FuzzTests" }
     package.targets += [
         .target(

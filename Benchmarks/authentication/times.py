@@ -20,11 +20,11 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Tests/blackbox"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Tests"))
 
 from support import processes, settings  # noqa: E402
 from support.postgres import Cluster  # noqa: E402
-from support.service import Service, command  # noqa: E402
+from support.service import Service  # noqa: E402
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
@@ -98,10 +98,8 @@ def main():
     rounds = int(sys.argv[2]) if len(sys.argv) == 3 else 20_000
     try:
         cluster = Cluster.shared()
-        database = cluster.new_database()
+        database = cluster.new_database(is_migrated=True)
         url = cluster.url(database)
-        migrated = command("migrate", database_url=url)
-        assert migrated.returncode == 0, migrated.stderr
         session = cluster.session(database)
         presented = prepare(session, [token() for _ in range(100)])
         session.close()

@@ -13,11 +13,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from support import processes
+from support.processes import Failure
+
 from . import document, machine, result
 from .bench import Bench, Options
 from .machine import say
 from .peers import redis_version
-from .processes import Failure
 from .rows import QUICK, ROWS, STAGES, USERS, USUAL, samples_wanted
 from .report import print_report
 
@@ -156,11 +158,12 @@ def measure(chosen: argparse.Namespace) -> result.Result:
     finally:
         if bench:
             bench.close()
+        processes.stop_all()
         shutil.rmtree(work, ignore_errors=True)
 
 
 def show_logs(work: Path) -> None:
-    for log in sorted(work.glob("*.log")):
+    for log in sorted([*work.glob("*.log"), *work.glob("*/*.log")]):
         lines = log.read_text(errors="replace").splitlines()[-15:]
         if lines:
             say(f"the end of {log.name}:")
@@ -204,7 +207,7 @@ def main() -> int:
         print_report(new)
         if chosen.publish:
             publish(new)
-    except Failure as error:
+    except (Failure, AssertionError) as error:
         say(str(error))
         return 1
     return 0

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Callable
 
+from support.processes import collected_children_seconds, processor_seconds, resident_bytes
+
 from .figures import Sample, rounded
 from .generators import HeadroomBench, Pgbench, RedisBenchmark
 from .machine import say
 from .peers import Headroom, Postgres, Redis
-from .processes import Failure, buried_children_seconds, memory_of, processor_seconds
 from .rows import USERS
 
 
@@ -27,12 +28,13 @@ class Options:
 class Bench:
     def __init__(self, options: Options, work: Path) -> None:
         self.options, self.work = options, work
+        say("starting PostgreSQL")
         self.postgres = Postgres(work)
         self.redis = Redis(work / "redis", work / "redis.log")
         self.headroom = Headroom(options.program, self.postgres, "bench", work)
         self.services = [self.headroom]
         self.redises = [self.redis]
-        self.pgbench = Pgbench(self.postgres.programs / "pgbench", self.postgres.socket, work, options.seconds)
+        self.pgbench = Pgbench(self.postgres.pgbench, Path(self.postgres.home), work, options.seconds)
         self.redis_benchmark = RedisBenchmark(work, options.seconds)
         self.headroom_bench = HeadroomBench(options.program, work, options.seconds)
         self.samples: list[Sample] = []
@@ -41,10 +43,8 @@ class Bench:
         self._rates: dict[str, float] = {}
 
     def start(self) -> None:
-        say(f"starting PostgreSQL, Redis and headroom, and making {USERS} users in each")
-        self.postgres.create()
-        self.postgres.start()
-        self.postgres.sql("create database bench", database="postgres")
+        say(f"starting Redis and headroom, and making {USERS} users in each")
+        self.postgres.create_database(self.headroom.database)
         self.redis.start()
         self.headroom.start()
         self.postgres.prepare_function(USERS)
@@ -56,7 +56,7 @@ class Bench:
         """Statistics, and all pages written: nobody is measured with another's work."""
         for database in databases:
             self.postgres.sql("vacuum analyze", database=database, seconds=900)
-        self.postgres.sql("checkpoint", database="postgres", seconds=900)
+        self.postgres.sql("checkpoint", seconds=900)
 
     def close(self) -> None:
         for service in self.services:
@@ -125,10 +125,10 @@ class Bench:
         info = service.info() if service else {}
         wal = 0 if redis else self.postgres.wal_position()
         before = {process: processor_seconds(pid) for process, pid in processes.items()}
-        load_before = buried_children_seconds()
+        load_before = collected_children_seconds()
         with Residents(service.pid if service else None) as residents:
             sample = load()
-        spent = {"load": buried_children_seconds() - load_before}
+        spent = {"load": collected_children_seconds() - load_before}
         spent |= {process: processor_seconds(pid) - before[process] for process, pid in processes.items()}
         messages = sample["messages"]
         sample["cpu_us"] = {process: rounded(seconds * 1e6 / messages) for process, seconds in spent.items()}
@@ -137,7 +137,7 @@ class Bench:
         if service:
             sample |= {
                 "resident_mb": rounded(residents.highest),
-                "resident_highest_mb": rounded(memory_of(service.pid).highest),
+                "resident_highest_mb": rounded(resident_bytes(service.pid, "VmHWM") / 1e6),
             }
             after = service.info()
             batches = int(after["batches"]) - int(info["batches"])
@@ -161,8 +161,8 @@ class Residents:
     def _watch(self) -> None:
         while self.pid is not None:
             try:
-                self.highest = max(self.highest, memory_of(self.pid).now)
-            except Failure:
+                self.highest = max(self.highest, resident_bytes(self.pid) / 1e6)
+            except OSError:
                 # The load notices better.
                 return
             if self._over.wait(0.5):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Sequence
 
+from support.processes import Failure
+
 from .figures import Sample
-from .processes import Failure
 from .result import Result
 from .rows import CURVE_CONNECTIONS, CURVE_ROWS, CURVE_USERS, ROWS, TITLES, row_named
 

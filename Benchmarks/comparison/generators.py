@@ -9,16 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterable, Sequence
 
+from support.processes import Failure, run
+
 from .figures import Sample, percentile, rounded
-from .processes import Failure, run
 
 #: Connections and requests in flight on each, where nothing else is said.
 CONNECTIONS = 64
 PIPELINE = 16
-
-
-def user_id(number: int) -> str:
-    return f"00000000-0000-4000-8000-{number:012d}"
 
 
 # pgbench --------------------------------------------------------------------------------------------------------------
@@ -48,7 +45,7 @@ class Pgbench:
                 f"--log-prefix={prefix}",
                 *sampling,
                 f"--host={self.socket}",
-                "--username=headroom",
+                "--username=postgres",
                 database,
             ],
             self.seconds + 60,

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .processes import Failure, run
+from support.processes import Failure, run
+
 
 IN_MEMORY = {"tmpfs", "ramfs"}
 

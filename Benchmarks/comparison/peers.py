@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import os
-import pwd
-import shutil
-import signal
-import socket
-import ssl
+import subprocess
 from pathlib import Path
 
-from .generators import user_id
-from .processes import Failure, Server, free_port, run, wait_until
+from support import processes
+from support.certificates import Authority
+from support.postgres import DURABLE, Cluster
+from support.processes import Failure, free_port, run
+from support.service import Service, information
+from support.users import numbered_user
+from support.waiting import wait_until
+from support.wire import Line
 
 ALLOWANCE = 1_000_000_000
 
 # What the service sets for its private PostgreSQL, with more connections, for pgbench, and with the write-ahead log that
 # README.md advises for ten million rows.
-SETTINGS = """
-listen_addresses = ''
-port = 5432
-unix_socket_directories = '{socket}'
-max_connections = 100
-shared_buffers = {buffers}MB
-fsync = on
-synchronous_commit = on
-full_page_writes = on
-max_wal_size = 16GB
-min_wal_size = 1GB
-checkpoint_timeout = 15min
-autovacuum_naptime = 15s
-jit = off
-timezone = 'UTC'
-log_timezone = 'UTC'
-log_checkpoints = off
-lc_messages = 'C'
-"""
+SETTINGS = {
+    **DURABLE,
+    "max_connections": "100",
+    "max_wal_size": "16GB",
+    "min_wal_size": "1GB",
+    "checkpoint_timeout": "15min",
+    "autovacuum_naptime": "15s",
+}
 
 # What one would write: one row per user and month, checked and counted in one statement. The rows are there before, and
 # have the same room for updates as headroom's.
@@ -88,44 +79,7 @@ def users_sql(count: int, first: int = 0) -> str:
     )
 
 
-class Peer:
-    """What runs as a process of its own, once `start` has set `server`."""
-
-    server: Server | None = None
-    #: What redis-benchmark needs to be let in.
-    access: tuple[str, ...] = ()
-
-    def end(self, server: Server) -> None:
-        server.end()
-
-    def stop(self) -> None:
-        if self.server:
-            self.end(self.server)
-            self.server = None
-
-    @property
-    def pid(self) -> int:
-        assert self.server is not None
-        return self.server.pid
-
-
 # PostgreSQL -----------------------------------------------------------------------------------------------------------
-
-
-def postgres_programs() -> Path:
-    """The same PostgreSQL as the service would take: the one named, else Debian's newest, else that in PATH."""
-    named = os.environ.get("HEADROOM_POSTGRES_BIN")
-    if named:
-        candidates = [Path(named)]
-    else:
-        numbered = [path for path in Path("/usr/lib/postgresql").glob("*/bin") if path.parent.name.isdigit()]
-        candidates = sorted(numbered, key=lambda path: -int(path.parent.name))
-        found = shutil.which("postgres")
-        candidates += [Path(found).parent] if found else []
-    for path in candidates:
-        if os.access(path / "initdb", os.X_OK) and os.access(path / "pgbench", os.X_OK):
-            return path
-    raise Failure("no PostgreSQL with pgbench was found; install postgresql, or set HEADROOM_POSTGRES_BIN")
 
 
 def shared_buffers_megabytes() -> int:
@@ -134,93 +88,31 @@ def shared_buffers_megabytes() -> int:
     return min(max(memory // 4 >> 20, 128), 4096)
 
 
-class Postgres(Peer):
+class Postgres(Cluster):
     """A cluster of our own, and the function in it."""
 
     def __init__(self, work: Path) -> None:
-        self.work, self.programs = work, postgres_programs()
-        self.cluster, self.socket = work / "postgres", work / "socket"
-        # It refuses to run as root. setpriv becomes the program it starts, so that the process id stays.
-        self.account: list[str] = []
-        if os.geteuid() == 0:
-            try:
-                pwd.getpwnam("postgres")
-            except KeyError:
-                raise Failure("as root this needs a user postgres for PostgreSQL to run as") from None
-            self.account = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups", "--"]
+        self.work = work
+        super().__init__({**SETTINGS, "shared_buffers": f"{shared_buffers_megabytes()}MB"}, work / "postgres", has_roles=False)
+        if not os.access(self.pgbench, os.X_OK):
+            raise Failure("no PostgreSQL with pgbench was found; install postgresql, or set HEADROOM_POSTGRES_BIN")
+        # What was copied is on the disk before anything is measured.
+        run(["sync", "--file-system", self.home])
 
-    def create(self) -> None:
-        for directory in (self.cluster, self.socket):
-            directory.mkdir(mode=0o700)
-            if self.account:
-                shutil.chown(directory, "postgres", pwd.getpwnam("postgres").pw_gid)
-        run(
-            [
-                *self.account,
-                str(self.programs / "initdb"),
-                f"--pgdata={self.cluster}",
-                "--username=headroom",
-                "--data-checksums",
-                "--encoding=UTF8",
-                "--locale=C",
-                "--auth-local=trust",
-                "--auth-host=reject",
-            ],
-            120,
-            self.work / "initdb.log",
-        )
-        with open(self.cluster / "postgresql.conf", "a", encoding="utf-8") as settings:
-            settings.write(SETTINGS.format(socket=self.socket, buffers=shared_buffers_megabytes()))
+    @property
+    def pgbench(self) -> Path:
+        return Path(self.bin) / "pgbench"
 
-    def start(self, preload: dict[str, str] | None = None) -> None:
-        self.server = Server(
-            [*self.account, str(self.programs / "postgres"), "-D", str(self.cluster)],
-            self.work / "postgres.log",
-            environment=dict(os.environ) | (preload or {}),
-        )
-        ready = [str(self.programs / "pg_isready"), "--quiet", f"--host={self.socket}"]
-
-        def answers() -> bool:
-            try:
-                run(ready, 5)
-            except Failure:
-                return False
-            return True
-
-        if not wait_until(answers, 60, self.server.process):
-            raise Failure("PostgreSQL did not start")
-
-    def end(self, server: Server) -> None:
-        server.end(signal.SIGINT, 60)  # a fast shutdown
-
-    def restart(self, preload: dict[str, str] | None = None) -> None:
+    def restart(self, environment: dict[str, str] | None = None) -> None:
         self.stop()
-        self.start(preload)
-
-    def conninfo(self, database: str) -> str:
-        return f"host={self.socket} port=5432 dbname={database} user=headroom"
-
-    def sql(self, *statements: str, database: str = "bench", seconds: float = 300) -> str:
-        """What the statements answer, columns with | between; each is a transaction of its own."""
-        command = [
-            str(self.programs / "psql"),
-            "--no-psqlrc",
-            "--quiet",
-            "--tuples-only",
-            "--no-align",
-            "--set=ON_ERROR_STOP=1",
-            f"--host={self.socket}",
-            "--username=headroom",
-            f"--dbname={database}",
-        ]
-        return run([*command, *(f"--command={text}" for text in statements)], seconds).strip()
+        self.start(environment)
 
     def wal_position(self) -> int:
-        return int(self.sql("select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint", database="postgres"))
+        return int(self.sql("select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint"))
 
     @property
     def version(self) -> str:
-        return self.sql("show server_version", database="postgres").split()[0]
+        return self.sql("show server_version").split()[0]
 
     def age(self) -> None:
         """What a cluster has after its first hours: files of WAL to use again.
@@ -230,12 +122,13 @@ class Postgres(Peer):
         self.sql(
             "select count(pg_logical_emit_message(false, 'bench', repeat('x', 1000000))) from generate_series(1, 1000)"
         )
-        self.sql("checkpoint", database="postgres", seconds=900)
+        self.sql("checkpoint", seconds=900)
 
     def prepare_function(self, users: int) -> None:
         self.sql(
             PLAIN_FUNCTION,
             f"select count(plain.increment_and_check(user_id, {ALLOWANCE})) from ({users_sql(users)}) as users",
+            database="bench",
         )
         for name, draw in (("function", f"random(0, {users - 1})"), ("function_one_user", "0")):
             (self.work / f"{name}.sql").write_text(
@@ -248,48 +141,41 @@ class Postgres(Peer):
 # Redis ----------------------------------------------------------------------------------------------------------------
 
 
-class Redis(Peer):
+class Redis:
+    #: What redis-benchmark needs to be let in.
+    access: tuple[str, ...] = ()
+
     def __init__(self, directory: Path, log: Path) -> None:
         self.directory, self.log = directory, log
         self.port = 0
         self.script = ""
+        self.process: subprocess.Popen[bytes] | None = None
 
     def start(self, preload: dict[str, str] | None = None) -> None:
         self.directory.mkdir(exist_ok=True)
-        # Somebody may take the port before it does.
-        for _ in range(5):
-            self.port = free_port()
-            self.server = Server(
-                [
-                    "redis-server",
-                    "--bind",
-                    "127.0.0.1",
-                    "--port",
-                    str(self.port),
-                    "--dir",
-                    str(self.directory),
-                    "--appendonly",
-                    "yes",
-                    "--appendfsync",
-                    "always",
-                    "--save",
-                    "",
-                    "--daemonize",
-                    "no",
-                ],
-                self.log,
-                environment=dict(os.environ) | (preload or {}),
-            )
-            if wait_until(self._answers, 15, self.server.process):
-                self.script = self.ask("SCRIPT", "LOAD", REDIS_SCRIPT)
-                return
-            self.stop()
-        raise Failure("Redis did not start")
+        self.port = free_port()
+        command = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.directory)]
+        command += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--daemonize", "no"]
+        self.process = processes.start(command, log=self.log, env=dict(os.environ) | (preload or {}))
+        wait_until(self._answers, "Redis answers")
+        self.script = self.ask("SCRIPT", "LOAD", REDIS_SCRIPT)
+
+    def stop(self) -> None:
+        if self.process:
+            processes.stop(self.process)
+            self.process = None
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
 
     def ask(self, *words: str) -> str:
         return run(["redis-cli", "-h", "127.0.0.1", "-p", str(self.port), *words], 60).strip()
 
     def _answers(self) -> bool:
+        if self.process is None or self.process.poll() is not None:
+            raise Failure("Redis did not start")
         try:
             return self.ask("PING") == "PONG"
         except Failure:
@@ -300,137 +186,91 @@ class Redis(Peer):
 
 
 def redis_version() -> str:
-    words = run(["redis-server", "--version"], 30).split()
+    words = run(["redis-server", "--version"]).split()
     return next((word[2:] for word in words if word.startswith("v=")), "unknown")
 
 
 # Headroom -------------------------------------------------------------------------------------------------------------
 
 
-class Certificate:
-    """One that signed itself, for this machine's loopback."""
-
-    def __init__(self, directory: Path) -> None:
-        self.file, self.key = directory / "server.pem", directory / "server.key"
-        run(
-            [
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:prime256v1",
-                "-nodes",
-                "-days",
-                "2",
-                "-subj",
-                "/CN=localhost",
-                "-addext",
-                "subjectAltName=DNS:localhost,IP:127.0.0.1",
-                "-keyout",
-                str(self.key),
-                "-out",
-                str(self.file),
-            ],
-            30,
-        )
-
-
-class Headroom(Peer):
+class Headroom:
     """A service over one database, whose every message is accounted for."""
+
+    #: What redis-benchmark needs to be let in.
+    access: tuple[str, ...] = ()
 
     def __init__(self, program: Path, postgres: Postgres, database: str, work: Path) -> None:
         self.program, self.postgres, self.database, self.work = program, postgres, database, work
-        self.port = 0
-        #: 0 where the HTTP side is off.
-        self.http_port = 0
+        self.service: Service | None = None
         self.users = 0
         #: What message_count must add up to.
         self.sent = 0
         self.token = ""
-        self.tls: ssl.SSLContext | None = None
 
-    def start(self, *settings: str, token: str = "", tls: Certificate | None = None, http: str = "off") -> None:
-        self.token, self.tls, self.access = token, None, ()
+    def start(self, *settings: str, token: str = "", tls: Authority | None = None, http: str = "off") -> None:
+        self.token, self.access = token, ()
         if token:
             self.access += ("-a", token)
         if tls:
-            settings += ("--tls-certificate", str(tls.file), "--tls-key", str(tls.key))
-            self.tls = ssl.create_default_context(cafile=tls.file)
-            self.access += ("--tls", "--cacert", str(tls.file))
-        ready = self.work / f"{self.database}.ready"
-        ready.unlink(missing_ok=True)
-        self.server = Server(
-            [
-                str(self.program),
-                "serve",
-                "--database-url",
-                self.postgres.conninfo(self.database),
-                "--listen",
-                "127.0.0.1:0",
-                "--http",
-                http,
-                *settings,
-            ],
-            self.work / "headroom.log",
-            ready,
-            # Nothing of ours: settings are read from the environment, too.
-            environment={"PATH": os.environ["PATH"]},
-        )
-        if not wait_until(lambda: ready.read_text().startswith("ready listen="), 60, self.server.process):
-            raise Failure("headroom did not become ready")
-        _, listen, http = ready.read_text().split()
-        self.port = int(listen.rpartition(":")[2])
-        self.http_port = 0 if http == "http=off" else int(http.rpartition(":")[2])
+            certificate, key = tls.server()
+            settings += ("--tls-certificate", certificate, "--tls-key", key)
+            self.access += ("--tls", "--cacert", tls.certificate)
+        self.service = Service(
+            "--http", http, *settings, database_url=self.postgres.url(self.database), as_owner=True, binary=str(self.program),
+            directory=self.work / self.database,
+        )  # fmt: skip
+        self.service.tls = tls.client_context() if tls else None
+
+    def stop(self) -> None:
+        if self.service:
+            self.service.stop()
+            self.service = None
+
+    @property
+    def running(self) -> Service:
+        assert self.service is not None
+        return self.service
+
+    @property
+    def port(self) -> int:
+        return self.running.port
+
+    @property
+    def http_port(self) -> int:
+        return self.running.http_port
+
+    @property
+    def pid(self) -> int:
+        return self.running.process.pid
 
     @property
     def version(self) -> str:
-        return run([str(self.program), "--version"], 30).strip()
+        return run([self.program, "--version"]).strip()
 
     def info(self) -> dict[str, str]:
-        with self.connect() as connection:
-            connection.sendall(b"INFO\nQUIT\n")
-            with connection.makefile("r", encoding="utf-8") as lines:
-                fields = (line.strip().lstrip("+").partition("=") for line in lines)
-                return {name: value for name, equals, value in fields if equals}
+        with self.connect() as line:
+            return information(line)
 
-    def connect(self) -> socket.socket:
-        connection = socket.create_connection(("127.0.0.1", self.port), 60)
-        if self.tls:
-            connection = self.tls.wrap_socket(connection, server_hostname="localhost")
-        if self.token:
-            connection.sendall(f"AUTH {self.token}\n".encode())
-            if connection.recv(64) != b"+OK\r\n":
-                raise Failure("headroom did not take the token")
-        return connection
+    def connect(self) -> Line:
+        line = self.running.connect()
+        if self.token and line.ask(f"AUTH {self.token}") != "+OK":
+            raise Failure("headroom did not take the token")
+        return line
+
+    def command(self, *arguments: str) -> str:
+        return run([self.program, *arguments, "--database-url", self.postgres.url(self.database)])
 
     @property
     def knows_tokens(self) -> bool:
-        return "token" in run([str(self.program), "--help"], 30)
+        return "token" in run([self.program, "--help"])
 
     def create_token(self) -> str:
         """One that may do what is measured. It is written by itself on standard output, in a line of its own or not."""
-        words = run(
-            [
-                str(self.program),
-                "token",
-                "create",
-                "bench",
-                "--scope",
-                "chat",
-                "--scope",
-                "operator",
-                "--database-url",
-                self.postgres.conninfo(self.database),
-            ],
-            60,
-        ).split()
+        words = self.command("token", "create", "bench", "--scope", "chat", "--scope", "operator").split()
         return next(word for word in words if word.startswith("headroom_"))
 
     def wait_for_database(self) -> None:
-        if not wait_until(lambda: self.info().get("database") == "up", 60):
-            raise Failure("headroom did not find its database again")
+        wait_until(lambda: self.info().get("database") == "up", "headroom has found its database again")
 
     def prepare(self, users: int) -> None:
         """A plan with room for everything, its subscribers, and a first message of each, which makes its row."""
@@ -463,7 +303,7 @@ class Headroom(Peer):
                 "set session_replication_role = replica; "
                 f"insert into public.message_usage (user_id, {columns}) select users.user_id, {columns} "
                 f"from ({users_sql(count, first)}) as users, (select {columns} from public.message_usage "
-                f"where user_id = '{user_id(0)}') as model",
+                f"where user_id = '{numbered_user(0)}') as model",
                 database=self.database,
                 seconds=900,
             )
@@ -471,20 +311,7 @@ class Headroom(Peer):
 
     def map_product(self, source: str, product: str) -> None:
         """What a store sells is the benchmark's plan."""
-        run(
-            [
-                str(self.program),
-                "product",
-                "map",
-                source,
-                product,
-                "--plan",
-                "bench",
-                "--database-url",
-                self.postgres.conninfo(self.database),
-            ],
-            60,
-        )
+        self.command("product", "map", source, product, "--plan", "bench")
 
     def make_plan(self) -> None:
         self.postgres.sql(
@@ -508,11 +335,11 @@ class Headroom(Peer):
     def _first_messages(self, users: int) -> int:
         """How many of the users' first messages were allowed; a thousand are on their way at a time."""
         allowed = 0
-        with self.connect() as connection, connection.makefile("rb") as replies:
+        with self.connect() as line:
             for first in range(0, users, 1000):
                 numbers = range(first, min(first + 1000, users))
-                connection.sendall("".join(f"CONSUME {user_id(number)}\n" for number in numbers).encode())
-                allowed += sum(replies.readline().startswith(b"+ALLOWED ") for _ in numbers)
+                line.send("".join(f"CONSUME {numbered_user(number)}\n" for number in numbers))
+                allowed += sum(reply.startswith("+ALLOWED ") for reply in line.lines(len(numbers)))
         return allowed
 
     def counted(self, what: str, messages: int) -> None:

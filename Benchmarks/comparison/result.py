@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any, Sequence
 
+from support.processes import Failure
+
 from .figures import Sample
-from .processes import Failure
 from .rows import ROWS, Row, row_named
 
 SCHEMA = 1

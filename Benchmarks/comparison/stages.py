@@ -6,12 +6,14 @@ import threading
 from pathlib import Path
 from typing import Callable
 
+from support.certificates import Authority
+from support.processes import Failure, resident_bytes, run
+from support.users import numbered_user
+
 from .bench import Bench
 from .figures import Sample, median, rounded
-from .generators import user_id
 from .machine import free_gigabytes, raise_descriptor_limit, say
-from .peers import Certificate, Headroom, Redis
-from .processes import Failure, memory_of, run
+from .peers import Headroom, Redis
 from .rows import (
     CLIENTS,
     CURVE_CONNECTIONS,
@@ -34,7 +36,7 @@ def rounds(bench: Bench, measure: Callable[[], None]) -> None:
     for number in range(1, bench.options.rounds + 1):
         bench.round = number
         # So that none happens by the clock while one of them is measured, and each round begins alike.
-        bench.postgres.sql("checkpoint", database="postgres", seconds=900)
+        bench.postgres.sql("checkpoint", seconds=900)
         measure()
 
 
@@ -66,20 +68,20 @@ def _main_round(bench: Bench) -> None:
     command = " ".join(redis.request("usage:{user}"))
     bench.by_headroom_bench("redis_zipf", redis, USERS, command=command, distribution="zipf:1")
     bench.by_headroom_bench("headroom_zipf", headroom, USERS, distribution="zipf:1")
-    bench.by_redis_benchmark("redis_one_user", 16, 1, redis.request(f"usage:{user_id(0)}"), redis)
-    bench.by_redis_benchmark("headroom_one_user", 16, 1, ["CONSUME", user_id(0)], headroom)
+    bench.by_redis_benchmark("redis_one_user", 16, 1, redis.request(f"usage:{numbered_user(0)}"), redis)
+    bench.by_redis_benchmark("headroom_one_user", 16, 1, ["CONSUME", numbered_user(0)], headroom)
     for share in (0, 1):
         bench.by_headroom_bench(f"headroom_keys_{share}", headroom, USERS, key_share=share)
     if bench.is_wanted("headroom_keys_1"):
         # The next round begins without keys, too; and it makes the same ones.
-        bench.postgres.sql("truncate headroom.message_keys")
+        bench.postgres.sql("truncate headroom.message_keys", database=bench.headroom.database)
 
 
 # A slow disk ----------------------------------------------------------------------------------------------------------
 
 
 def slow_disk_stage(bench: Bench) -> None:
-    library = _slow_disk_library(bench.work)
+    library = slow_disk_library(bench.work)
     slow = {"LD_PRELOAD": str(library), "HEADROOM_FLUSH_MICROSECONDS": str(FLUSH_MILLISECONDS * 1000)}
     slow_redis = Redis(bench.work / "slow-redis", bench.work / "slow-redis.log")
     bench.redises.append(slow_redis)
@@ -93,7 +95,8 @@ def slow_disk_stage(bench: Bench) -> None:
                     raise Failure("the library that slows flushes down was not loaded")
             bench.headroom.wait_for_database()
             # What it keeps in memory was lost with the restart.
-            bench.postgres.sql("select count(*) from public.message_usage", "select count(*) from plain.message_usage")
+            reads = ("select count(*) from public.message_usage", "select count(*) from plain.message_usage")
+            bench.postgres.sql(*reads, database=bench.headroom.database)
             bench.by_pgbench(f"function_{name}", "function", CLIENTS[-1])
             request = redis.request("usage:__rand_int__")
             bench.by_redis_benchmark(f"redis_{name}", 16, USERS, request, redis)
@@ -105,7 +108,7 @@ def slow_disk_stage(bench: Bench) -> None:
     bench.headroom.wait_for_database()
 
 
-def _slow_disk_library(work: Path) -> Path:
+def slow_disk_library(work: Path) -> Path:
     library = work / "slow_disk.so"
     source = Path(__file__).with_name("slow_disk.c")
     run(["cc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], 60)
@@ -141,7 +144,7 @@ def idle_stage(bench: Bench) -> None:
 def http_stage(bench: Bench) -> None:
     """In a database of its own: the events of a store are kept."""
     database = "visited"
-    bench.postgres.sql(f"create database {database}", database="postgres")
+    bench.postgres.create_database(database)
     service = Headroom(bench.options.program, bench.postgres, database, bench.work)
     bench.services.append(service)
     service.start(f"--revenuecat-authorization={AUTHORIZATION}", http="127.0.0.1:0")
@@ -162,7 +165,7 @@ def http_stage(bench: Bench) -> None:
     rounds(bench, measure)
     service.stop()
     bench.services.remove(service)
-    bench.postgres.sql(f"drop database {database}", database="postgres", seconds=900)
+    bench.postgres.sql(f"drop database {database}", seconds=900)
 
 
 # Tokens and TLS -------------------------------------------------------------------------------------------------------
@@ -171,13 +174,13 @@ def http_stage(bench: Bench) -> None:
 def protected_stage(bench: Bench) -> None:
     """In a database of its own, since one that has had a token is never open again by itself."""
     database = "protected"
-    bench.postgres.sql(f"create database {database}", database="postgres")
+    bench.postgres.create_database(database)
     service = Headroom(bench.options.program, bench.postgres, database, bench.work)
     bench.services.append(service)
     service.start()
     service.prepare(USERS)
     bench.settle(database)
-    certificate = Certificate(bench.work)
+    authority = Authority()
     token = ""
     if service.knows_tokens:
         token = service.create_token()
@@ -194,7 +197,7 @@ def protected_stage(bench: Bench) -> None:
             service.start(
                 *(() if needs_token else everybody),
                 token=token if needs_token else "",
-                tls=certificate if kind.endswith("tls") else None,
+                tls=authority if kind.endswith("tls") else None,
             )
             for pipeline in (1, 16):
                 name = f"headroom_{kind}_{pipeline}"
@@ -203,7 +206,7 @@ def protected_stage(bench: Bench) -> None:
     rounds(bench, measure)
     service.stop()
     bench.services.remove(service)
-    bench.postgres.sql(f"drop database {database}", database="postgres", seconds=900)
+    bench.postgres.sql(f"drop database {database}", seconds=900)
 
 
 # Many rows ------------------------------------------------------------------------------------------------------------
@@ -218,7 +221,7 @@ def rows_stage(bench: Bench) -> None:
     for count in CURVE_ROWS[1:]:
         say(f"making {count:,} users")
         database = f"rows_{count}"
-        bench.postgres.sql(f"create database {database}", database="postgres")
+        bench.postgres.create_database(database)
         service = Headroom(bench.options.program, bench.postgres, database, bench.work)
         bench.services.append(service)
         service.start()
@@ -236,7 +239,7 @@ def rows_stage(bench: Bench) -> None:
     for count in CURVE_ROWS[1:]:
         services[count].stop()
         bench.services.remove(services[count])
-        bench.postgres.sql(f"drop database rows_{count}", database="postgres", seconds=900)
+        bench.postgres.sql(f"drop database rows_{count}", seconds=900)
 
 
 # Curves ---------------------------------------------------------------------------------------------------------------
@@ -273,8 +276,8 @@ def soak_stage(bench: Bench) -> None:
     over = threading.Event()
 
     def look() -> dict[str, float]:
-        values = map(int, bench.postgres.sql(STATE).split("|"))
-        return {**dict(zip(STATE_NAMES, values)), "resident": memory_of(headroom.pid).now}
+        values = map(int, bench.postgres.sql(STATE, database=headroom.database).split("|"))
+        return {**dict(zip(STATE_NAMES, values)), "resident": resident_bytes(headroom.pid) / 1e6}
 
     def watch() -> None:
         try:

@@ -12,10 +12,11 @@ import threading
 import time
 from typing import Any, Callable
 
+from support.processes import Failure
+from support.users import numbered_user
+
 from .figures import Sample, rounded
-from .generators import user_id
 from .peers import Headroom
-from .processes import Failure
 
 AUTHORIZATION = "Bearer of-the-benchmark"
 EVENTS_PER_SECOND = 200
@@ -77,9 +78,9 @@ def renewal(number: int, user: int) -> bytes:
         "id": f"bench-{now}-{number}",
         "type": "RENEWAL",
         "event_timestamp_ms": now,
-        "app_user_id": user_id(user),
-        "original_app_user_id": user_id(user),
-        "aliases": [user_id(user)],
+        "app_user_id": numbered_user(user),
+        "original_app_user_id": numbered_user(user),
+        "aliases": [numbered_user(user)],
         "product_id": PRODUCT,
         "period_type": "NORMAL",
         "purchased_at_ms": now,

@@ -14,8 +14,9 @@ from comparison import machine
 from comparison.figures import median, rounded
 from comparison.machine import say
 from comparison.peers import Postgres
-from comparison.processes import Failure
-from comparison.stages import _slow_disk_library
+from comparison.stages import slow_disk_library
+from support import processes
+from support.processes import Failure
 
 from . import scenarios
 from .scenarios import Contender, Sample
@@ -59,8 +60,6 @@ def measure(chosen: argparse.Namespace, work: Path, figures: Figures) -> None:
     postgres = Postgres(work)
     programs = {"now": chosen.headroom.resolve()} | ({"before": chosen.beside.resolve()} if chosen.beside else {})
     try:
-        postgres.create()
-        postgres.start()
         contenders = [
             Contender(name, program, programs["now"], postgres, work) for name, program in sorted(programs.items())
         ]
@@ -106,7 +105,7 @@ def one_round(contender: Contender, chosen: argparse.Namespace, figures: Figures
 
 
 def under_overload(contenders: list[Contender], chosen: argparse.Namespace, work: Path, figures: Figures) -> None:
-    library = _slow_disk_library(work)
+    library = slow_disk_library(work)
     preload = {
         "LD_PRELOAD": str(library),
         "HEADROOM_FLUSH_MICROSECONDS": str(scenarios.FLUSH_MILLISECONDS * 1000),
@@ -141,11 +140,12 @@ def main() -> None:
         result = about | {"medians": figures.medians(), "samples": figures.samples}
         chosen.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         print(json.dumps(result["medians"], indent=1))
-    except Failure as failure:
-        for log in sorted(work.glob("*.log")):
+    except (Failure, AssertionError) as failure:
+        for log in sorted([*work.glob("*.log"), *work.glob("*/*.log")]):
             say(f"{log.name}: " + " | ".join(log.read_text(errors="replace").splitlines()[-5:]))
         raise SystemExit(f"hostile: {failure}") from failure
     finally:
+        processes.stop_all()
         shutil.rmtree(work, ignore_errors=True)
 
 

@@ -15,13 +15,13 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-from comparison.generators import user_id
+from support.users import numbered_user
 
 #: As many requests as a connection may have under way, with the longest replies that need the database.
-PIPELINE = "".join(f"USAGE {user_id(number)}\n" for number in range(1024)).encode()
+PIPELINE = "".join(f"USAGE {numbered_user(number)}\n" for number in range(1024)).encode()
 #: Replies of kilobytes for five bytes.
 LONG_REPLIES = b"HELP\n" * 4096
-REQUEST = f"CONSUME {user_id(1)} key={'k' * 100}\n".encode()
+REQUEST = f"CONSUME {numbered_user(1)} key={'k' * 100}\n".encode()
 #: All but the end of the longest request.
 HALF = b"PING " + b"x" * 1018
 KINDS = ("silent", "never reads", "never reads long replies", "a byte a second", "half a request")

@@ -16,7 +16,7 @@ from collections import defaultdict, deque
 from typing import Any
 
 from comparison.figures import percentile, rounded
-from comparison.generators import user_id
+from support.users import numbered_user
 
 USERS = 10_000
 #: Messages that are due within it leave together.
@@ -73,7 +73,7 @@ class Run:
                     connection = self.connections[turn % len(self.connections)]
                     turn += 1
                     connection.due.append(start + index / self.rate)
-                    connection.unsent += b"CONSUME %s\n" % user_id(random.randrange(USERS)).encode()
+                    connection.unsent += b"CONSUME %s\n" % numbered_user(random.randrange(USERS)).encode()
                     self.sent += 1
                 for connection in self.connections:
                     if connection.unsent:

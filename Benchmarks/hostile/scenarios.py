@@ -13,7 +13,9 @@ from typing import Any, Callable, Iterator
 
 from comparison.figures import rounded
 from comparison.peers import Headroom, Postgres
-from comparison.processes import Failure, Server, memory_of, processor_seconds, run, wait_until
+from support import processes
+from support.processes import Failure, processor_seconds, resident_bytes, run
+from support.waiting import wait_until
 
 USERS = 10_000
 #: Clients that do nothing wrong: so many connections, with so many messages a second over all, as users make them.
@@ -28,10 +30,6 @@ FLUSH_MILLISECONDS = 100
 OVERLOAD_CONNECTIONS = 256
 
 Sample = dict[str, Any]
-
-
-def environment() -> dict[str, str]:
-    return dict(os.environ) | {"PYTHONPATH": str(Path(__file__).resolve().parent.parent)}
 
 
 def good_clients(service: Headroom, seconds: float, seed: int = 1) -> Sample:
@@ -70,23 +68,22 @@ def greedy_clients(service: Headroom, connections: int, command: str | None = No
         return
     verb = ["--command", command] if command else ["--verb", "consume"]
     # All on users of their own: what the good ones wait for is the service, not a row.
-    generator = Server(
+    generator = processes.start(
         [
             str(service.generator), "bench", "--target", f"127.0.0.1:{service.port}", "--connections", str(connections),
             "--pipeline", str(GREEDY_PIPELINE), "--duration", "600", "--warmup", "0", "--users", str(USERS), "--seed", "2",
             "--json", "--quiet", *verb,
         ],
-        service.work / "greedy.log",
+        log=service.work / "greedy.log",
     )  # fmt: skip
     try:
         before = int(service.info()["connections"])
-        wait_until(lambda: int(service.info()["connections"]) >= before + connections, 10, generator.process)
+        wait_until(lambda: int(service.info()["connections"]) >= before + connections, "the greedy clients have come")
         yield
-        if generator.process.poll() is not None:
+        if generator.poll() is not None:
             raise Failure("the greedy clients ended before their time")
     finally:
-        generator.process.kill()
-        generator.process.wait()
+        processes.kill(generator)
 
 
 def fairness(service: Headroom, connections: int, seconds: float, command: str | None = None) -> Sample:
@@ -119,31 +116,23 @@ def hostile(service: Headroom, connections: int, seconds: float) -> Sample:
     attackers = None
     try:
         if connections:
-            out = service.work / "attackers.out"
-            out.write_text("")
-            attackers = Server(
+            attackers = processes.start(
                 [sys.executable, "-m", "hostile.attackers", str(service.port), str(connections)],
-                service.work / "attackers.log",
-                out,
-                environment(),
-            )
-            if not wait_until(lambda: "ready" in out.read_text(), 60, attackers.process):
+                log=service.work / "attackers.log", stdout=subprocess.PIPE,
+            )  # fmt: skip
+            if attackers.stdout.readline() != b"ready\n":
                 raise Failure("the attackers did not come")
         sample = good_clients(service, seconds)
         info = service.info()
-        if attackers and attackers.process.poll() is not None:
+        if attackers and attackers.poll() is not None:
             raise Failure("the attackers ended before their time")
     finally:
         descriptors = watch.end()
         if attackers:
-            attackers.end()
-    sessions = int(
-        service.postgres.sql(
-            "select count(*) from pg_stat_activity where application_name like 'headroom%'", database="postgres"
-        )
-    )
+            processes.stop(attackers)
+    sessions = int(service.postgres.sql("select count(*) from pg_stat_activity where application_name like 'headroom%'"))
     return sample | {
-        "resident_highest_mb": rounded(memory_of(service.pid).highest),
+        "resident_highest_mb": rounded(resident_bytes(service.pid, "VmHWM") / 1e6),
         "descriptors_highest": descriptors,
         "connections": int(info["connections"]),
         "database_sessions": sessions,
@@ -152,7 +141,7 @@ def hostile(service: Headroom, connections: int, seconds: float) -> Sample:
 
 def overload(service: Headroom, rate: float, seconds: float) -> Sample:
     command = [sys.executable, "-m", "hostile.paced", str(service.port), f"{rate:g}", f"{seconds:g}", str(OVERLOAD_CONNECTIONS)]
-    return json.loads(run(command, seconds + 60, environment=environment()))
+    return json.loads(run(command, seconds + 60))
 
 
 def throughput(service: Headroom, pipeline: int, seconds: float) -> Sample:
@@ -180,7 +169,7 @@ class Contender(Headroom):
         self.name, self.generator = name, generator
 
     def prepare_database(self) -> None:
-        self.postgres.sql(f"create database {self.database}", database="postgres")
+        self.postgres.create_database(self.database)
         self.start()
         self.prepare(USERS)
         self.stop()

@@ -1,4 +1,3 @@
-import Foundation
 import Testing
 
 @testable import LineProtocol
@@ -7,9 +6,7 @@ import Testing
 struct DictionaryTests {
     @Test("It has every verb and every option")
     func words() throws {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "dictionary.txt")
-        let lines = Set(try String(contentsOf: file, encoding: .utf8).split(separator: "\n"))
+        let lines = Set(try Corpus.dictionaryLines())
         for verb in Verb.allCases { #expect(lines.contains("\"\(verb.rawValue)\""), "\(verb)") }
         for option in OptionName.allCases { #expect(lines.contains("\"\(option.rawValue)=\""), "\(option)") }
     }

@@ -51,20 +51,19 @@ struct CensusTests {
 
     @Test("waits for nobody when nobody is there")
     func alreadyEmpty() async {
-        await Census().emptied(within: .seconds(600))
+        await Census().emptied(within: .seconds(86_400))
     }
 
     @Test("waits for the last to leave")
     func emptying() async {
         let census = Census()
         for _ in 0..<2 { #expect(census.enter(atMost: 9) == .admitted) }
-        let start = ContinuousClock.now
-        async let emptied: Void = census.emptied(within: .seconds(600))
+        // No test runs for a day: this ends by the last who leaves.
+        async let emptied: Void = census.emptied(within: .seconds(86_400))
         census.leave()
         #expect(census.snapshot.current == 1)
         census.leave()
         await emptied
-        #expect(ContinuousClock.now - start < .seconds(300))
         #expect(census.snapshot.current == 0)
     }
 

@@ -1,5 +1,6 @@
 import LineProtocol
 import NIOCore
+import TestSupport
 import Testing
 import Usage
 import UsageStore
@@ -8,7 +9,6 @@ import UsageStore
 
 @Suite("A connection's state machine")
 struct ConnectionStateMachineTests {
-    private let ada = UserID(high: 1, low: 2)
     private let surroundings = ConnectionStateMachine.Surroundings(
         serverVersion: "1.2.3",
         info: { ["version=1.2.3"] }
@@ -24,24 +24,11 @@ struct ConnectionStateMachineTests {
     }
 
     private func outcome(used: Int) -> Outcome {
-        .answer(Answer(user: ada, status: .allowed, standing: standing(used: used)))
+        .answer(Answer(user: ada, status: .allowed, standing: .paid(used: used)))
     }
 
     private func reply(used: Int) -> Reply {
-        .answer(Answer(user: ada, status: .allowed, standing: standing(used: used)))
-    }
-
-    private func standing(used: Int) -> Standing {
-        let instant = Instant(secondsSince1970: 0)
-        return Standing(
-            plan: .paid,
-            state: .active,
-            period: BillingPeriod(year: 2026, month: 11),
-            used: used,
-            limit: 800,
-            startedAt: instant,
-            observedAt: instant
-        )
+        .answer(Answer(user: ada, status: .allowed, standing: .paid(used: used)))
     }
 
     private var consume: DecodedRequest { .command(.consume(user: ada, messages: 1)) }
@@ -193,7 +180,7 @@ struct ConnectionStateMachineTests {
     func operations() throws {
         let november = BillingPeriod(year: 2026, month: 11)
         let change = PlanChange(user: ada, plan: "paid")
-        let key = try #require(MessageKey("k"))
+        let key = messageKey("k")
         let verbs: [(Command, StoreOperation)] = [
             (.consume(user: ada, messages: 3), .consume(3)), (.check(user: ada, messages: 2), .check(2)),
             (.usage(user: ada, period: nil), .usage), (.usage(user: ada, period: november), .usageInPeriod(november)),

@@ -1,4 +1,5 @@
 import LineProtocol
+import TestSupport
 import Testing
 import Usage
 import UsageStore
@@ -36,7 +37,7 @@ struct MetricsTests {
     @Test("latencies in doubling buckets are those below each power of two, and their sum is exact")
     func doubling() {
         let seed = UInt64.random(in: 0 ... .max)
-        var generator = SplitMix(state: seed)
+        var generator = SeededGenerator(seed: seed)
         var values: [UInt32] = [0, 1, 15, 16, 31, 32, 1_023, 1_024, .max]
         for _ in 0..<500 {
             let maximum = UInt32.max >> UInt32.random(in: 0..<32, using: &generator)
@@ -60,7 +61,7 @@ struct MetricsTests {
     @Test("percentiles are those of a sorted list, to the bucket")
     func percentiles() {
         let seed = UInt64.random(in: 0 ... .max)
-        var generator = SplitMix(state: seed)
+        var generator = SeededGenerator(seed: seed)
         for _ in 0..<200 {
             let count = Int.random(in: 1...300, using: &generator)
             let magnitude = UInt32.random(in: 1...30, using: &generator)
@@ -79,7 +80,7 @@ struct MetricsTests {
     @Test("recent latencies are those of the last seconds, whatever pauses lie between, and the total keeps all")
     func window() {
         let seed = UInt64.random(in: 0 ... .max)
-        var generator = SplitMix(state: seed)
+        var generator = SeededGenerator(seed: seed)
         for _ in 0..<100 {
             let recorder = LatencyRecorder()
             var recorded: [UInt64] = []
@@ -131,17 +132,5 @@ struct MetricsTests {
         #expect(snapshot.errors(.unavailable) == 1)
         #expect(snapshot.errors(.badArg) == 1)
         #expect(snapshot.errorsTotal == 2)
-    }
-}
-
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
     }
 }

@@ -1,5 +1,6 @@
 import LineProtocol
 import NIOCore
+import TestSupport
 import Testing
 import Usage
 import UsageStore
@@ -11,9 +12,7 @@ struct SubscriptionTests {
     private static var surroundings: ConnectionStateMachine.Surroundings {
         ConnectionStateMachine.Surroundings(serverVersion: "1.2.3", info: { [] })
     }
-    private static let ada = UserID(high: 1, low: 1)
-    private static let ben = UserID(high: 1, low: 2)
-    private static let eve = UserID(high: 1, low: 3)
+    private static let eve = user(3)
     private static let away = StoreError(.unavailable, "away")
 
     /// A connection under test, spoken to in the words of the wire.
@@ -60,16 +59,7 @@ struct SubscriptionTests {
     }
 
     private func answer(_ user: UserID, used: Int) -> Answer {
-        let instant = Instant(secondsSince1970: 0)
-        return Standing(
-            plan: .paid,
-            state: .active,
-            period: BillingPeriod(year: 2026, month: 11),
-            used: used,
-            limit: 800,
-            startedAt: instant,
-            observedAt: instant
-        ).usage(of: user)
+        Standing.paid(used: used).usage(of: user)
     }
 
     private func message(_ user: UserID, used: Int, version: Int = 2) -> String {
@@ -81,27 +71,27 @@ struct SubscriptionTests {
     @Test("are confirmed one by one, in the order of the request, only when changes will be told")
     func confirmation() {
         var peer = Peer()
-        let action = peer.send("SUBSCRIBE usage:\(Self.ben) usage:\(Self.ada)")
-        #expect(action == .watch([Self.ben, Self.ada], slot: 0))
+        let action = peer.send("SUBSCRIBE usage:\(ben) usage:\(ada)")
+        #expect(action == .watch([ben, ada], slot: 0))
         #expect(peer.receive() == "", "not yet")
         peer.machine.complete(slot: 0, .watching)
-        #expect(peer.receive() == confirmed(Self.ben, 1) + confirmed(Self.ada, 2))
+        #expect(peer.receive() == confirmed(ben, 1) + confirmed(ada, 2))
     }
 
     @Test("are confirmed in the order of the requests, whatever is read first, between the other replies")
     func order() {
         var peer = Peer(version: 3)
-        #expect(peer.send("SUBSCRIBE usage:\(Self.ada)") == .watch([Self.ada], slot: 1))
+        #expect(peer.send("SUBSCRIBE usage:\(ada)") == .watch([ada], slot: 1))
         #expect(peer.send("PING") == .replied)
-        #expect(peer.send("SUBSCRIBE usage:\(Self.ben)") == .watch([Self.ben], slot: 3))
+        #expect(peer.send("SUBSCRIBE usage:\(ben)") == .watch([ben], slot: 3))
         peer.machine.complete(slot: 3, .watching)
-        peer.machine.push(answer(Self.ben, used: 5))
+        peer.machine.push(answer(ben, used: 5))
         #expect(peer.receive() == "", "the first is not confirmed, and nothing overtakes it")
         peer.machine.complete(slot: 1, .watching)
         #expect(
             peer.receive()
-                == confirmed(Self.ada, 1, mark: ">") + "+PONG\r\n" + confirmed(Self.ben, 2, mark: ">")
-                + message(Self.ben, used: 5, version: 3)
+                == confirmed(ada, 1, mark: ">") + "+PONG\r\n" + confirmed(ben, 2, mark: ">")
+                + message(ben, used: 5, version: 3)
         )
     }
 
@@ -121,26 +111,26 @@ struct SubscriptionTests {
     @Test("made twice count once")
     func duplicates() {
         var peer = Peer()
-        _ = peer.send("SUBSCRIBE usage:\(Self.ada) usage:\(Self.ada)")
+        _ = peer.send("SUBSCRIBE usage:\(ada) usage:\(ada)")
         peer.machine.complete(slot: 0, .watching)
-        #expect(peer.receive() == confirmed(Self.ada, 1) + confirmed(Self.ada, 1))
-        _ = peer.send("SUBSCRIBE usage:\(Self.ada)")
+        #expect(peer.receive() == confirmed(ada, 1) + confirmed(ada, 1))
+        _ = peer.send("SUBSCRIBE usage:\(ada)")
         peer.machine.complete(slot: 1, .watching)
-        #expect(peer.receive() == confirmed(Self.ada, 1))
-        peer.machine.push(answer(Self.ada, used: 1))
-        #expect(peer.receive() == message(Self.ada, used: 1))
+        #expect(peer.receive() == confirmed(ada, 1))
+        peer.machine.push(answer(ada, used: 1))
+        #expect(peer.receive() == message(ada, used: 1))
     }
 
     @Test("tell the newest of each user once when the peer is slow")
     func conflation() {
         var peer = Peer()
-        peer.subscribe(to: Self.ada, Self.ben)
+        peer.subscribe(to: ada, ben)
         for used in 1...1_000 {
-            peer.machine.push(answer(Self.ada, used: used))
-            peer.machine.push(answer(Self.ben, used: 2 * used))
+            peer.machine.push(answer(ada, used: used))
+            peer.machine.push(answer(ben, used: 2 * used))
         }
         #expect(peer.receive(withMessages: false) == "", "it does not take anything")
-        #expect(peer.receive() == message(Self.ada, used: 1_000) + message(Self.ben, used: 2_000))
+        #expect(peer.receive() == message(ada, used: 1_000) + message(ben, used: 2_000))
         #expect(peer.receive() == "")
     }
 
@@ -166,20 +156,20 @@ struct SubscriptionTests {
     @Test("end with UNSUBSCRIBE: from some, from one never subscribed to, from all, and from none")
     func unsubscribing() {
         var peer = Peer()
-        peer.subscribe(to: Self.ada, Self.ben, Self.eve)
-        peer.machine.push(answer(Self.ada, used: 1))
-        #expect(peer.send("UNSUBSCRIBE usage:\(Self.ada)") == .unwatch([Self.ada]))
-        #expect(peer.receive() == confirmed(Self.ada, 2, "unsubscribe"), "and no message after it")
-        peer.machine.push(answer(Self.ada, used: 2))
+        peer.subscribe(to: ada, ben, Self.eve)
+        peer.machine.push(answer(ada, used: 1))
+        #expect(peer.send("UNSUBSCRIBE usage:\(ada)") == .unwatch([ada]))
+        #expect(peer.receive() == confirmed(ada, 2, "unsubscribe"), "and no message after it")
+        peer.machine.push(answer(ada, used: 2))
         #expect(peer.receive() == "")
-        #expect(peer.send("UNSUBSCRIBE usage:\(Self.ada)") == .unwatch([Self.ada]))
-        #expect(peer.receive() == confirmed(Self.ada, 2, "unsubscribe"))
+        #expect(peer.send("UNSUBSCRIBE usage:\(ada)") == .unwatch([ada]))
+        #expect(peer.receive() == confirmed(ada, 2, "unsubscribe"))
         guard case .unwatch(let users) = peer.send("UNSUBSCRIBE") else {
             Issue.record("all are to be forgotten")
             return
         }
-        #expect(users.sorted() == [Self.ben, Self.eve])
-        #expect(peer.receive() == confirmed(Self.ben, 1, "unsubscribe") + confirmed(Self.eve, 0, "unsubscribe"))
+        #expect(users.sorted() == [ben, Self.eve])
+        #expect(peer.receive() == confirmed(ben, 1, "unsubscribe") + confirmed(Self.eve, 0, "unsubscribe"))
         #expect(peer.send("UNSUBSCRIBE") == .unwatch([]))
         #expect(peer.receive() == "*3\r\n$11\r\nunsubscribe\r\n$-1\r\n:0\r\n")
         #expect(!peer.machine.isSubscribed)
@@ -188,54 +178,54 @@ struct SubscriptionTests {
     @Test("that are given up before they are confirmed are confirmed first")
     func unsubscribingEarly() {
         var peer = Peer()
-        _ = peer.send("SUBSCRIBE usage:\(Self.ada)")
-        #expect(peer.send("UNSUBSCRIBE usage:\(Self.ada)") == .unwatch([Self.ada]))
+        _ = peer.send("SUBSCRIBE usage:\(ada)")
+        #expect(peer.send("UNSUBSCRIBE usage:\(ada)") == .unwatch([ada]))
         #expect(peer.receive() == "")
         peer.machine.complete(slot: 0, .watching)
-        #expect(peer.receive() == confirmed(Self.ada, 1) + confirmed(Self.ada, 0, "unsubscribe"))
+        #expect(peer.receive() == confirmed(ada, 1) + confirmed(ada, 0, "unsubscribe"))
     }
 
     @Test("that could not be made are an error, and leave the connection as it was")
     func failure() {
         var peer = Peer()
-        peer.subscribe(to: Self.ada)
-        _ = peer.send("SUBSCRIBE usage:\(Self.ben) usage:\(Self.ada)")
+        peer.subscribe(to: ada)
+        _ = peer.send("SUBSCRIBE usage:\(ben) usage:\(ada)")
         peer.machine.complete(slot: 1, .failure(Self.away))
         #expect(peer.receive() == "-UNAVAILABLE retry_ms=500 away\r\n")
-        peer.machine.push(answer(Self.ben, used: 1))
-        peer.machine.push(answer(Self.ada, used: 1))
-        #expect(peer.receive() == message(Self.ada, used: 1))
+        peer.machine.push(answer(ben, used: 1))
+        peer.machine.push(answer(ada, used: 1))
+        #expect(peer.receive() == message(ada, used: 1))
         _ = peer.send("UNSUBSCRIBE")
-        #expect(peer.receive() == confirmed(Self.ada, 0, "unsubscribe"))
+        #expect(peer.receive() == confirmed(ada, 0, "unsubscribe"))
     }
 
     @Test("that fail alone leave a connection that may use every verb")
     func failureAlone() {
         var peer = Peer()
-        _ = peer.send("SUBSCRIBE usage:\(Self.ben)")
+        _ = peer.send("SUBSCRIBE usage:\(ben)")
         peer.machine.complete(slot: 0, .failure(Self.away))
         _ = peer.receive()
         #expect(!peer.machine.isSubscribed)
-        #expect(peer.send("CONSUME \(Self.ben)") == .submit(Self.ben, .consume(1), slot: 1))
+        #expect(peer.send("CONSUME \(ben)") == .submit(ben, .consume(1), slot: 1))
     }
 
     @Test("are limited in number, all or nothing")
     func limit() {
         var peer = Peer(subscriptionsMaximum: 2)
-        peer.subscribe(to: Self.ada)
-        #expect(peer.send("SUBSCRIBE usage:\(Self.ben) usage:\(Self.eve)") == .replied)
+        peer.subscribe(to: ada)
+        #expect(peer.send("SUBSCRIBE usage:\(ben) usage:\(Self.eve)") == .replied)
         let refused = peer.receive()
         #expect(refused.hasPrefix("-BADARG ") && refused.contains("subscriptions-maximum"))
-        peer.machine.push(answer(Self.ben, used: 1))
+        peer.machine.push(answer(ben, used: 1))
         #expect(peer.receive() == "", "neither of them")
-        #expect(peer.send("SUBSCRIBE usage:\(Self.ada) usage:\(Self.ben)") == .watch([Self.ada, Self.ben], slot: 2))
+        #expect(peer.send("SUBSCRIBE usage:\(ada) usage:\(ben)") == .watch([ada, ben], slot: 2))
     }
 
     @Test("leave a RESP2 connection only the verbs that fit between messages")
     func restriction() {
         var peer = Peer()
-        peer.subscribe(to: Self.ada)
-        for verb in ["CONSUME \(Self.ada)", "USAGE \(Self.ada)", "INFO", "HELP", "HELLO 3", "ECHO x", "REPORT"] {
+        peer.subscribe(to: ada)
+        for verb in ["CONSUME \(ada)", "USAGE \(ada)", "INFO", "HELP", "HELLO 3", "ECHO x", "REPORT"] {
             #expect(peer.send(verb) == .replied)
             #expect(peer.receive().hasPrefix("-ERR only SUBSCRIBE, UNSUBSCRIBE, PING and QUIT"), "\(verb)")
         }
@@ -246,18 +236,18 @@ struct SubscriptionTests {
         _ = peer.receive()
         _ = peer.send("PING")
         #expect(peer.receive() == "+PONG\r\n")
-        #expect(peer.send("CONSUME \(Self.ada)") != .replied)
+        #expect(peer.send("CONSUME \(ada)") != .replied)
     }
 
     @Test("leave a RESP3 connection every verb, but another protocol")
     func noRestriction() {
         var peer = Peer(version: 3)
-        peer.subscribe(to: Self.ada)
+        peer.subscribe(to: ada)
         #expect(peer.send("PING") == .replied)
         #expect(peer.receive() == "+PONG\r\n")
-        #expect(peer.send("CONSUME \(Self.ada)") == .submit(Self.ada, .consume(1), slot: 3))
-        peer.machine.push(answer(Self.ada, used: 1))
-        #expect(peer.receive() == message(Self.ada, used: 1, version: 3), "a message may come before a reply")
+        #expect(peer.send("CONSUME \(ada)") == .submit(ada, .consume(1), slot: 3))
+        peer.machine.push(answer(ada, used: 1))
+        #expect(peer.receive() == message(ada, used: 1, version: 3), "a message may come before a reply")
         _ = peer.send("HELLO 2")
         peer.machine.complete(slot: 3, .failure(Self.away))
         #expect(peer.receive().hasSuffix("-ERR UNSUBSCRIBE before another HELLO or AUTH\r\n"))
@@ -266,38 +256,38 @@ struct SubscriptionTests {
     @Test("are confirmed in the protocol that they were asked for in, before HELLO is answered")
     func otherProtocolLater() {
         var peer = Peer()
-        _ = peer.send("SUBSCRIBE usage:\(Self.ada)")
-        #expect(peer.send("UNSUBSCRIBE") == .unwatch([Self.ada]))
+        _ = peer.send("SUBSCRIBE usage:\(ada)")
+        #expect(peer.send("UNSUBSCRIBE") == .unwatch([ada]))
         #expect(peer.send("HELLO 3") == .replied)
-        #expect(peer.send("SUBSCRIBE usage:\(Self.ben)") == .watch([Self.ben], slot: 3))
-        #expect(peer.send("USAGE \(Self.ben)") == .submit(Self.ben, .usage, slot: 4), "it will be RESP3")
+        #expect(peer.send("SUBSCRIBE usage:\(ben)") == .watch([ben], slot: 3))
+        #expect(peer.send("USAGE \(ben)") == .submit(ben, .usage, slot: 4), "it will be RESP3")
         peer.machine.complete(slot: 0, .watching)
         peer.machine.complete(slot: 3, .watching)
         let replies = peer.receive()
-        #expect(replies.hasPrefix(confirmed(Self.ada, 1) + confirmed(Self.ada, 0, "unsubscribe") + "%7\r\n"))
-        #expect(replies.hasSuffix(confirmed(Self.ben, 1, mark: ">")))
+        #expect(replies.hasPrefix(confirmed(ada, 1) + confirmed(ada, 0, "unsubscribe") + "%7\r\n"))
+        #expect(replies.hasSuffix(confirmed(ben, 1, mark: ">")))
     }
 
     @Test("made anew tell nothing that was known before")
     func oldNews() {
         var peer = Peer()
-        peer.subscribe(to: Self.ada)
-        peer.machine.push(answer(Self.ada, used: 1))
+        peer.subscribe(to: ada)
+        peer.machine.push(answer(ada, used: 1))
         #expect(peer.receive(withMessages: false) == "", "it does not take anything")
-        _ = peer.send("UNSUBSCRIBE usage:\(Self.ada)")
-        peer.machine.push(answer(Self.ada, used: 2))
-        peer.subscribe(to: Self.ada)
+        _ = peer.send("UNSUBSCRIBE usage:\(ada)")
+        peer.machine.push(answer(ada, used: 2))
+        peer.subscribe(to: ada)
         #expect(peer.receive() == "")
-        peer.machine.push(answer(Self.ada, used: 3))
-        #expect(peer.receive() == message(Self.ada, used: 3))
+        peer.machine.push(answer(ada, used: 3))
+        #expect(peer.receive() == message(ada, used: 3))
     }
 
     @Test("end with QUIT, after which no message comes")
     func quit() {
         var peer = Peer()
-        peer.subscribe(to: Self.ada)
+        peer.subscribe(to: ada)
         _ = peer.send("QUIT")
-        peer.machine.push(answer(Self.ada, used: 1))
+        peer.machine.push(answer(ada, used: 1))
         #expect(peer.receive() == "+OK\r\n")
         #expect(peer.machine.isFinished)
     }
@@ -305,18 +295,18 @@ struct SubscriptionTests {
     @Test("do not keep a connection open whose peer has ended")
     func halfClose() {
         var peer = Peer()
-        _ = peer.send("SUBSCRIBE usage:\(Self.ada)")
+        _ = peer.send("SUBSCRIBE usage:\(ada)")
         peer.machine.inputEnded()
         #expect(!peer.machine.isFinished)
         peer.machine.complete(slot: 0, .watching)
-        #expect(peer.receive() == confirmed(Self.ada, 1))
+        #expect(peer.receive() == confirmed(ada, 1))
         #expect(peer.machine.isFinished)
     }
 
     @Test("end with a drain")
     func draining() {
         var peer = Peer()
-        peer.subscribe(to: Self.ada)
+        peer.subscribe(to: ada)
         peer.machine.drain()
         #expect(peer.machine.isIdle)
         #expect(peer.send("PING") == .replied)

@@ -1,11 +1,12 @@
 import NIOCore
+import TestSupport
 import Usage
 
 @testable import LineProtocol
 
 /// One user, in all tests that need no other.
 let userText = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
-let user = UserID(high: 0x7f1c_0a52_3a51_4a7e, low: 0x9d55_0b6a_3f1f_7c11)
+let user = ada
 
 /// What a connection yields that gets its bytes in these reads.
 func decode(_ reads: [[UInt8]], limits: RequestLimits = .init()) -> [DecodedRequest] {
@@ -49,24 +50,4 @@ extension DecodedRequest {
     var isFatal: Bool {
         if case .fatal = self { true } else { false }
     }
-}
-
-/// SplitMix64: a run can be repeated by its seed.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-
-    /// Fixed seeds, and one that is new in each run; a test takes them as its argument, so a failure prints its own.
-    static let seeds: [UInt64] = [1, 2, 3, UInt64.random(in: 4...UInt64.max)]
 }

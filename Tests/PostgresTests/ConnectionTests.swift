@@ -1,9 +1,9 @@
 import Postgres
-import PostgresTestSupport
+import TestSupport
 import Testing
 
 @Suite struct ConnectionTests {
-    private var soon: ContinuousClock.Instant { .now + .seconds(30) }
+    private var soon: ContinuousClock.Instant { .now + waitLimit }
 
     /// Runs the scenario on a thread, with a connection to the shared server.
     private func connected(_ scenario: @escaping @Sendable (Connection) throws -> Void) async throws {
@@ -41,7 +41,7 @@ import Testing
         let settings = [("statement_timeout", "1234ms"), ("lock_timeout", "56ms")]
         let options = ConnectionOptions(
             conninfo: try await TestServer.shared(),
-            connectTimeout: .seconds(30),
+            connectTimeout: waitLimit,
             applicationName: "lane 1",
             sessionSettings: settings
         )
@@ -59,7 +59,7 @@ import Testing
     @Test func aRefusedSessionSettingIsAConnectFailure() async throws {
         let options = ConnectionOptions(
             conninfo: try await TestServer.shared(),
-            connectTimeout: .seconds(30),
+            connectTimeout: waitLimit,
             sessionSettings: [("no_such_setting", "1")]
         )
         try await onThread {
@@ -71,7 +71,7 @@ import Testing
     @Test func takesTheRoleAfterTheSettingsAndKeepsThem() async throws {
         let options = ConnectionOptions(
             conninfo: try await TestServer.shared(),
-            connectTimeout: .seconds(30),
+            connectTimeout: waitLimit,
             // What the login may set, and the role may not.
             sessionSettings: [("log_min_messages", "error"), ("synchronous_commit", "on")],
             role: "pg_signal_backend"
@@ -99,7 +99,7 @@ import Testing
             defer { try? administrator.execute("DROP ROLE outsider", deadline: soon) }
             let options = ConnectionOptions(
                 conninfo: conninfo + " user=outsider",
-                connectTimeout: .seconds(30),
+                connectTimeout: waitLimit,
                 role: "pg_monitor"
             )
             let error = expectError(.connectFailed) { _ = try Connection.connect(options) }
@@ -142,11 +142,10 @@ import Testing
         let process = try await onThread {
             let connection = try Connection.connect(conninfo)
             let process = try connection.query("SELECT pg_backend_pid()", deadline: soon).int32(0, 0)
-            let start = ContinuousClock.now
+            // No test runs for the hour that the statement takes.
             let error = expectError(.timedOut) {
-                _ = try connection.query("SELECT pg_sleep(60)", deadline: .now + .milliseconds(50))
+                _ = try connection.query("SELECT pg_sleep(3600)", deadline: .now + .milliseconds(50))
             }
-            #expect(ContinuousClock.now - start < .seconds(5))
             #expect(error?.isTransient == true && !connection.isUsable && connection.socket == -1)
             _ = expectError(.connectionLost) { _ = try connection.query("SELECT 1", deadline: soon) }
             return process
@@ -176,7 +175,7 @@ import Testing
 
     @Test func aCancelledStatementFailsAndTheNextOneIsNotHit() async throws {
         try await connected { connection in
-            try connection.prepare("sleep", "SELECT pg_sleep(60)", deadline: soon)
+            try connection.prepare("sleep", "SELECT pg_sleep(3600)", deadline: soon)
             for _ in 0..<5 {
                 try connection.send(prepared: "sleep", Parameters())
                 let early = try connection.awaitResult(until: .now + .milliseconds(10))
@@ -194,7 +193,7 @@ import Testing
         let process = try await onThread {
             let connection = try Connection.connect(conninfo)
             let process = try connection.query("SELECT pg_backend_pid()", deadline: soon).int32(0, 0)
-            try connection.prepare("sleep", "SELECT pg_sleep(60)", deadline: soon)
+            try connection.prepare("sleep", "SELECT pg_sleep(3600)", deadline: soon)
             try connection.send(prepared: "sleep", Parameters())
             let early = try connection.awaitResult(until: .now)
             #expect(early == nil)
@@ -265,7 +264,7 @@ import Testing
 func onOtherThreadOf(_ conninfo: String, _ sql: String) throws {
     let connection = try Connection.connect(conninfo)
     defer { connection.close() }
-    _ = try connection.query(sql, deadline: .now + .seconds(30))
+    _ = try connection.query(sql, deadline: .now + waitLimit)
 }
 
 /// Looks at the server from outside the connection under test.
@@ -280,7 +279,7 @@ struct TestObserver: Sendable {
         try await onThread {
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
-            return try connection.query("SELECT count(*) FROM \(table)", deadline: .now + .seconds(30)).int64(0, 0)
+            return try connection.query("SELECT count(*) FROM \(table)", deadline: .now + waitLimit).int64(0, 0)
         }
     }
 }

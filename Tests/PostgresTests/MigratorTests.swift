@@ -1,5 +1,5 @@
 import Postgres
-import PostgresTestSupport
+import TestSupport
 import Testing
 
 @Suite struct MigratorTests {
@@ -23,7 +23,7 @@ import Testing
         try await onThread {
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
-            if let role { try connection.execute("SET ROLE \(role)", deadline: .now + .seconds(30)) }
+            if let role { try connection.execute("SET ROLE \(role)", deadline: .now + waitLimit) }
             return try migrator.migrate(connection)
         }
     }
@@ -41,7 +41,7 @@ import Testing
         try await onThread {
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
-            if let role { try connection.execute("SET ROLE \(role)", deadline: .now + .seconds(30)) }
+            if let role { try connection.execute("SET ROLE \(role)", deadline: .now + waitLimit) }
             return try migrator.status(connection)
         }
     }
@@ -50,12 +50,12 @@ import Testing
         try await onThread {
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
-            try connection.execute(sql, deadline: .now + .seconds(30))
+            try connection.execute(sql, deadline: .now + waitLimit)
         }
     }
 
     @Test func whatIsMissingIsAppliedOnceAndInOrder() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         #expect(try await migrate(conninfo, Migrator(migrations: [Self.first])) == [Self.first])
         #expect(try await migrate(conninfo) == [Self.second])
         #expect(try await migrate(conninfo) == [])
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func instancesThatStartTogetherShareTheWork() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         let applied = try await withThrowingTaskGroup(of: [Migration].self) { group in
             for _ in 0..<4 { group.addTask { try await migrate(conninfo) } }
             return try await group.reduce([]) { $0 + $1 }
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func aFailingMigrationLeavesNothingAndIsNamed() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         let bad = Migration(number: 2, name: "bad", sql: "CREATE TABLE public.t ();\nSELECT 1;\nSELECT nope;\n")
         let error = try await failToMigrate(conninfo, Migrator(migrations: [Self.first, bad]))
         #expect(error.code == .migrationFailed && !error.isTransient)
@@ -86,14 +86,14 @@ import Testing
     }
 
     @Test func aMigrationThatCommitsIsRefused() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         let bad = Migration(number: 1, name: "bad", sql: "CREATE TABLE public.t ();\nCOMMIT;\n")
         let error = try await failToMigrate(conninfo, Migrator(migrations: [bad]))
         #expect(error.code == .migrationFailed && error.message.contains("COMMIT"))
     }
 
     @Test func aChangedMigrationIsRefusedAndShown() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo)
         let changed = Migrator(migrations: [
             Migration(number: 1, name: "users", sql: Self.first.sql + "-- another thought\n"), Self.second,
@@ -109,7 +109,7 @@ import Testing
     }
 
     @Test func aNewerDatabaseIsRefusedAndShown() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo)
         let older = Migrator(migrations: [Self.first])
         let error = try await failToMigrate(conninfo, older)
@@ -123,14 +123,14 @@ import Testing
     }
 
     @Test func theChecksumIsWhatSha256sumSays() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo, Migrator(migrations: [Migration(number: 1, name: "a", sql: "SELECT 1;\n")]))
         let sum = "b4e0497804e46e0a0b0b8c31975b062152d551bac49c3c2e80932567b4085dcd"
         #expect(try await TestObserver(conninfo).count("headroom.migrations WHERE checksum = '\(sum)'") == 1)
     }
 
     @Test func statusChangesNothingAndNeedsNoMoreThanReading() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         let role = "reader_" + (conninfo.split(separator: "_").last.map(String.init) ?? "")
         try await execute(conninfo, "CREATE ROLE \(role)")
         #expect(try await status(conninfo, role: role).map(\.state) == [.pending, .pending])
@@ -145,7 +145,7 @@ import Testing
     }
 
     @Test func whoMayNotMigrateIsToldWhatIsMissingAndWhoMay() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         let require = { @Sendable (migrator: Migrator) in
             try await onThread {
                 let connection = try Connection.connect(conninfo)
@@ -173,11 +173,11 @@ import Testing
     }
 
     @Test func anotherInstancesLockIsWaitedForButNotForEver() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         let error = try await onThread {
             let holder = try Connection.connect(conninfo)
             defer { holder.close() }
-            let deadline = ContinuousClock.now + .seconds(30)
+            let deadline = ContinuousClock.now + waitLimit
             _ = try holder.query("SELECT pg_advisory_lock(7522525836636811117)", deadline: deadline)
             let impatient = Migrator(migrations: [], lockTimeout: .milliseconds(100))
             let connection = try Connection.connect(conninfo)
@@ -193,11 +193,11 @@ import Testing
     }
 
     @Test func finallyRunsInATransactionBehindTheLock() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         try await onThread {
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
-            let deadline = ContinuousClock.now + .seconds(30)
+            let deadline = ContinuousClock.now + waitLimit
             let refused = #expect(throws: MigrationError.self) {
                 _ = try Self.both.migrate(connection) { (connection) throws(PostgresError) in
                     try connection.execute("INSERT INTO public.users VALUES (2); SELECT 1 / 0", deadline: deadline)
@@ -224,11 +224,11 @@ import Testing
     }
 
     @Test func theSessionsOwnTimeoutsDoNotCutAMigration() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         try await onThread {
             let options = ConnectionOptions(
                 conninfo: conninfo,
-                connectTimeout: .seconds(30),
+                connectTimeout: waitLimit,
                 sessionSettings: [("statement_timeout", "5s")]
             )
             let connection = try Connection.connect(options)
@@ -236,13 +236,13 @@ import Testing
             let slow = Migration(number: 1, name: "slow", sql: "SELECT pg_sleep(5.2)")
             let applied = try Migrator(migrations: [slow]).migrate(connection)
             #expect(applied == [slow])
-            let timeout = try connection.query("SHOW statement_timeout", deadline: .now + .seconds(30))
+            let timeout = try connection.query("SHOW statement_timeout", deadline: .now + waitLimit)
             #expect(timeout.text(0, 0) == "5s")
         }
     }
 
     @Test func aReadOnlyServerIsExplained() async throws {
-        let conninfo = try await TestServer.freshDatabase()
+        let conninfo = try await TestServer.emptyDatabase()
         let error = try await failToMigrate(
             conninfo.replacing("dbname=", with: "options='-c default_transaction_read_only=on' dbname="),
             Self.both

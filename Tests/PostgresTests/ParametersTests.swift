@@ -1,5 +1,5 @@
 import Postgres
-import PostgresTestSupport
+import TestSupport
 import Testing
 
 /// What goes in as a parameter comes out as a result, and the server reads it as the value that was meant.
@@ -14,7 +14,7 @@ import Testing
             defer { connection.close() }
             var parameters = Parameters()
             append(&parameters)
-            return try connection.query(sql, parameters, deadline: .now + .seconds(30))
+            return try connection.query(sql, parameters, deadline: .now + waitLimit)
         }
     }
 
@@ -140,7 +140,7 @@ import Testing
         try await onThread {
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
-            let deadline = ContinuousClock.now + .seconds(30)
+            let deadline = ContinuousClock.now + waitLimit
             try connection.prepare("sums", "SELECT sum(n)::int8 FROM unnest($1::int8[]) AS n", deadline: deadline)
             var parameters = Parameters()
             for count in [1, 100_000, 3] {

@@ -1,7 +1,7 @@
 import Foundation
 import Logging
 import Postgres
-import PostgresTestSupport
+import TestSupport
 import Testing
 
 /// Each test has a data directory, and so a PostgreSQL, of its own. One after the other: each takes some seconds of
@@ -11,7 +11,7 @@ import Testing
     private func server(_ directory: String, isDurable: Bool = false) -> PrivateServer {
         PrivateServer(
             dataDirectory: directory,
-            logger: Logger(label: "test.postgres") { _ in SwiftLogNoOpLogHandler() },
+            logger: .silent,
             additionalSettings: isDurable ? [] : [("fsync", "off")]
         )
     }
@@ -20,7 +20,7 @@ import Testing
         try await onThread {
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
-            return try connection.query("SELECT (\(sql))::text", deadline: .now + .seconds(30)).text(0, 0)
+            return try connection.query("SELECT (\(sql))::text", deadline: .now + waitLimit).text(0, 0)
         }
     }
 
@@ -60,7 +60,7 @@ import Testing
         let database = try await onThread {
             let connection = try Connection.connect(running.conninfo)
             defer { connection.close() }
-            try connection.execute("CREATE TABLE public.kept AS SELECT 42 AS n", deadline: .now + .seconds(30))
+            try connection.execute("CREATE TABLE public.kept AS SELECT 42 AS n", deadline: .now + waitLimit)
             return connection.serverVersion
         }
         #expect(database >= 140_000)
@@ -100,12 +100,12 @@ import Testing
         #expect(try await first.start().wasAdopted)
         // A session in the middle of a statement outlives the postmaster; so does a stopped one, even a SIGQUIT.
         let connection = try await onThread {
-            let options = ConnectionOptions(conninfo: conninfo, connectTimeout: .seconds(30))
+            let options = ConnectionOptions(conninfo: conninfo, connectTimeout: waitLimit)
             let connection = try Connection.connect(options)
             let sql = "CREATE TABLE public.kept AS SELECT 42 AS n"
-            try connection.execute(sql, deadline: .now + .seconds(30))
-            let process = try connection.query("SELECT pg_backend_pid()", deadline: .now + .seconds(30)).int32(0, 0)
-            try connection.prepare("sleep", "SELECT pg_sleep(60)", deadline: .now + .seconds(30))
+            try connection.execute(sql, deadline: .now + waitLimit)
+            let process = try connection.query("SELECT pg_backend_pid()", deadline: .now + waitLimit).int32(0, 0)
+            try connection.prepare("sleep", "SELECT pg_sleep(3600)", deadline: .now + waitLimit)
             try connection.send(prepared: "sleep", Parameters())
             _ = try connection.awaitResult(until: .now)
             kill(process, SIGSTOP)
@@ -135,7 +135,7 @@ import Testing
         let stranger = Process()
         stranger.executableURL = URL(filePath: "/usr/bin/setpriv")
         let isRoot = getuid() == 0
-        stranger.arguments = (isRoot ? ["--reuid=postgres", "--clear-groups"] : []) + ["sleep", "60"]
+        stranger.arguments = (isRoot ? ["--reuid=postgres", "--clear-groups"] : []) + ["sleep", "3600"]
         stranger.standardOutput = FileHandle.nullDevice
         stranger.standardError = FileHandle.nullDevice
         try stranger.run()
@@ -197,7 +197,7 @@ import Testing
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
             let sql = "ALTER SYSTEM SET shared_preload_libraries = 'no_such_library'"
-            try connection.execute(sql, deadline: .now + .seconds(30))
+            try connection.execute(sql, deadline: .now + waitLimit)
         }
         await first.stop()
         let error = await #expect(throws: PrivateServerError.self) { _ = try await first.start() }

@@ -1,5 +1,6 @@
 import Foundation
 import StoreEvents
+import TestSupport
 import Testing
 import Usage
 
@@ -7,7 +8,7 @@ import Usage
 struct StoreNotificationTests {
     @Test("is written with the names that the database reads, without what is absent")
     func json() throws {
-        let at = try #require(Instant("2026-11-21T17:00:00.12Z"))
+        let at = TestSupport.at("2026-11-21T17:00:00.12Z")
         var effect = StoreEffect(
             .gracePeriod,
             transaction: "T1",

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Usage
 
@@ -31,9 +32,9 @@ struct HoldModelTests {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(HoldHistory.plansSQL)
         try await database.stopClock(at: HoldHistory.start)
-        let proxy = try ServerProxy(to: database.conninfo)
+        let proxy = try await database.proxy()
         defer { proxy.close() }
-        let store = StoreHarness(proxy.conninfo, lanes: 1)
+        let store = StoreHarness(database.conninfo(through: proxy), lanes: 1)
         try await store.running {
             var run = Run(database: database, stores: [store], seed: seed, proxy: proxy)
             for step in 0..<150 {
@@ -49,7 +50,7 @@ struct HoldModelTests {
         let stores: [StoreHarness]
         let seed: UInt64
         /// Loses the replies to some requests.
-        let proxy: ServerProxy?
+        let proxy: Proxy?
         var history: HoldHistory
         var model = ReferenceModel(plans: HoldHistory.plans)
         var generator: SeededGenerator
@@ -64,7 +65,7 @@ struct HoldModelTests {
             var isCommit: Bool
         }
 
-        init(database: TestDatabase, stores: [StoreHarness], seed: UInt64, proxy: ServerProxy? = nil) {
+        init(database: TestDatabase, stores: [StoreHarness], seed: UInt64, proxy: Proxy? = nil) {
             self.database = database
             self.stores = stores
             self.seed = seed

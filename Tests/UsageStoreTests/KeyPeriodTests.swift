@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Usage
 
@@ -8,7 +9,6 @@ import Usage
 struct KeyPeriodTests {
     private let eve = at("2026-11-30T23:59:00Z")
     private let after = at("2026-12-01T00:00:30Z")
-    private let ada = user(1)
 
     /// Runs with Ada on the paid plan, on the evening of November's last day.
     private func running(

@@ -1,4 +1,4 @@
-import PostgresTestSupport
+import TestSupport
 import Testing
 import Usage
 
@@ -8,12 +8,11 @@ import Usage
 @Suite("A lost reply")
 struct LostReplyTests {
     private let noon = at("2026-11-30T12:00:00Z")
-    private let ada = user(1)
 
     /// What a test of lost replies works with. `store` speaks through the proxy, `other` does not.
     private struct Scene: Sendable {
         let database: TestDatabase
-        let proxy: ServerProxy
+        let proxy: Proxy
         let store: StoreHarness
         let other: StoreHarness
 
@@ -40,13 +39,13 @@ struct LostReplyTests {
     private func running(_ body: @Sendable (Scene) async throws -> Void) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
-        let proxy = try ServerProxy(to: database.conninfo)
+        let proxy = try await database.proxy()
         proxy.refusesAfterCut = true
         defer { proxy.close() }
         let scene = Scene(
             database: database,
             proxy: proxy,
-            store: StoreHarness(proxy.conninfo, lanes: 1),
+            store: StoreHarness(database.conninfo(through: proxy), lanes: 1),
             other: StoreHarness(database.conninfo, lanes: 1)
         )
         try await scene.store.running {

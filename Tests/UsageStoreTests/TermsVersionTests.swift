@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Usage
 
@@ -7,7 +8,6 @@ import Usage
 /// must be in the very next answer.
 @Suite("Terms that a lane knows already")
 struct TermsVersionTests {
-    private let ada = user(1)
 
     /// Runs with Ada on the paid plan, her terms known to the store by a first message.
     private func running(

@@ -1,5 +1,6 @@
 import Logging
 import Postgres
+import TestSupport
 import Testing
 
 @testable import UsageStore
@@ -7,7 +8,7 @@ import Testing
 @Suite("What became of a statement that failed")
 struct VerdictTests {
     private let trips: ExactlyOnce = {
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let logger = Logger.silent
         let wake = WakePipe()
         let link = LaneLink(options: ConnectionOptions(conninfo: ""), wake: wake, logger: logger)
         return ExactlyOnce(link: link, wake: wake, metrics: LaneMetrics(), logger: logger)

@@ -1,25 +1,7 @@
+import TestSupport
 import Usage
 
-/// The instant that a test spells out; a typing error ends the test run, which is what a wrong fixture should do.
-func at(_ text: String) -> Instant {
-    guard let instant = Instant(text) else { preconditionFailure("no instant: \(text)") }
-    return instant
-}
-
-func billingPeriod(_ label: String) -> BillingPeriod {
-    guard let period = BillingPeriod(label) else { preconditionFailure("no period: \(label)") }
-    return period
-}
-
-func messageKey(_ text: String) -> MessageKey {
-    guard let key = MessageKey(text) else { preconditionFailure("no key: \(text)") }
-    return key
-}
-
 let oneDay: Int64 = 86_400
-
-let ada = UserID(high: 0x7f1c_0a52_3a51_4a7e, low: 0x9d55_0b6a_3f1f_7c11)
-let ben = UserID(high: 0x7f1c_0a52_3a51_4a7e, low: 0x9d55_0b6a_3f1f_7c12)
 
 extension Instant {
     /// The last instant before this one.

@@ -5,9 +5,9 @@ import unittest
 from pathlib import Path
 
 from comparison import document, report, result
-from comparison.processes import Failure
 from comparison.rows import ROWS
 from comparison.stages import soak_minutes
+from support.processes import Failure
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/performance.md"

@@ -4,7 +4,7 @@ import json
 import unittest
 
 from comparison import generators
-from comparison.processes import Failure
+from support.processes import Failure
 
 PGBENCH = """pgbench (15.14 (Debian 15.14-0+deb12u1))
 transaction type: /var/tmp/x/function.sql

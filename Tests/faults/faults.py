@@ -7,14 +7,19 @@ import os
 import random
 import re
 import signal
-import socket
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Awaitable, Callable
 
-from machinery import Cluster, Instance, Proxy, Tracer, children_of, resume, run, state_of, wait_for
-from workload import FIVE, HOT, Recorder, Workload, user_id
+from clusters import FaultedCluster
+from instance import Instance
+from recorder import Recorder
+from support.processes import children, resume, state
+from support.proxy import DisturbedRelay
+from support.waiting import TooLate, wait_until_async
+from tracer import Tracer
+from workload import FIVE, HOT, Workload, user_id
 
 
 @dataclass
@@ -23,14 +28,13 @@ class Scene:
 
     random: random.Random
     directory: Path
-    cluster: Cluster
-    database: str
+    cluster: FaultedCluster
     instances: list[Instance]
     recorder: Recorder
     workload: Workload
-    standby: Cluster | None = None
-    database_proxy: Proxy | None = None
-    client_proxies: list[Proxy] = field(default_factory=list)
+    standby: FaultedCluster | None = None
+    database_proxy: DisturbedRelay | None = None
+    client_proxies: list[DisturbedRelay] = field(default_factory=list)
     serial: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -42,7 +46,7 @@ class Scene:
         return self.random.choice(self.instances)
 
     async def lane(self) -> int | None:
-        lanes = await self.cluster.lanes(self.database)
+        lanes = await self.cluster.lanes()
         return self.random.choice(lanes) if lanes else None
 
     def frozen(self, since: int, instance: Instance | None) -> None:
@@ -52,6 +56,21 @@ class Scene:
 
 
 Inject = Callable[[Scene], Awaitable[int]]
+
+
+async def happens(condition: Callable[[], bool], seconds: float) -> bool:
+    """Whether something that need not happen did within so many seconds."""
+    try:
+        await wait_until_async(condition, "something that need not be", seconds)
+    except TooLate:
+        return False
+    return True
+
+
+async def is_stopped(pid: int) -> bool:
+    """SIGSTOP takes effect when the process is next given the processor; one that has ended needs no stopping."""
+    await wait_until_async(lambda: state(pid) in ("T", "Z", ""), f"process {pid} has stopped")
+    return state(pid) == "T"
 
 
 @dataclass
@@ -73,23 +92,21 @@ class Fault:
 
 async def kill_service(scene: Scene) -> int:
     instance = scene.instance()
-    process = instance.process
     await asyncio.sleep(scene.random.random() * 0.5)
     instance.kill()
+    fired = int(instance.status == -signal.SIGKILL)
     await instance.start()
-    return int(process is not None and process.returncode == -signal.SIGKILL)
+    return fired
 
 
 async def kill_service_at_call(scene: Scene) -> int:
     """Between two given instructions, as it were: at the nth time that a thread makes a system call."""
     instance = scene.instance()
-    process = instance.process
-    assert process is not None
     call = scene.random.choice(("sendto", "recvfrom", "write,writev,sendmsg", "read", "poll,ppoll", "epoll_wait"))
     tracer = scene.tracer()
-    tracer.attach(process.pid, call, f"signal=KILL:when={scene.random.randrange(1, 40)}", threads=True)
-    await wait_for(lambda: process.poll() is not None, 4)
-    fired = int(process.poll() == -signal.SIGKILL)
+    tracer.attach(instance.pid, call, f"signal=KILL:when={scene.random.randrange(1, 40)}", threads=True)
+    await happens(lambda: instance.status is not None, 4)
+    fired = int(instance.status == -signal.SIGKILL)
     await tracer.detach()
     instance.kill()
     await instance.start()
@@ -100,8 +117,7 @@ async def stop_service(scene: Scene) -> int:
     instance = scene.instance()
     since = time.monotonic_ns()
     os.kill(instance.pid, signal.SIGSTOP)
-    await asyncio.sleep(0.02)
-    fired = int(state_of(instance.pid) == "T")
+    fired = int(await is_stopped(instance.pid))
     await asyncio.sleep(scene.random.choice((0.2, 1.0, 3.0)))
     resume(instance.pid)
     # What piled up is worked off first.
@@ -151,23 +167,23 @@ async def kill_backend(scene: Scene) -> int:
     if lane is None:
         return 0
     os.kill(lane, signal.SIGKILL)
-    await wait_for(lambda: scene.cluster.log_count("was terminated by signal 9", before) > 0, 5)
+    await happens(lambda: scene.cluster.log_count("was terminated by signal 9", before) > 0, 30)
     return scene.cluster.log_count("was terminated by signal 9", before)
 
 
 async def terminate_backend(scene: Scene) -> int:
-    result = await scene.cluster.sql(
+    result = await scene.cluster.ask(
         "select count(*) filter (where pg_terminate_backend(pid)) from pg_stat_activity"
-        f" where application_name = 'headroom lane' and datname = '{scene.database}' and random() < 0.7"
+        " where application_name = 'headroom lane' and random() < 0.7"
     )
-    return int(result.out) if result.code == 0 else 0
+    return int(result.stdout) if result.returncode == 0 else 0
 
 
 async def restart_immediately(scene: Scene) -> int:
     before = scene.cluster.log_size()
-    await scene.cluster.stop(signal.SIGQUIT)
+    await scene.cluster.crash()
     await asyncio.sleep(scene.random.choice((0.0, 0.5)))
-    await scene.cluster.start()
+    await scene.cluster.recover()
     return scene.cluster.log_count("database system was not properly shut down", before)
 
 
@@ -176,8 +192,7 @@ async def stop_backend(scene: Scene) -> int:
     if lane is None:
         return 0
     os.kill(lane, signal.SIGSTOP)
-    await asyncio.sleep(0.02)
-    fired = int(state_of(lane) == "T")
+    fired = int(await is_stopped(lane))
     await asyncio.sleep(scene.random.choice((0.3, 1.0, 2.5, 3.5)))
     resume(lane)
     return fired
@@ -186,9 +201,8 @@ async def stop_backend(scene: Scene) -> int:
 async def stop_postmaster(scene: Scene) -> int:
     """Nobody can connect; and the lanes have just lost their connections."""
     os.kill(scene.cluster.pid, signal.SIGSTOP)
-    await asyncio.sleep(0.02)
-    fired = int(state_of(scene.cluster.pid) == "T")
-    for child in children_of(scene.cluster.pid):
+    fired = int(await is_stopped(scene.cluster.pid))
+    for child in children(scene.cluster.pid):
         if b"headroom" in Path(f"/proc/{child}/cmdline").read_bytes() and scene.random.random() < 0.5:
             os.kill(child, signal.SIGTERM)
     await asyncio.sleep(scene.random.choice((0.5, 1.5, 3.0)))
@@ -203,15 +217,15 @@ async def cut_before_reply(scene: Scene) -> int:
         return 0
     tracer = scene.tracer()
     tracer.attach(lane, "sendto", f"error=ECONNRESET:when={scene.random.randrange(1, 12)}")
-    await wait_for(lambda: not state_of(lane) or tracer.injected() > 0, 4)
-    await wait_for(lambda: not state_of(lane), 1)
+    await happens(lambda: not state(lane) or tracer.injected() > 0, 4)
+    await happens(lambda: not state(lane), 1)
     await tracer.detach()
-    return int(tracer.injected() > 0 and not state_of(lane))
+    return int(tracer.injected() > 0 and not state(lane))
 
 
 async def slow_flush(scene: Scene) -> int:
     tracers = []
-    for lane in await scene.cluster.lanes(scene.database):
+    for lane in await scene.cluster.lanes():
         tracer = scene.tracer()
         tracer.attach(lane, "fdatasync", f"delay_enter={scene.random.choice((100_000, 400_000, 900_000))}")
         tracers.append(tracer)
@@ -227,14 +241,13 @@ async def lock_in_reverse(scene: Scene) -> int:
     hot = scene.workload.hot_set % 200 * 8
     users = [user_id(HOT, hot + index) for index in range(8)] + [user_id(FIVE, index) for index in range(8)]
     listed = ", ".join(f"'{user}'" for user in users)
-    await scene.cluster.sql(
+    await scene.cluster.ask(
         f"""do $$ declare u record; begin
             for u in select user_id from message_usage where user_id in ({listed}) order by user_id desc loop
                 perform from message_usage where user_id = u.user_id for update;
                 perform pg_sleep(0.12);
             end loop;
         end $$""",
-        database=scene.database,
     )
     await asyncio.sleep(0.2)
     return scene.cluster.log_count("due to lock timeout", before) + scene.cluster.log_count("deadlock detected", before)
@@ -242,7 +255,7 @@ async def lock_in_reverse(scene: Scene) -> int:
 
 async def fill_disk(scene: Scene) -> int:
     before = scene.cluster.log_size()
-    filler = scene.cluster.directory / "filler"
+    filler = Path(scene.cluster.home) / "filler"
     with open(filler, "wb", buffering=0) as file:
         for size in (1 << 20, 1 << 16, 1 << 12):
             try:
@@ -256,7 +269,7 @@ async def fill_disk(scene: Scene) -> int:
         for _ in range(5):
             if not scene.cluster.is_running or scene.cluster.log_count("No space left on device", before):
                 break
-            await scene.cluster.sql("select pg_switch_wal()", seconds=2)
+            await scene.cluster.ask("select pg_switch_wal()", seconds=2)
             await asyncio.sleep(0.2)
     await asyncio.sleep(1)
     filler.unlink()
@@ -264,16 +277,16 @@ async def fill_disk(scene: Scene) -> int:
     await asyncio.sleep(0.5)
     if not scene.cluster.is_running:
         scene.notes.append("PostgreSQL ended itself and was started again")
-        await scene.cluster.start()
+        await scene.cluster.recover()
     return scene.cluster.log_count("No space left on device", before)
 
 
 # Between them -----------------------------------------------------------------------------------------------------------
 
 
-async def disturb(scene: Scene, proxies: list[Proxy], ways: tuple[str, ...]) -> int:
+async def disturb(scene: Scene, proxies: list[DisturbedRelay], ways: tuple[str, ...]) -> int:
     way = scene.random.choice(ways)
-    before = sum(proxy.counts[way] for proxy in proxies)
+    before = sum(proxy.fired[way] for proxy in proxies)
     for proxy in proxies:
         if way == "reset":
             proxy.reset()
@@ -284,11 +297,11 @@ async def disturb(scene: Scene, proxies: list[Proxy], ways: tuple[str, ...]) -> 
         elif way == "split":
             proxy.is_split = True
         elif way == "silence":
-            proxy.is_silent = True
+            proxy.speaks.clear()
     await asyncio.sleep({"silence": scene.random.choice((0.5, 1.9, 3.0)), "reset": 0.1, "cut": 0.3}.get(way, 1.0))
     for proxy in proxies:
         proxy.heal()
-    return sum(proxy.counts[way] for proxy in proxies) - before
+    return sum(proxy.fired[way] for proxy in proxies) - before
 
 
 async def disturb_database(scene: Scene) -> int:
@@ -305,16 +318,16 @@ async def disturb_clients(scene: Scene) -> int:
 
 async def promote(scene: Scene) -> int:
     assert scene.standby is not None
-    result = await scene.standby.sql("select pg_promote(true, 20)", database="postgres")
-    answer = await scene.standby.sql("select pg_is_in_recovery()", database="postgres")
-    scene.recorder.write(t="healed", at=time.monotonic_ns())
-    return int(result.code == 0 and answer.out.strip() == "f")
+    result = await scene.standby.ask("select pg_promote(true, 20)")
+    answer = await scene.standby.ask("select pg_is_in_recovery()")
+    scene.recorder.healed()
+    return int(result.returncode == 0 and answer.stdout.strip() == "f")
 
 
 async def fail_over_stopped(scene: Scene) -> int:
     assert scene.standby is not None
     await asyncio.sleep(1 + scene.random.random())
-    await scene.cluster.stop(signal.SIGQUIT)
+    await scene.cluster.crash()
     fired = await promote(scene)
     scene.cluster = scene.standby
     await asyncio.sleep(2)
@@ -326,11 +339,12 @@ async def fail_over_frozen(scene: Scene) -> int:
     assert scene.standby is not None
     await asyncio.sleep(1 + scene.random.random())
     old = scene.cluster
-    frozen = [old.pid] + children_of(old.pid)
+    frozen = old.processes()
     for pid in frozen:
         os.kill(pid, signal.SIGSTOP)
-    await asyncio.sleep(0.02)
-    fired = int(all(state_of(pid) in ("T", "") for pid in frozen))
+    for pid in frozen:
+        await is_stopped(pid)
+    fired = 1
     fired &= await promote(scene)
     scene.cluster = scene.standby
     # By now the service has to be back, on the new primary.
@@ -338,7 +352,7 @@ async def fail_over_frozen(scene: Scene) -> int:
     for pid in frozen:
         resume(pid)
     await asyncio.sleep(2.5)
-    await old.stop(signal.SIGQUIT)
+    await old.crash()
     return fired
 
 
@@ -348,16 +362,19 @@ async def fail_over_unreplicated(scene: Scene) -> int:
     assert scene.standby is not None
     await asyncio.sleep(1 + scene.random.random())
     # Not only stopped: what lies in a stopped process's sockets would still arrive.
-    await scene.standby.stop(signal.SIGQUIT)
+    await scene.standby.crash()
     before = scene.cluster.log_size()
-    for _ in range(4):
+    fired = 0
+    for number in range(20):
         await asyncio.sleep(0.4)
         await terminate_backend(scene)
+        # The server's own words for a commit that it could not replicate.
+        fired = scene.cluster.log_count("canceling the wait for synchronous replication", before)
+        if number >= 3 and fired:
+            break
     await asyncio.sleep(1.2)
-    # The server's own words for a commit that it could not replicate.
-    fired = scene.cluster.log_count("canceling the wait for synchronous replication", before)
-    await scene.cluster.stop(signal.SIGQUIT)
-    await scene.standby.start()
+    await scene.cluster.crash()
+    await scene.standby.recover()
     promoted = await promote(scene)
     scene.cluster = scene.standby
     await asyncio.sleep(2)
@@ -371,18 +388,17 @@ async def roll_over(scene: Scene) -> int:
     """The database's clock passes the month's end while everything runs, twice."""
     fired = 0
     for _ in range(2):
-        result = await scene.cluster.sql(
+        result = await scene.cluster.ask(
             """with moved as (
                 update headroom.clock set ahead =
                     (date_trunc('month', headroom.now() at time zone 'UTC') + interval '1 month - 700 milliseconds')
                     at time zone 'UTC' - pg_catalog.now()
                 returning ahead)
             select to_char(pg_catalog.now() + ahead, 'YYYY-MM') from moved""",
-            database=scene.database,
         )
         await asyncio.sleep(2)
-        after = await scene.cluster.sql("select to_char(headroom.now(), 'YYYY-MM')", database=scene.database)
-        fired += int(result.code == 0 and re.match(r"\d{4}-\d\d", after.out.strip()) is not None and after.out != result.out)
+        after = await scene.cluster.ask("select to_char(headroom.now(), 'YYYY-MM')")
+        fired += int(result.returncode == 0 and re.match(r"\d{4}-\d\d", after.stdout.strip()) is not None and after.stdout != result.stdout)
     return fired
 
 
@@ -390,16 +406,15 @@ async def idle_day(scene: Scene) -> int:
     """An instance is idle for two days, and another one is started meanwhile."""
     scene.workload.running.clear()
     await asyncio.sleep(1)
-    result = await scene.cluster.sql(
+    result = await scene.cluster.ask(
         "with aged as (update headroom.lane_receipts set moved_at = moved_at - interval '2 days' returning 1)"
         " select count(*) from aged",
-        database=scene.database,
     )
     code = await scene.instances[1].terminate()
     await scene.instances[1].start()
     scene.workload.running.set()
     await asyncio.sleep(1)
-    return int(result.out or 0) if code == 0 else 0
+    return int(result.stdout or 0) if code == 0 else 0
 
 
 async def nothing(scene: Scene) -> int:

@@ -1,12 +1,11 @@
 import Foundation
 import HeadroomClient
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import chat_backend
 
-@Suite("An open page hears what changes", .timeLimit(.minutes(3)))
+@Suite("An open page hears what changes", .timeLimit(.minutes(10)))
 struct ChangesTests {
     @Test("A message from another device, and an operator's reset")
     func live() async throws {

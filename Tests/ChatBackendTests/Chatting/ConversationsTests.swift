@@ -1,6 +1,6 @@
 import Foundation
 import HeadroomClient
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import chat_backend

@@ -1,12 +1,11 @@
 import Foundation
 import HeadroomClient
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import chat_backend
 
-@Suite("A message is held, answered and counted", .timeLimit(.minutes(3)))
+@Suite("A message is held, answered and counted", .timeLimit(.minutes(10)))
 struct ExchangeTests {
     @Test("The page hears what is held, then pieces, then what is counted")
     func whole() async throws {

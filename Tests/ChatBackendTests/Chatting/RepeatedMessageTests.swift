@@ -1,12 +1,11 @@
 import Foundation
 import HeadroomClient
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import chat_backend
 
-@Suite("A message that is sent again counts once", .timeLimit(.minutes(3)))
+@Suite("A message that is sent again counts once", .timeLimit(.minutes(10)))
 struct RepeatedMessageTests {
     @Test("After its end it has the same answer, and the model is not asked again")
     func answered() async throws {

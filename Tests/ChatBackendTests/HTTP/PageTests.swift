@@ -1,11 +1,11 @@
 import Foundation
 import HeadroomClient
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import chat_backend
 
-@Suite("The page is served", .timeLimit(.minutes(3)))
+@Suite("The page is served", .timeLimit(.minutes(10)))
 struct PageTests {
     private static let directory = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -2,13 +2,12 @@ import AsyncHTTPClient
 import Foundation
 import HeadroomClient
 import NIOCore
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import chat_backend
 
-@Suite("What comes is checked, and what is wrong is said", .timeLimit(.minutes(3)))
+@Suite("What comes is checked, and what is wrong is said", .timeLimit(.minutes(10)))
 struct RequestTests {
     private struct Wrong {
         var method = "POST"
@@ -82,7 +81,7 @@ struct RequestTests {
             for _ in 0..<8 { more.yield(ByteBuffer(repeating: UInt8(ascii: "x"), count: 8_192)) }
             // There is no end of it: the answer comes all the same.
             request.body = .stream(pieces, length: .unknown)
-            let response = try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+            let response = try await HTTPClient.shared.execute(request, timeout: TimeAmount(waitLimit))
             #expect(response.status.code == 413)
             #expect(try await response.problem().code == "TOOLONG")
             more.finish()

@@ -3,14 +3,14 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
-import PostgresTestSupport
 import ServiceLifecycle
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import chat_backend
 
-@Suite("A model behind an API like OpenAI's", .timeLimit(.minutes(2)))
+@Suite("A model behind an API like OpenAI's", .timeLimit(.minutes(10)))
 struct OpenAIModelTests {
     /// What came to the server of the test, and what it answers.
     private final class API: Sendable {
@@ -53,7 +53,7 @@ struct OpenAIModelTests {
         let router = Router()
         router.post("/v1/chat/completions") { request, _ in try await api.answer(request) }
         let (ports, opened) = AsyncStream.makeStream(of: Int.self)
-        let logger = Logger(label: "test.api") { _ in SwiftLogNoOpLogHandler() }
+        let logger = Logger.silent
         let application = Application(
             router: router,
             configuration: .init(address: .hostname("127.0.0.1", port: 0)),

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import HeadroomClient
-import PostgresTestSupport
+import TestSupport
 import Testing
 
 @testable import chat_backend

@@ -2,13 +2,12 @@ import AsyncHTTPClient
 import Foundation
 import HeadroomClient
 import Postgres
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import chat_backend
 
-@Suite("Subscribing tells Headroom's webhook, as a store would", .timeLimit(.minutes(3)))
+@Suite("Subscribing tells Headroom's webhook, as a store would", .timeLimit(.minutes(10)))
 struct SubscribingTests {
     private static let secret = "Bearer of-the-test"
 
@@ -16,6 +15,7 @@ struct SubscribingTests {
     private func withChat(
         webhookSecret: String = secret,
         mapped: Bool = true,
+        patience: ChatConfiguration.Patience = RunningChat.patient,
         _ body: (ServiceProcess, RunningChat) async throws -> Void
     ) async throws {
         let service = try await ServiceProcess.start(
@@ -32,7 +32,7 @@ struct SubscribingTests {
                         select headroom.map_product('revenuecat', '\(product.rawValue)', '\(product.plan)',
                             p_trial_plan => 'trial')
                         """,
-                        deadline: .now + .seconds(30)
+                        deadline: .now + waitLimit
                     )
                 }
             }
@@ -42,7 +42,8 @@ struct SubscribingTests {
             service,
             "--webhook",
             "http://127.0.0.1:\(port)/webhooks/revenuecat",
-            environment: ["CHAT_WEBHOOK_AUTHORIZATION": webhookSecret]
+            environment: ["CHAT_WEBHOOK_AUTHORIZATION": webhookSecret],
+            patience: patience
         ) { chat in
             try await body(service, chat)
         }
@@ -142,7 +143,7 @@ struct SubscribingTests {
             #expect(response.status == .badGateway)
             #expect(try await response.problem().message.contains("401"))
         }
-        try await withChat(mapped: false) { service, chat in
+        try await withChat(mapped: false, patience: .init()) { service, chat in
             let response = try await change(chat, .random, "subscribe", plan: "paid")
             #expect(response.status == .badGateway)
             #expect(try await response.problem().message.contains("headroom product map"))

@@ -1,6 +1,5 @@
 import HeadroomClient
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 
 /// What tests ask the service itself.
 extension ServiceProcess {

@@ -3,10 +3,9 @@ import Foundation
 import HeadroomClient
 import Logging
 import NIOCore
-import PostgresTestSupport
 import ServiceLifecycle
-import ServiceTestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import chat_backend
@@ -25,9 +24,9 @@ final class RunningChat: Sendable {
 
     /// For tests in which Headroom is there: a machine that is busy testing is slow.
     static let patient = ChatConfiguration.Patience(
-        answer: .seconds(20),
-        reading: .seconds(20),
-        look: .seconds(10)
+        answer: waitLimit,
+        reading: waitLimit,
+        look: waitLimit
     )
 
     /// Runs a chat upon a service for as long as the body takes.
@@ -44,7 +43,7 @@ final class RunningChat: Sendable {
         var configuration = try ChatConfiguration(options, environment: environment)
         configuration.patience = patience
         let model = GatedModel()
-        let logger = Logger(label: "test.chat") { _ in SwiftLogNoOpLogHandler() }
+        let logger = Logger.silent
         let (opened, open) = AsyncStream.makeStream(of: String.self)
         let part = Part(chat: ChatService(configuration, model: model, logger: logger)) { open.yield("http://\($0)") }
         let group = ServiceGroup(services: [part], logger: logger)
@@ -94,7 +93,7 @@ final class RunningChat: Sendable {
             }
         }
         for (name, value) in headers { request.headers.replaceOrAdd(name: name, value: value) }
-        return try await HTTPClient.shared.execute(request, timeout: .seconds(60))
+        return try await HTTPClient.shared.execute(request, timeout: TimeAmount(waitLimit))
     }
 
     /// A message, and its events up to the end.

@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import Logging
+import TestSupport
 import Testing
 import UsageStore
 
@@ -24,7 +25,7 @@ struct DescriptionTests {
     /// All that the port takes; nothing is connected.
     private func routes() throws -> [Router<HTTPContext>.RouteDescription] {
         let configuration = try ServerConfiguration(SettingsReader(flags: [:], environment: [:]))
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let logger = Logger.silent
         let parts = ServiceParts(
             configuration,
             databaseURL: "",

@@ -1,3 +1,4 @@
+import TestSupport
 import Usage
 import UsageStore
 
@@ -5,19 +6,8 @@ import UsageStore
 
 /// Figures as a product of some size has them.
 enum DashboardFixtures {
-    static let ada = UserID(high: 0x7f1c_0a52_3a51_4a7e, low: 0x9d55_0b6a_3f1f_7c11)
     static let paid = Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 800)
     static let trial = Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 100)
-
-    static func at(_ text: String) -> Instant {
-        guard let instant = Instant(text) else { preconditionFailure("no instant: \(text)") }
-        return instant
-    }
-
-    static func period(_ label: String) -> BillingPeriod {
-        guard let period = BillingPeriod(label) else { preconditionFailure("no period: \(label)") }
-        return period
-    }
 
     static func report(
         _ label: String,
@@ -27,7 +17,7 @@ enum DashboardFixtures {
         prominent: Int,
         blocked: Int
     ) -> PeriodReport {
-        var report = PeriodReport(period: period(label))
+        var report = PeriodReport(period: billingPeriod(label))
         report.add(users: silent, in: .silent, messages: messages)
         report.add(users: gentle, in: .gentle, messages: 0)
         report.add(users: prominent, in: .prominent, messages: 0)
@@ -38,7 +28,7 @@ enum DashboardFixtures {
     static let overview = OverviewFigures(
         periods: .known(
             AllPeriods(
-                current: period("2026-11"),
+                current: billingPeriod("2026-11"),
                 reports: [
                     report("2026-09", messages: 1_903_220, silent: 9_000, gentle: 700, prominent: 200, blocked: 120),
                     report("2026-10", messages: 2_211_908, silent: 9_500, gentle: 900, prominent: 260, blocked: 180),
@@ -53,8 +43,8 @@ enum DashboardFixtures {
         top: .known(
             (0..<10).map { index in
                 PeriodUsage(
-                    user: UserID(high: ada.high, low: ada.low + UInt64(index)),
-                    period: period("2026-11"),
+                    user: TestSupport.user(1 + UInt64(index)),
+                    period: billingPeriod("2026-11"),
                     used: 900 - index * 37,
                     limit: index == 0 ? nil : 800,
                     tier: Tier(used: 900 - index * 37, limit: index == 0 ? nil : 800, plan: paid)
@@ -85,7 +75,7 @@ enum DashboardFixtures {
         Standing(
             plan: plan,
             state: plan.isTrial ? .trial : .active,
-            period: period(plan.isTrial ? "trial" : "2026-11"),
+            period: billingPeriod(plan.isTrial ? "trial" : "2026-11"),
             used: used,
             held: held,
             limit: limit,
@@ -108,10 +98,10 @@ enum DashboardFixtures {
         user: ada,
         usage: .success(answer(772, held: 2)),
         history: .success([
-            PeriodUsage(user: ada, period: period("2026-11"), used: 772, limit: 800, tier: .prominent),
-            PeriodUsage(user: ada, period: period("2026-10"), used: 800, limit: 800, tier: .blocked),
-            PeriodUsage(user: ada, period: period("2026-09"), used: 512, limit: 800, tier: .silent),
-            PeriodUsage(user: ada, period: period("trial"), used: 64, limit: 100, tier: .silent),
+            PeriodUsage(user: ada, period: billingPeriod("2026-11"), used: 772, limit: 800, tier: .prominent),
+            PeriodUsage(user: ada, period: billingPeriod("2026-10"), used: 800, limit: 800, tier: .blocked),
+            PeriodUsage(user: ada, period: billingPeriod("2026-09"), used: 512, limit: 800, tier: .silent),
+            PeriodUsage(user: ada, period: billingPeriod("trial"), used: 64, limit: 100, tier: .silent),
         ]),
         records: .success(
             UserRecords(

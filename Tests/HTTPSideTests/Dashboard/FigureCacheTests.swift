@@ -8,9 +8,12 @@ import UsageStore
 struct FigureCacheTests {
     /// Answers when it is told to, and counts how often it was asked.
     private final class Source: Sendable {
+        private typealias Asker = CheckedContinuation<Result<Int, StoreError>, Never>
+
         private struct State {
             var asked = 0
-            var waiting: [CheckedContinuation<Result<Int, StoreError>, Never>] = []
+            var askers: [Asker] = []
+            var answerers: [CheckedContinuation<Asker, Never>] = []
         }
 
         private let state = Mutex(State())
@@ -18,23 +21,28 @@ struct FigureCacheTests {
         var asked: Int { state.withLock { $0.asked } }
 
         func read() async -> Result<Int, StoreError> {
-            await withCheckedContinuation { continuation in
-                state.withLock {
-                    $0.asked += 1
-                    $0.waiting.append(continuation)
+            await withCheckedContinuation { asker in
+                let answerer = state.withLock { state -> CheckedContinuation<Asker, Never>? in
+                    state.asked += 1
+                    guard state.answerers.isEmpty else { return state.answerers.removeFirst() }
+                    state.askers.append(asker)
+                    return nil
                 }
+                answerer?.resume(returning: asker)
             }
         }
 
         /// Answers whoever asked, as soon as somebody has.
         func answer(_ result: Result<Int, StoreError>) async {
-            while true {
-                if let first = state.withLock({ $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }) {
-                    first.resume(returning: result)
-                    return
+            let asker = await withCheckedContinuation { answerer in
+                let asker = state.withLock { state -> Asker? in
+                    guard state.askers.isEmpty else { return state.askers.removeFirst() }
+                    state.answerers.append(answerer)
+                    return nil
                 }
-                await Task.yield()
+                if let asker { answerer.resume(returning: asker) }
             }
+            asker.resume(returning: result)
         }
     }
 
@@ -44,7 +52,7 @@ struct FigureCacheTests {
         FigureCache(capacity: capacity) { [source] _ in await source.read() }
     }
 
-    private static let long = Duration.seconds(60)
+    private static let long = Duration.seconds(86_400)
     private static let away = StoreError(.unavailable, "away")
 
     @Test("is read once for all who look, and again when it is old")

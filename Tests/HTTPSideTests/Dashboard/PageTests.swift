@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Usage
 import UsageStore
@@ -60,7 +61,7 @@ struct PageTests {
     func empty() {
         var figures = DashboardFixtures.overview
         figures.periods = .known(
-            AllPeriods(current: DashboardFixtures.period("2026-11"), reports: []),
+            AllPeriods(current: billingPeriod("2026-11"), reports: []),
             age: .zero,
             trouble: nil
         )
@@ -121,7 +122,7 @@ struct PageTests {
         var subscription = UserRecords.Subscription(transaction: nasty, plan: nasty)
         subscription.product = nasty
         records.subscriptions = [subscription]
-        let now = DashboardFixtures.at("2026-11-21")
+        let now = at("2026-11-21")
         records.events = [
             UserRecords.Event(at: now, source: nasty, type: nasty, outcome: nasty, detail: nasty, problem: nasty)
         ]

@@ -1,4 +1,5 @@
 import LineProtocol
+import TestSupport
 import Testing
 
 @testable import HTTPSide
@@ -135,7 +136,7 @@ struct SignInTests {
         let seals = FormSeal()
         let (ann, ben) = (visitor("ann"), visitor("ben"))
         let other = DashboardFixtures.answer(1).user
-        let user = DashboardFixtures.ada
+        let user = ada
         let result = ActionResult(action: "grant", outcome: .done, number: 850)
         let sealed = result.sealed(user: user, visitor: ann, seals: seals)
         #expect(ActionResult(sealed, user: user, visitor: ann, seals: seals) == result)

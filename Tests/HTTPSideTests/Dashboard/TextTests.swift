@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Usage
 
@@ -60,17 +61,17 @@ struct TextTests {
 
     @Test("An instant says that it is in UTC, and has its seconds where there are any")
     func instants() {
-        let text = TimeText(DashboardFixtures.at("2026-11-21T07:05:09Z"))
+        let text = TimeText(at("2026-11-21T07:05:09Z"))
         #expect(text.machine == "2026-11-21T07:05:09Z")
         #expect(text.person == "21 November 2026, 07:05:09 UTC")
-        #expect(TimeText(DashboardFixtures.at("2026-12-01")).person == "1 December 2026, 00:00 UTC")
+        #expect(TimeText(at("2026-12-01")).person == "1 December 2026, 00:00 UTC")
     }
 
     @Test("A period is a month's name, or its own")
     func periods() {
-        #expect(TimeText.period(DashboardFixtures.period("2026-02")) == "February 2026")
-        #expect(TimeText.shortPeriod(DashboardFixtures.period("2005-09")) == "Sep 05")
-        #expect(TimeText.period(DashboardFixtures.period("trial")) == "trial")
+        #expect(TimeText.period(billingPeriod("2026-02")) == "February 2026")
+        #expect(TimeText.shortPeriod(billingPeriod("2005-09")) == "Sep 05")
+        #expect(TimeText.period(billingPeriod("trial")) == "trial")
         #expect(TimeText.shortDay(CivilDate(year: 2026, month: 5, day: 3)) == "3 May")
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import UsageStore
 
@@ -58,7 +59,7 @@ struct MetricsTextTests {
     @Test("has histograms with cumulative buckets that end with all of them, whatever was recorded")
     func histograms() throws {
         let seed = UInt64.random(in: 0 ... .max)
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededGenerator(seed: seed)
         let histogram = DoublingHistogram()
         var values: [UInt64] = []
         for _ in 0..<200 {

@@ -1,6 +1,6 @@
 import Logging
 import Postgres
-import PostgresTestSupport
+import TestSupport
 import Testing
 import Usage
 import UsageStore
@@ -9,25 +9,18 @@ import UsageStore
 
 @Suite("The store, asked by requests of the HTTP side")
 struct StoreGatewayTests {
-    private let ada = UserID("7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11")!
-
     @Test("answers each with its own outcome, however many ask at once")
     func outcomes() async throws {
-        let conninfo = try await TestServer.freshDatabase()
-        try await onThread {
-            let connection = try Connection.connect(conninfo)
-            defer { connection.close() }
-            _ = try Schema.migrate(connection)
-        }
+        let conninfo = try await TestServer.migratedDatabase()
         let store = BatchingStore(
-            StoreConfiguration(databaseURL: conninfo, requestTimeout: .seconds(30), connectTimeout: .seconds(30)),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            StoreConfiguration(databaseURL: conninfo, requestTimeout: waitLimit, connectTimeout: waitLimit),
+            logger: .silent
         )
         let gateway = StoreGateway(store)
         async let running: Void = store.run()
         let used = await withTaskGroup(of: Int?.self) { group in
             for _ in 0..<20 {
-                group.addTask { [ada] in
+                group.addTask {
                     guard case .answer(let answer) = await gateway.ask(.consume(1), of: ada) else { return nil }
                     return answer.standing.used
                 }

@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
-import PostgresTestSupport
 import StoreEvents
 import SwiftASN1
+import TestSupport
 import Testing
 import Usage
 import X509
@@ -53,7 +53,7 @@ struct StoreSendersTests {
         let file = try write(Array("  Bearer two \r\n\nthree\n".utf8), to: directory, as: "authorizations")
         let flags = ["revenuecat-authorization": "one", "revenuecat-authorization-file": file]
         let sender = try #require(try senders(flags).revenueCat)
-        let now = try #require(Instant("2026-11-21T17:00:00Z"))
+        let now = at("2026-11-21T17:00:00Z")
         for text in ["one", "Bearer two", "three", "Bearer three"] {
             #expect(throws: Never.self) { try sender.verify(authorization: text, signature: nil, body: [], now: now) }
         }

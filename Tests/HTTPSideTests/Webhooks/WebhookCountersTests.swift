@@ -1,6 +1,6 @@
 import Logging
 import StoreEvents
-import Synchronization
+import TestSupport
 import Testing
 import Usage
 
@@ -8,42 +8,17 @@ import Usage
 
 @Suite("Requests of stores")
 struct WebhookCountersTests {
-    private struct Recorder: LogHandler {
-        let lines: Lines
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.trace
-        var metadataProvider: Logger.MetadataProvider?
-
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-
-        func log(event: LogEvent) {
-            lines.add("\(event.level) \(event.message) \(event.metadata?.description ?? "")")
-        }
-    }
-
-    private final class Lines: Sendable {
-        private let lines = Mutex<[String]>([])
-        var all: [String] { lines.withLock { $0 } }
-        func add(_ line: String) { lines.withLock { $0.append(line) } }
-    }
-
     private let counters = WebhookCounters()
-    private let lines = Lines()
+    private let recorded = RecordingLog()
 
-    private var log: WebhookLog {
-        let lines = lines
-        return WebhookLog(counters: counters, logger: Logger(label: "test") { _ in Recorder(lines: lines) })
-    }
+    private var log: WebhookLog { WebhookLog(counters: counters, logger: recorded.logger) }
 
-    private func notification(_ type: String) throws -> StoreNotification {
+    private func notification(_ type: String) -> StoreNotification {
         StoreNotification(
             source: .revenuecat,
             id: "E1",
             type: type,
-            at: try #require(Instant("2026-11-21T17:00:00Z")),
+            at: at("2026-11-21T17:00:00Z"),
             environment: .production,
             identities: ["7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"],
             payload: .object([:])
@@ -51,12 +26,12 @@ struct WebhookCountersTests {
     }
 
     @Test("are counted by source, type and outcome")
-    func counting() throws {
+    func counting() {
         let log = log
         for answer in [#"{"outcome":"applied"}"#, #"{"outcome":"applied"}"#, #"{"outcome":"failed"}"#] {
-            log.kept(try notification("CANCELLATION: UNSUBSCRIBE"), answer: answer)
+            log.kept(notification("CANCELLATION: UNSUBSCRIBE"), answer: answer)
         }
-        log.kept(try notification("A_TYPE_TO_COME"), answer: #"{"outcome":"ignored"}"#)
+        log.kept(notification("A_TYPE_TO_COME"), answer: #"{"outcome":"ignored"}"#)
         log.refused(.appstore, outcome: "unverified", "no")
         typealias Key = WebhookCounters.Key
         let snapshot = counters.snapshot
@@ -72,23 +47,28 @@ struct WebhookCountersTests {
     }
 
     @Test("are logged by id, type and outcome, and never by who they are about")
-    func logging() throws {
+    func logging() {
         let answer = #"{"outcome":"applied","user":"7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"}"#
-        log.kept(try notification("RENEWAL"), answer: answer)
-        log.kept(try notification("RENEWAL"), answer: #"{"outcome":"failed","problem":"7f1c0a52"}"#)
-        #expect(lines.all.count == 2)
-        #expect(lines.all[0].hasPrefix("info ") && lines.all[1].hasPrefix("notice "))
-        for line in lines.all {
+        log.kept(notification("RENEWAL"), answer: answer)
+        log.kept(notification("RENEWAL"), answer: #"{"outcome":"failed","problem":"7f1c0a52"}"#)
+        let lines = recorded.events.map(\.description)
+        #expect(lines.count == 2)
+        #expect(lines[0].hasPrefix("info ") && lines[1].hasPrefix("notice "))
+        for line in lines {
             #expect(line.contains("E1") && line.contains("RENEWAL"))
             #expect(!line.contains("7f1c0a52"))
         }
     }
 
     @Test("that a fault of ours keeps from being taken are each told as an error")
-    func faults() throws {
+    func faults() {
         let log = log
-        for _ in 0..<3 { log.failed(try notification("RENEWAL"), "why") }
-        #expect(lines.all.count { $0.hasPrefix("error ") && $0.contains("E1") && $0.contains("why") } == 3)
+        for _ in 0..<3 { log.failed(notification("RENEWAL"), "why") }
+        #expect(
+            recorded.events.map(\.description).count {
+                $0.hasPrefix("error ") && $0.contains("E1") && $0.contains("why")
+            } == 3
+        )
         #expect(counters.snapshot.map(\.key.outcome) == ["error"] && counters.snapshot.map(\.requests) == [3])
     }
 
@@ -100,6 +80,6 @@ struct WebhookCountersTests {
             log.refused(.revenuecat, outcome: "unverified", "no", now: start + .seconds(second))
         }
         log.refused(.appstore, outcome: "unverified", "no", now: start + .seconds(61))
-        #expect(lines.all.map { $0.prefix { $0 != " " } } == ["notice", "debug", "debug", "notice", "debug", "notice"])
+        #expect(recorded.events.map(\.level) == [.notice, .debug, .debug, .notice, .debug, .notice])
     }
 }

@@ -1,5 +1,5 @@
 import NIOCore
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import HeadroomClient

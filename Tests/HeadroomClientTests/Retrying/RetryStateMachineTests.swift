@@ -1,6 +1,6 @@
 import LineProtocol
 import NIOCore
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import HeadroomClient

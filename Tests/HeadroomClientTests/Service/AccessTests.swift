@@ -1,27 +1,7 @@
 import Foundation
 import HeadroomClient
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 import Testing
-
-/// Runs a program to its end.
-///
-/// - Returns: what it wrote to standard output.
-@discardableResult
-private func run(_ path: String, _ arguments: [String], environment: [String: String] = [:]) throws -> String {
-    let process = Process()
-    process.executableURL = URL(filePath: path)
-    process.arguments = arguments
-    process.environment = ProcessInfo.processInfo.environment.merging(environment) { _, new in new }
-    let output = Pipe()
-    process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-    process.waitUntilExit()
-    try #require(process.terminationStatus == 0, "\(path) \(arguments.first ?? "")")
-    return text
-}
 
 @Suite("Who may connect, and to whom", .serialized)
 struct AccessTests {
@@ -34,9 +14,7 @@ struct AccessTests {
         let file = directory.path + "/token"
         try Data((token + "\n").utf8).write(to: URL(filePath: file))
         for credentials in [HeadroomClient.Credentials(token: token, name: "backend"), .init(tokenFile: file)] {
-            var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: credentials)
-            configuration.deadline = .seconds(30)
-            configuration.connectTimeout = .seconds(10)
+            let configuration = HeadroomClient.Configuration.patient(service.endpoint, credentials: credentials)
             let client = HeadroomClient(configuration, logger: log.logger)
             // The service learns of a new token from its database, in a moment.
             try await waitUntil("the token is known") { (try? await client.consume(.random)) != nil }
@@ -48,10 +26,10 @@ struct AccessTests {
             #expect(!"\(credentials)".contains(token) && !String(reflecting: configuration).contains(token))
         }
         for credentials in [nil, HeadroomClient.Credentials(token: "headroom_wrong")] {
-            var configuration = HeadroomClient.Configuration(endpoints: [service.endpoint], credentials: credentials)
-            configuration.deadline = .seconds(60)
-            configuration.connectTimeout = .seconds(10)
-            let client = HeadroomClient(configuration, logger: log.logger)
+            let client = HeadroomClient(
+                .patient(service.endpoint, credentials: credentials),
+                logger: log.logger
+            )
             let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
             #expect(error?.code == .notAuthenticated)
             await client.shutDown()
@@ -64,12 +42,10 @@ struct AccessTests {
         let service = try await ServiceProcess.start("--authentication", "required")
         let token = try service.token("chat")
         let log = RecordingLog()
-        var configuration = HeadroomClient.Configuration(
-            endpoints: [service.endpoint],
-            credentials: .init(token: token)
+        let client = HeadroomClient(
+            .patient(service.endpoint, credentials: .init(token: token)),
+            logger: log.logger
         )
-        configuration.deadline = .seconds(20)
-        let client = HeadroomClient(configuration, logger: log.logger)
         try await waitUntil("the token is known") { (try? await client.consume(.random)) != nil }
         for await _ in client.changes(of: .random) { Issue.record("a change is told to who may not know") }
         #expect(log.messages(.error) == ["changes cannot be followed"])
@@ -79,8 +55,8 @@ struct AccessTests {
     /// Its own CA, for one name or address.
     private static func certificate(for name: String, in directory: TemporaryDirectory) throws -> (String, String) {
         let (certificate, key) = (directory.path + "/certificate.pem", directory.path + "/key.pem")
-        try run(
-            "/usr/bin/openssl",
+        try Process.run(
+            URL(filePath: "/usr/bin/openssl"),
             [
                 "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
                 "-subj", "/CN=headroom", "-addext", "subjectAltName=\(name)", "-out", certificate, "-keyout", key,

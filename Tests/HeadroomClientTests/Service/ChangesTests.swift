@@ -1,7 +1,6 @@
 import HeadroomClient
-import PostgresTestSupport
-import ServiceTestSupport
 import Synchronization
+import TestSupport
 import Testing
 
 /// What a follower has heard so far.
@@ -59,11 +58,9 @@ struct ChangesTests {
     func loss() async throws {
         let service = try await ServiceProcess.start()
         let other = try await ServiceProcess.start(databaseURL: service.conninfo)
-        let proxy = try await FaultProxy.start(to: service.endpoint, .init(), seed: 1)
-        var configuration = HeadroomClient.Configuration(endpoints: [proxy.endpoint])
-        configuration.deadline = .seconds(30)
-        configuration.connectTimeout = .seconds(10)
-        let client = HeadroomClient(configuration)
+        let proxy = try await service.proxy()
+        defer { proxy.close() }
+        let client = HeadroomClient(.patient(proxy.endpoint))
         let (changing, still) = (UserID.random, UserID.random)
         // A trial that has not begun would begin now, so its end moves with the clock.
         _ = try await client.consume(still)
@@ -80,7 +77,6 @@ struct ChangesTests {
         await client.shutDown()
         await heard.ended()
         await quiet.ended()
-        await proxy.close()
     }
 
     @Test(
@@ -90,12 +86,10 @@ struct ChangesTests {
     func faults(seed: UInt64) async throws {
         print("seed \(seed)")
         let service = try await ServiceProcess.start()
-        let faults = FaultProxy.Faults(cutAfterBytes: 600...4_000, delayMilliseconds: 0...3, pieceBytes: 1...80)
-        let proxy = try await FaultProxy.start(to: service.endpoint, faults, seed: seed)
-        var configuration = HeadroomClient.Configuration(endpoints: [proxy.endpoint])
-        configuration.deadline = .seconds(30)
-        configuration.connectTimeout = .seconds(10)
-        let client = HeadroomClient(configuration)
+        let faults = Proxy.Faults(cutAfterBytes: 600...4_000, delayMilliseconds: 0...3, pieceBytes: 1...80)
+        let proxy = try await service.proxy(faults, seed: seed)
+        defer { proxy.close() }
+        let client = HeadroomClient(.patient(proxy.endpoint))
         let users = (0..<3).map { UserID(high: seed, low: UInt64($0)) }
         let heard = users.map { Heard(client.changes(of: $0)) }
         try await HeadroomClient.with(service) { direct in
@@ -103,7 +97,6 @@ struct ChangesTests {
         }
         try await waitUntil("the last state of each is heard") { heard.allSatisfy { $0.last?.used == 10 } }
         await client.shutDown()
-        await proxy.close()
     }
 
     @Test("More users are followed than one connection may subscribe to")
@@ -111,7 +104,7 @@ struct ChangesTests {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
             let heard = (0..<1_100).map { _ in Heard(client.changes(of: .random)) }
-            try await waitUntil("all states are told", within: .seconds(60)) { heard.allSatisfy { $0.last != nil } }
+            try await waitUntil("all states are told") { heard.allSatisfy { $0.last != nil } }
         }
     }
 
@@ -138,7 +131,7 @@ struct ChangesTests {
     @Test("It ends when the client shuts down")
     func shutDown() async throws {
         let service = try await ServiceProcess.start()
-        let client = HeadroomClient.patient(service)
+        let client = HeadroomClient(.patient(service.endpoint))
         let heard = Heard(client.changes(of: .random))
         try await waitUntil("the state is told") { heard.last != nil }
         await client.shutDown()

@@ -1,6 +1,5 @@
 import HeadroomClient
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 /// Kills the service again and again while a body runs, and starts it where it was.
@@ -22,7 +21,7 @@ private func whileKilling<Result: Sendable>(
 
 @Suite("However the connection breaks, every message counts once", .serialized)
 struct ExactlyOnceTests {
-    private static let faults = FaultProxy.Faults(
+    private static let faults = Proxy.Faults(
         cutAfterBytes: 1_000...20_000,
         delayMilliseconds: 0...1,
         pieceBytes: 1...400
@@ -42,7 +41,8 @@ struct ExactlyOnceTests {
     func counting(seed: UInt64) async throws {
         print("seed \(seed)")
         let service = try await ServiceProcess.start()
-        let proxy = try await FaultProxy.start(to: service.endpoint, ExactlyOnceTests.faults, seed: seed)
+        let proxy = try await service.proxy(ExactlyOnceTests.faults, seed: seed)
+        defer { proxy.close() }
         let client = ExactlyOnceTests.client(proxy.endpoint)
         let users = (0..<4).map { UserID(high: seed, low: UInt64($0)) }
         // What cannot be sent again is not asked through the proxy.
@@ -74,7 +74,6 @@ struct ExactlyOnceTests {
         let asked = (0..<24 * 40).reduce(0) { sum, index in sum + 1 + (index / 40 + index % 40) % 3 }
         #expect(allowed.values.reduce(0, +) == asked)
         await client.shutDown()
-        await proxy.close()
     }
 
     private struct BodyFailed: Error {}
@@ -83,7 +82,8 @@ struct ExactlyOnceTests {
     func holding(seed: UInt64) async throws {
         print("seed \(seed)")
         let service = try await ServiceProcess.start()
-        let proxy = try await FaultProxy.start(to: service.endpoint, ExactlyOnceTests.faults, seed: seed)
+        let proxy = try await service.proxy(ExactlyOnceTests.faults, seed: seed)
+        defer { proxy.close() }
         let client = ExactlyOnceTests.client(proxy.endpoint)
         let user = UserID(high: seed, low: 99)
         try await HeadroomClient.with(service) { _ = try await $0.setPlan(PlanChange(user: user, plan: "pro")) }
@@ -111,6 +111,5 @@ struct ExactlyOnceTests {
         #expect(status.used == completed && status.held == 0, "seed \(seed)")
         #expect(proxy.cuts > 2, "the proxy has cut hardly anything")
         await client.shutDown()
-        await proxy.close()
     }
 }

@@ -1,7 +1,6 @@
 import Logging
-import PostgresTestSupport
 import ServiceLifecycle
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import HeadroomClient
@@ -26,7 +25,7 @@ struct LifetimeTests {
         await service.close()
     }
 
-    @Test("Who follows a user hears of it, also where nobody holds the client any more", .timeLimit(.minutes(2)))
+    @Test("Who follows a user hears of it, also where nobody holds the client any more", .timeLimit(.minutes(10)))
     func followed() async throws {
         let service = try await ServiceProcess.start()
         let other = try await ServiceProcess.start(databaseURL: service.conninfo)
@@ -70,7 +69,7 @@ struct LifetimeTests {
         #expect(!early.isSet)
     }
 
-    @Test("A shutdown that may not wait does not", .timeLimit(.minutes(1)))
+    @Test("A shutdown that may not wait does not", .timeLimit(.minutes(10)))
     func withoutPatience() async {
         for _ in 0..<500 {
             let admission = Admission(maximum: 1)
@@ -83,7 +82,7 @@ struct LifetimeTests {
     @Test("Whoever runs it twice, or cancels what runs it, has shut it down like any other")
     func runs() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
-        let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let silent = Logger.silent
         let twice = HeadroomClient(.patient(service.endpoint), logger: silent)
         let group = ServiceGroup(services: [twice, twice], logger: silent)
         let running = Task { try await group.run() }
@@ -105,10 +104,8 @@ struct LifetimeTests {
 
     @Test("Shutting down while nobody answers ends what is followed, and is no error")
     func quiet() async throws {
-        let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
-        await service.close()
         let log = RecordingLog()
-        let client = HeadroomClient(.patient(service.endpoint), logger: log.logger)
+        let client = HeadroomClient(.patient(try await ScriptedService.endpointOfNobody()), logger: log.logger)
         let following = Task { for await _ in client.changes(of: .random) {} }
         try await waitUntil("it cannot connect") { log.messages(.info).contains("could not connect") }
         await client.shutDown()

@@ -1,23 +1,19 @@
 import Logging
 import MetricsTestKit
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import HeadroomClient
 
 @Suite("What is counted of the client's doings")
 struct MetricsTests {
-    private static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-
     @Test("Answers by verb, errors by code, connections, retries and what was let through")
     func counted() async throws {
         let service = try await ServiceProcess.start()
         let metrics = TestMetrics()
-        // Nothing is sent twice because the machine is slow.
         var configuration = HeadroomClient.Configuration.patient(service.endpoint)
         configuration.whenUnreachable = .allow
-        let client = HeadroomClient(configuration, logger: Self.silent, metrics: metrics)
+        let client = HeadroomClient(configuration, logger: .silent, metrics: metrics)
         func total(_ name: ClientMetrics.Name, _ labels: (String, String)...) throws -> Int64 {
             try metrics.expectCounter(name.rawValue, labels).totalValue
         }
@@ -39,6 +35,7 @@ struct MetricsTests {
         #expect(codes.reduce(0, +) == 1)
         await client.shutDown()
     }
+
     @Test("A connection that the client closes because nobody follows any more is not lost, and no news")
     func notNeeded() async throws {
         let service = try await ServiceProcess.start()

@@ -1,7 +1,6 @@
 import LineProtocol
 import MetricsTestKit
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import HeadroomClient

@@ -1,7 +1,6 @@
 import Foundation
 import HeadroomClient
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @Suite("Tokens that are replaced, and services that cannot look at them")

@@ -1,6 +1,5 @@
 import HeadroomClient
-import PostgresTestSupport
-import ServiceTestSupport
+import TestSupport
 import Testing
 
 @Suite("Each request against the real service")
@@ -15,7 +14,7 @@ struct VerbTests {
             #expect(first.status.display == .trial && first.status.day == 1 && first.status.days == 3)
             #expect(first.status.banner == "99 of 100 trial messages remaining")
             #expect(try await client.check(user, messages: 99).isAllowed)
-            let key = try #require(MessageKey("draft 1"))
+            let key = messageKey("draft 1")
             let held = try await client.reserve(user, messages: 2, key: key)
             #expect(held.isAllowed && held.status.held == 2 && held.status.used == 1)
             #expect(try await client.commit(user, key: key).status.used == 3)
@@ -33,7 +32,7 @@ struct VerbTests {
     func keys() async throws {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
-            let (user, key) = (UserID.random, try #require(MessageKey("message 4711")))
+            let (user, key) = (UserID.random, messageKey("message 4711"))
             #expect(try await !client.consume(user, key: key).status.isReplayed)
             let again = try await client.consume(user, key: key)
             #expect(again.status.isReplayed && again.status.used == 1)
@@ -70,12 +69,12 @@ struct VerbTests {
         let service = try await ServiceProcess.start()
         try await HeadroomClient.with(service) { client in
             let user = UserID.random
-            let key = try #require(MessageKey("nothing"))
+            let key = messageKey("nothing")
             let unknown = await #expect(throws: HeadroomError.self) { try await client.commit(user, key: key) }
             #expect(unknown?.code == .notFound && unknown?.message.isEmpty == false)
             let wrong = await #expect(throws: HeadroomError.self) { try await client.consume(user, messages: 0) }
             #expect(wrong?.code == .badArgument && wrong?.isTransient == false)
-            let injected = try #require(MessageKey("a\r\nFORGET \(user)"))
+            let injected = messageKey("a\r\nFORGET \(user)")
             let control = await #expect(throws: HeadroomError.self) { try await client.consume(user, key: injected) }
             #expect(control?.code == .badArgument)
         }
@@ -84,12 +83,9 @@ struct VerbTests {
     @Test("A thousand tasks share one connection, and each gets its own answer")
     func pipelining() async throws {
         let service = try await ServiceProcess.start()
-        let proxy = try await FaultProxy.start(to: service.endpoint, .init(pieceBytes: 1...50), seed: 1)
-        var configuration = HeadroomClient.Configuration(endpoints: [proxy.endpoint])
-        configuration.deadline = .seconds(60)
-        configuration.attemptTimeout = .seconds(60)
-        configuration.connectTimeout = .seconds(60)
-        let client = HeadroomClient(configuration)
+        let proxy = try await service.proxy(.init(pieceBytes: 1...50), seed: 1)
+        defer { proxy.close() }
+        let client = HeadroomClient(.patient(proxy.endpoint))
         try await withThrowingTaskGroup { group in
             for number in 1...1_000 {
                 group.addTask {
@@ -102,7 +98,6 @@ struct VerbTests {
         }
         #expect(proxy.connections == 1)
         await client.shutDown()
-        await proxy.close()
     }
 
     @Test("Keys that the client makes are all different, also those of another client")

@@ -72,6 +72,13 @@ final class ScriptedService: Sendable {
         for channel in state.mutex.withLock({ Array($0.open.values) }) { channel.close(promise: nil) }
     }
 
+    /// Where nobody listens: the port was free a moment ago.
+    static func endpointOfNobody() async throws -> HeadroomClient.Endpoint {
+        let service = try await start { _, _ in .nothing }
+        await service.close()
+        return service.endpoint
+    }
+
     /// What a user who is silent is told of a message.
     static func allowed(_ line: String) -> Saying {
         let user = line.split(separator: " ").dropFirst().first ?? ""

@@ -1,6 +1,7 @@
 import LineProtocol
 import Logging
 import Synchronization
+import TestSupport
 import Testing
 import UsageStore
 
@@ -8,7 +9,7 @@ import UsageStore
 
 @Suite("Access control")
 struct AccessControlTests {
-    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    private let logger = Logger.silent
 
     private func control(_ setting: Authentication, perToken: Int = 100) -> AccessControl {
         AccessControl(setting, connectionsPerTokenMaximum: perToken, logger: logger)
@@ -89,7 +90,7 @@ struct AccessControlTests {
     func expiryWithoutDatabase() {
         let control = control(.auto)
         let past = ContinuousClock.now - .milliseconds(1)
-        control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: .now + .seconds(60))))
+        control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: .now + .seconds(3_600))))
         control.takeTime()
         #expect(control.policy.tokens.identity(2) != nil)
         control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: past)))

@@ -1,5 +1,6 @@
 import LineProtocol
 import NIOCore
+import TestSupport
 import Testing
 import Usage
 import UsageStore
@@ -8,7 +9,6 @@ import UsageStore
 
 @Suite("A connection that says who it is")
 struct AuthenticationTests {
-    private let ada = UserID(high: 1, low: 2)
     private let surroundings = ConnectionStateMachine.Surroundings(serverVersion: "1.2.3", info: { [] })
     private let identity = Identity(tokenID: 7, name: "app", permissions: Permissions([.chat, .operator]))
     private let credentials = Credentials(name: nil, token: Secret("x"))
@@ -139,17 +139,7 @@ struct AuthenticationTests {
 
     @Test("hears nothing more of users from the moment its token ends, but does while the service drains")
     func silence() throws {
-        let channel = try #require(UsageChannel("usage:00000000-0000-0001-0000-000000000002"))
-        let instant = Instant(secondsSince1970: 0)
-        let standing = Standing(
-            plan: .paid,
-            state: .active,
-            period: BillingPeriod(year: 2026, month: 11),
-            used: 1,
-            limit: 800,
-            startedAt: instant,
-            observedAt: instant
-        )
+        let channel = try #require(UsageChannel("usage:\(ada)"))
         for (reason, isTold) in [(ReplyError.draining, true), (.tokenEnded, false), (.tokenRequiredNow, false)] {
             var machine = machine()
             guard case .watch(_, let slot) = machine.receive(.command(.subscribe([channel])), surroundings) else {
@@ -159,7 +149,7 @@ struct AuthenticationTests {
             machine.complete(slot: slot, .watching)
             _ = machine.takeReplies()
             machine.drain(because: reason)
-            machine.push(Answer(user: ada, status: .ok, standing: standing))
+            machine.push(Answer(user: ada, status: .ok, standing: .paid(used: 1)))
             #expect((machine.takeReplies() != nil) == isTold, "\(reason.text)")
         }
     }

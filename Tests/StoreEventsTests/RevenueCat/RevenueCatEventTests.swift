@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Usage
 
@@ -8,7 +9,7 @@ struct RevenueCatEventTests {
     private typealias Payload = RevenueCatPayload
     private static let transaction = "123456789012345"
     private static let product = "com.example.premium.monthly"
-    private static let grace = Instant("2027-01-06T16:59:58Z")!
+    private static let grace = at("2027-01-06T16:59:58Z")
     private static let graceField = ["grace_period_expiration_at_ms": JSONValue.integer(grace.milliseconds)]
 
     private static func payment(_ kind: StoreEffect.Kind, _ period: StoreEffect.Period) -> StoreEffect {

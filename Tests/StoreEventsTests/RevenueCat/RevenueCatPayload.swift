@@ -1,12 +1,13 @@
 import StoreEvents
+import TestSupport
 import Usage
 
 /// A RevenueCat event as it is posted: RevenueCat's documented sample, with what a test says otherwise.
 struct RevenueCatPayload {
     static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
-    static let at = Instant("2026-11-21T17:00:00.123Z")!
-    static let purchased = Instant("2026-11-21T16:59:58Z")!
-    static let expires = Instant("2026-12-21T16:59:58Z")!
+    static let at = TestSupport.at("2026-11-21T17:00:00.123Z")
+    static let purchased = TestSupport.at("2026-11-21T16:59:58Z")
+    static let expires = TestSupport.at("2026-12-21T16:59:58Z")
 
     var event: [String: JSONValue] = [
         "event_timestamp_ms": .integer(at.milliseconds), "product_id": .string("com.example.premium.monthly"),

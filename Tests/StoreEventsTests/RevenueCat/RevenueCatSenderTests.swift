@@ -1,11 +1,12 @@
 import Crypto
 import StoreEvents
+import TestSupport
 import Testing
 import Usage
 
 @Suite("RevenueCat as the sender")
 struct RevenueCatSenderTests {
-    private static let now = Instant("2026-11-21T17:00:00.900Z")!
+    private static let now = at("2026-11-21T17:00:00.900Z")
     private static let body = Array(#"{"event":{"id":"E1"}}"#.utf8)
 
     private func isTaken(

@@ -1,7 +1,7 @@
 import Logging
 import Postgres
-import PostgresTestSupport
 import Synchronization
+import TestSupport
 import Testing
 import Usage
 
@@ -20,7 +20,7 @@ struct ActivityTests {
     }
 
     private func recorder(_ conninfo: String, _ counted: Counted) -> ActivityRecorder {
-        ActivityRecorder(databaseURL: conninfo, timeout: .seconds(30), logger: Logger(label: "test")) {
+        ActivityRecorder(databaseURL: conninfo, timeout: waitLimit, logger: .silent) {
             counted.activity
         }
     }
@@ -54,10 +54,10 @@ struct ActivityTests {
     @Test("is added by the next turn when the database was away, and not again when the reply was lost")
     func losses() async throws {
         let database = try await TestDatabase.fresh()
-        let proxy = try ServerProxy(to: database.conninfo)
+        let proxy = try await database.proxy()
         defer { proxy.close() }
         let counted = Counted()
-        let recorder = recorder(proxy.conninfo, counted)
+        let recorder = recorder(database.conninfo(through: proxy), counted)
         counted.add(5, 1)
         proxy.refuses = true
         await #expect(throws: PostgresError.self) { try await recorder.record() }
@@ -83,7 +83,7 @@ struct ActivityTests {
             "insert into headroom.daily_activity values ('2026-02-27', 9, 2), ('2026-01-01', 8, 1)"
         )
         let rows = try await database.psql.run { connection in
-            try DayActivity.read(days: 4, on: connection, deadline: .now + .seconds(60))
+            try DayActivity.read(days: 4, on: connection, deadline: .now + waitLimit)
         }
         let expected = [(2, 26, 0, 0), (2, 27, 9, 2), (2, 28, 0, 0), (3, 1, 5, 1)].map {
             month,

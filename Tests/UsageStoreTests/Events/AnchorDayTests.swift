@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Usage
 
@@ -35,7 +36,6 @@ private struct Starts: Sendable, CustomTestStringConvertible {
 // One after the other: each case has a database and connections of its own, and there are many cases.
 @Suite("A subscription that was bought on an anchor day", .serialized)
 struct AnchorDayTests {
-    private let ada = user(1)
 
     /// Ada buys at half past eight on the first of the dates.
     private func running(

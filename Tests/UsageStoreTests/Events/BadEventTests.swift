@@ -1,4 +1,5 @@
 import Postgres
+import TestSupport
 import Testing
 import Usage
 
@@ -14,7 +15,7 @@ private struct Mistake: Sendable, CustomTestStringConvertible {
 
     static let good: [String: String] = [
         "id": #""1""#, "source": #""revenuecat""#, "at": #""2026-11-10T08:00:00Z""#, "kind": #""renewed""#,
-        "user": #""7f1c0a52-3a51-4a7e-9d55-0b6a3f1f0001""#, "transaction": #""transaction 1""#, "plan": #""pro""#,
+        "user": #""\#(user(1))""#, "transaction": #""transaction 1""#, "plan": #""pro""#,
         "product": #""pro.monthly""#, "started": #""2026-11-10""#, "expires": #""2026-12-10T08:00:00+01:00""#,
         "anchor": "10", "environment": #""production""#,
     ]
@@ -47,7 +48,7 @@ private struct Mistake: Sendable, CustomTestStringConvertible {
     private static let malformed = [
         ("id", #""""#), ("id", #""a\nb""#), ("id", "\"" + String(repeating: "a", count: 256) + "\""),
         ("source", #""Apple""#), ("source", #""app store""#), ("kind", #""""#), ("kind", #""what is it""#),
-        ("user", #""""#), ("user", #""7f1c0a52""#), ("user", #""{7f1c0a52-3a51-4a7e-9d55-0b6a3f1f0001}""#),
+        ("user", #""""#), ("user", #""7f1c0a52""#), ("user", #""{\#(user(1))}""#),
         ("transaction", #""""#), ("transaction", #""\u0007""#), ("plan", #""Pro""#), ("plan", #""2026-11""#),
         ("product", #""""#), ("environment", #""\t""#),
     ].map { Mistake($0.0, $0.1, "22023", "'\($0.0)' does not have the form of one") }

@@ -1,4 +1,4 @@
-import PostgresTestSupport
+import TestSupport
 import Testing
 import Usage
 

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Usage
 
@@ -6,7 +7,6 @@ import Usage
 /// Changes of plan that a store tells, with the messages before and after.
 @Suite("A change of plan that a store tells")
 struct StorePlanChangeTests {
-    private let ada = user(1)
 
     private func database(_ instant: String) async throws -> TestDatabase {
         let database = try await TestDatabase.fresh()

@@ -1,5 +1,6 @@
 import Foundation
 import Postgres
+import TestSupport
 import Usage
 
 @testable import UsageStore
@@ -36,7 +37,7 @@ struct StoreEvent: Sendable {
         return event
     }
 
-    var instant: Instant { UsageStoreTests.at(fields["at"] ?? "") }
+    var instant: Instant { TestSupport.at(fields["at"] ?? "") }
 
     var json: String {
         let members = fields.sorted { $0.key < $1.key }.map { name, value in
@@ -56,7 +57,7 @@ extension Session {
             let result = try connection.query(
                 "select key, value from jsonb_each_text(apply_store_event($1::jsonb))",
                 parameters,
-                deadline: .now + .seconds(60)
+                deadline: .now + waitLimit
             )
             let fields = (0..<result.rowCount).map { (result.text($0, 0), result.text($0, 1)) }
             return Dictionary(uniqueKeysWithValues: fields)

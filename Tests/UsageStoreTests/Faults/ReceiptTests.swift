@@ -1,4 +1,4 @@
-import PostgresTestSupport
+import TestSupport
 import Testing
 import Usage
 
@@ -10,19 +10,19 @@ struct ReceiptTests {
     enum Moment: CaseIterable, Sendable {
         case before, after
 
-        func cut(_ statement: String) -> ServerProxy.Cut {
+        func cut(_ statement: String) -> Proxy.Cut {
             self == .before ? .request(statement) : .reply(statement)
         }
     }
 
     private func withStore(
-        _ body: @Sendable (TestDatabase, ServerProxy, StoreHarness) async throws -> Void
+        _ body: @Sendable (TestDatabase, Proxy, StoreHarness) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
-        let proxy = try ServerProxy(to: database.conninfo)
+        let proxy = try await database.proxy()
         defer { proxy.close() }
-        let harness = StoreHarness(proxy.conninfo, lanes: 1)
+        let harness = StoreHarness(database.conninfo(through: proxy), lanes: 1)
         try await harness.running { try await body(database, proxy, harness) }
         #expect(proxy.cuts == 1)
         #expect(harness.store.snapshot.reconnects == 1)

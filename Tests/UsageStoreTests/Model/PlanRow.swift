@@ -1,4 +1,5 @@
 import Postgres
+import TestSupport
 import Usage
 
 /// A row of `headroom.plans`, as an operator writes it.
@@ -30,7 +31,7 @@ enum PlanRow {
                 prominent_percent = excluded.prominent_percent
             """,
             parameters,
-            deadline: .now + .seconds(60)
+            deadline: .now + waitLimit
         )
     }
 }

@@ -1,4 +1,4 @@
-import PostgresTestSupport
+import TestSupport
 import Testing
 import Usage
 
@@ -143,7 +143,7 @@ struct ReaderTests {
         try await store.running {
             try await database.psql.execute("begin; lock table public.message_usage in access exclusive mode")
             let slot = store.submit(.report(nil), within: .milliseconds(200))
-            let outcome = await store.mailbox.outcome(of: slot, within: .seconds(10))
+            let outcome = try await store.outcomes(of: [slot])[0]
             #expect(outcome == .failure(.readingTookTooLong))
             try await database.psql.execute("rollback")
             let free = try await store.read(.report(nil))

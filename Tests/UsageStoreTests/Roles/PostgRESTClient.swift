@@ -1,5 +1,6 @@
 import Foundation
 import Postgres
+import TestSupport
 
 @testable import UsageStore
 
@@ -104,7 +105,7 @@ struct PostgRESTClient {
             path,
         ]
         return try await session.run { connection in
-            let deadline = ContinuousClock.now + .seconds(60)
+            let deadline = ContinuousClock.now + waitLimit
             let access = isReading ? "READ ONLY" : "READ WRITE"
             try connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED \(access)", deadline: deadline)
             do {

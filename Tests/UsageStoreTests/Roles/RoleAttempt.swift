@@ -1,4 +1,5 @@
 import Postgres
+import TestSupport
 import Usage
 
 @testable import UsageStore
@@ -22,7 +23,7 @@ extension TestDatabase {
     func attempt(_ sql: String, as role: String, subject: UserID? = nil) async throws -> String {
         let claims = subject.map { #"{"sub": "\#($0)", "role": "\#(role)"}"# } ?? ""
         return try await psql.run { connection in
-            func execute(_ script: String) throws { try connection.execute(script, deadline: .now + .seconds(60)) }
+            func execute(_ script: String) throws { try connection.execute(script, deadline: .now + waitLimit) }
             try execute("begin; set local role \(role); set local request.jwt.claims = '\(claims)'")
             defer { try? execute("rollback") }
             do {

@@ -1,4 +1,4 @@
-import PostgresTestSupport
+import TestSupport
 import Testing
 
 @testable import UsageStore
@@ -18,7 +18,7 @@ struct RolesScriptTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<4 {
                 group.addTask {
-                    let session = try await Session.open(try await TestServer.freshDatabase())
+                    let session = try await Session.open(try await TestServer.emptyDatabase())
                     for _ in 0..<2 { try await session.execute(Schema.rolesScript) }
                     let count = try await session.number(
                         """

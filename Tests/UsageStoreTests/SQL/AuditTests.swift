@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Usage
 
@@ -5,7 +6,6 @@ import Usage
 
 @Suite("The audit log")
 struct AuditTests {
-    private let ada = user(1)
 
     private func fresh() async throws -> Session {
         let database = try await TestDatabase.fresh()

@@ -1,4 +1,5 @@
 import Postgres
+import TestSupport
 import Testing
 import Usage
 
@@ -39,7 +40,7 @@ struct DerivationTests {
                 order by ordinal
                 """,
                 parameters,
-                deadline: .now + .seconds(60)
+                deadline: .now + waitLimit
             )
             return asked.indices.compactMap { row in
                 let (instant, anchorDay) = asked[row]
@@ -84,7 +85,7 @@ struct DerivationTests {
                 order by ordinal
                 """,
                 parameters,
-                deadline: .now + .seconds(60)
+                deadline: .now + waitLimit
             )
             return questions.indices.compactMap { row in
                 let (used, limit, gentle, prominent) = questions[row]

@@ -1,4 +1,5 @@
 import Postgres
+import TestSupport
 import Testing
 import Usage
 
@@ -6,7 +7,6 @@ import Usage
 
 @Suite("A grant, in SQL")
 struct GrantTests {
-    private let ada = user(1)
 
     private func fresh(unknownUsers: String = "trial") async throws -> Session {
         let database = try await TestDatabase.fresh()

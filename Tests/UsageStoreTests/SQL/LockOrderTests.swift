@@ -1,5 +1,6 @@
 import Foundation
 import Postgres
+import TestSupport
 import Testing
 
 @testable import UsageStore
@@ -29,17 +30,17 @@ struct LockOrderTests {
     private func plan(_ counting: Counting, _ conninfo: String) async throws -> [String: Any] {
         let options = ConnectionOptions(
             conninfo: conninfo,
-            connectTimeout: .seconds(30),
-            sessionSettings: LaneSession.settings(unknownUsers: .trial, requestTimeout: .seconds(20)),
+            connectTimeout: waitLimit,
+            sessionSettings: LaneSession.settings(unknownUsers: .trial, requestTimeout: waitLimit),
             role: ServiceRole.name
         )
         let session = try await Session.open(options)
         let json = try await session.run { connection in
             let statement = counting.statement
-            try connection.prepare(statement.rawValue, statement.sql, deadline: .now + .seconds(30))
+            try connection.prepare(statement.rawValue, statement.sql, deadline: .now + waitLimit)
             let result = try connection.query(
                 "explain (format json) execute \(counting.rawValue)",
-                deadline: .now + .seconds(30)
+                deadline: .now + waitLimit
             )
             return result.text(0, 0)
         }

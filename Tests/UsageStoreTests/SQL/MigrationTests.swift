@@ -1,5 +1,5 @@
 import Postgres
-import PostgresTestSupport
+import TestSupport
 import Testing
 import Usage
 
@@ -22,7 +22,7 @@ struct MigrationTests {
 
     @Test("twice changes nothing the second time")
     func twice() async throws {
-        let database = try await TestDatabase.fresh()
+        let database = try await TestDatabase.migrated()
         let before = try await database.psql.text(MigrationTests.fingerprint)
         let applied = try await database.psql.run { try Schema.migrate($0) }
         #expect(applied.isEmpty)
@@ -32,7 +32,7 @@ struct MigrationTests {
 
     @Test("keeps the rows of a table that was there before, and counts in them")
     func existingTable() async throws {
-        let session = try await Session.open(try await TestServer.freshDatabase())
+        let session = try await Session.open(try await TestServer.emptyDatabase())
         try await session.execute(
             """
             create table message_usage (
@@ -53,13 +53,13 @@ struct MigrationTests {
 
     @Test("gives the database the service's own words, and corrects one that differs")
     func words() async throws {
-        let database = try await TestDatabase.fresh()
+        let database = try await TestDatabase.migrated()
         try await database.psql.execute("update headroom.words set template = 'No.' where name = 'blocked_monthly'")
         _ = try await database.psql.run { try Schema.migrate($0) }
         let stored = try await database.psql.run { connection in
             let result = try connection.query(
                 "select name, template from headroom.words",
-                deadline: .now + .seconds(30)
+                deadline: .now + waitLimit
             )
             return (0..<result.rowCount).map { [result.text($0, 0), result.text($0, 1)] }
         }

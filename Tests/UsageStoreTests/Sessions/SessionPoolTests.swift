@@ -1,21 +1,13 @@
+import Dispatch
 import Logging
 import Postgres
-import PostgresTestSupport
-import Synchronization
+import TestSupport
 import Testing
 
 @testable import UsageStore
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 @Suite("Sessions for what is asked seldom")
 struct SessionPoolTests {
-    private static let limit = Duration.seconds(30)
-
     private func pool(
         _ conninfo: String,
         sessions: Int = 1,
@@ -24,11 +16,11 @@ struct SessionPoolTests {
     ) -> SessionPool {
         SessionPool(
             name: "test",
-            StoreConfiguration(databaseURL: conninfo, requestTimeout: .seconds(30), connectTimeout: .seconds(30)),
+            StoreConfiguration(databaseURL: conninfo, requestTimeout: waitLimit, connectTimeout: waitLimit),
             sessions: sessions,
             capacity: capacity,
             readOnly: readOnly,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            logger: .silent
         )
     }
 
@@ -50,7 +42,7 @@ struct SessionPoolTests {
 
     @Sendable
     private static func backend(_ connection: Connection) throws(PostgresError) -> Int32 {
-        try connection.query("select pg_backend_pid()", deadline: .now + limit).int32(0, 0)
+        try connection.query("select pg_backend_pid()", deadline: .now + waitLimit).int32(0, 0)
     }
 
     @Test("keep their connection from one piece of work to the next")
@@ -58,20 +50,21 @@ struct SessionPoolTests {
         let database = try await TestDatabase.fresh()
         let pool = pool(database.conninfo)
         try await running(pool) {
-            let first = try await pool.perform(by: .now + Self.limit, Self.backend)
-            #expect(try await pool.perform(by: .now + Self.limit, Self.backend) == first)
+            let first = try await pool.perform(by: .now + waitLimit, Self.backend)
+            #expect(try await pool.perform(by: .now + waitLimit, Self.backend) == first)
         }
     }
 
     @Test("do work again on a new connection when the idle one was lost")
     func lostConnection() async throws {
         let database = try await TestDatabase.fresh()
-        let proxy = try ServerProxy(to: database.conninfo)
-        let pool = pool(proxy.conninfo)
+        let proxy = try await database.proxy()
+        defer { proxy.close() }
+        let pool = pool(database.conninfo(through: proxy))
         try await running(pool) {
-            let first = try await pool.perform(by: .now + Self.limit, Self.backend)
+            let first = try await pool.perform(by: .now + waitLimit, Self.backend)
             proxy.arm(.request("pg_backend_pid"))
-            #expect(try await pool.perform(by: .now + Self.limit, Self.backend) != first)
+            #expect(try await pool.perform(by: .now + waitLimit, Self.backend) != first)
             #expect(proxy.cuts == 1)
         }
     }
@@ -79,12 +72,13 @@ struct SessionPoolTests {
     @Test("say that the database is away, and find it again")
     func outage() async throws {
         let database = try await TestDatabase.fresh()
-        let proxy = try ServerProxy(to: database.conninfo)
-        let pool = pool(proxy.conninfo)
+        let proxy = try await database.proxy()
+        defer { proxy.close() }
+        let pool = pool(database.conninfo(through: proxy))
         try await running(pool) {
             proxy.refuses = true
             let failure = await #expect(throws: SessionPool.Failure.self) {
-                try await pool.perform(by: .now + Self.limit, Self.backend)
+                try await pool.perform(by: .now + waitLimit, Self.backend)
             }
             guard case .database(let error) = failure else {
                 Issue.record("\(String(describing: failure))")
@@ -92,7 +86,7 @@ struct SessionPoolTests {
             }
             #expect(error.isTransient)
             proxy.refuses = false
-            _ = try await pool.perform(by: .now + Self.limit, Self.backend)
+            _ = try await pool.perform(by: .now + waitLimit, Self.backend)
         }
     }
 
@@ -102,7 +96,7 @@ struct SessionPoolTests {
         let pool = pool(database.conninfo, capacity: 1)
         let gate = Gate()
         try await running(pool) {
-            async let first = pool.perform(by: .now + Self.limit) { connection throws(PostgresError) in
+            async let first = pool.perform(by: .now + waitLimit) { connection throws(PostgresError) in
                 gate.wait()
                 return try Self.backend(connection)
             }
@@ -111,14 +105,14 @@ struct SessionPoolTests {
             let second = Task { try await pool.perform(by: .now, Self.backend) }
             try await waitUntil("another one waits") { pool.waitingCount == 1 }
             await #expect(throws: SessionPool.Failure.overloaded) {
-                try await pool.perform(by: .now + Self.limit, Self.backend)
+                try await pool.perform(by: .now + waitLimit, Self.backend)
             }
             gate.open()
             _ = try await first
             await #expect(throws: SessionPool.Failure.tooLate) { try await second.value }
         }
         await #expect(throws: SessionPool.Failure.closed) {
-            try await pool.perform(by: .now + Self.limit, Self.backend)
+            try await pool.perform(by: .now + waitLimit, Self.backend)
         }
     }
 
@@ -127,13 +121,13 @@ struct SessionPoolTests {
         let database = try await TestDatabase.fresh()
         let pool = pool(database.conninfo)
         try await running(pool) {
-            let first = try await pool.perform(by: .now + Self.limit, Self.backend)
+            let first = try await pool.perform(by: .now + waitLimit, Self.backend)
             await #expect(throws: SessionPool.Failure.self) {
-                try await pool.perform(by: .now + Self.limit) { connection throws(PostgresError) in
-                    try connection.query("select 1 / 0", deadline: .now + Self.limit).int32(0, 0)
+                try await pool.perform(by: .now + waitLimit) { connection throws(PostgresError) in
+                    try connection.query("select 1 / 0", deadline: .now + waitLimit).int32(0, 0)
                 }
             }
-            #expect(try await pool.perform(by: .now + Self.limit, Self.backend) == first)
+            #expect(try await pool.perform(by: .now + waitLimit, Self.backend) == first)
         }
     }
 
@@ -143,10 +137,10 @@ struct SessionPoolTests {
         let pool = pool(database.conninfo, readOnly: true)
         try await running(pool) {
             let failure = await #expect(throws: SessionPool.Failure.self) {
-                try await pool.perform(by: .now + Self.limit) { connection throws(PostgresError) in
+                try await pool.perform(by: .now + waitLimit) { connection throws(PostgresError) in
                     try connection.query(
                         "select public.reset_billing_period('2026-01')",
-                        deadline: .now + Self.limit
+                        deadline: .now + waitLimit
                     ).rowCount
                 }
             }
@@ -156,17 +150,17 @@ struct SessionPoolTests {
     }
 }
 
-/// Holds a thread until a test lets it go.
+/// Holds a thread of the pool, which blocks by its nature, until a test lets it go.
 private final class Gate: Sendable {
-    private let state = Mutex((isReached: false, isOpen: false))
+    private let reached = Flag()
+    private let opened = DispatchSemaphore(value: 0)
 
-    var isReached: Bool { state.withLock { $0.isReached } }
+    var isReached: Bool { reached.isSet }
 
-    func open() { state.withLock { $0.isOpen = true } }
+    func open() { opened.signal() }
 
     func wait() {
-        state.withLock { $0.isReached = true }
-        // A thread of the pool, which blocks by its nature.
-        while !state.withLock({ $0.isOpen }) { usleep(1_000) }
+        reached.set()
+        opened.wait()
     }
 }

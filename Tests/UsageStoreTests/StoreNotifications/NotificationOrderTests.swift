@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 import Usage
 
@@ -12,7 +13,7 @@ struct NotificationOrderTests {
     /// Ids of one telling do not meet those of another; alike, so that ids order alike.
     private struct Telling {
         var number: Int
-        func user(_ index: Int) -> String { "\(UsageStoreTests.user(UInt64(number * 16 + index)))" }
+        func user(_ index: Int) -> String { "\(TestSupport.user(UInt64(number * 16 + index)))" }
         func digest(_ index: Int) -> String { UsageStoreTests.digest(number * 16 + index) }
         func name(_ name: String) -> String { "\(1000 + number) \(name)" }
     }

@@ -1,5 +1,6 @@
 import Foundation
 import Postgres
+import TestSupport
 import Usage
 
 @testable import UsageStore
@@ -78,7 +79,7 @@ extension Session {
             let result = try connection.query(
                 "select key, value from jsonb_each_text(headroom.\(function)($1::jsonb))",
                 parameters,
-                deadline: .now + .seconds(60)
+                deadline: .now + waitLimit
             )
             let fields = (0..<result.rowCount).map { (result.text($0, 0), result.text($0, 1)) }
             return Dictionary(uniqueKeysWithValues: fields)

@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import UsageStore
@@ -45,9 +46,10 @@ final class CollectingMailbox: Mailbox {
     /// All that was published so far, in its order.
     var publications: [Publication] { state.withLock { $0.publications } }
 
-    /// The outcome of a request; nil if none comes within the limit.
-    func outcome(of slot: UInt64, within limit: Duration) async -> Outcome? {
-        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Int(limit.components.seconds))) {
+    /// The outcome of a request; nil if none comes.
+    func outcome(of slot: UInt64) async -> Outcome? {
+        // A request's deadline is at most `waitLimit` away, and its outcome comes soon after.
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(2 * Int(waitLimit.components.seconds))) {
             self.state.withLock { $0.waiters.removeValue(forKey: slot) }?.resume(returning: nil)
         }
         return await withCheckedContinuation { continuation in

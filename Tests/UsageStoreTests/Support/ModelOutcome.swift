@@ -1,3 +1,4 @@
+import TestSupport
 import Usage
 
 @testable import UsageStore

@@ -1,4 +1,5 @@
 import Postgres
+import TestSupport
 import Usage
 
 @testable import UsageStore
@@ -34,7 +35,7 @@ enum SQLAnswer {
         let result = try connection.query(
             "select \(columns.joined(separator: ", ")) from (\(sql)) as answer",
             parameters,
-            deadline: .now + .seconds(60)
+            deadline: .now + waitLimit
         )
         return (0..<result.rowCount).map { row in
             var fields: Fields = [:]

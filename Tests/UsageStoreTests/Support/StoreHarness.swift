@@ -1,7 +1,7 @@
 import Logging
 import Postgres
-import PostgresTestSupport
 import Synchronization
+import TestSupport
 import Testing
 import Usage
 
@@ -20,14 +20,14 @@ final class StoreHarness: Sendable {
         _ conninfo: String,
         unknownUsers: UnknownUsers = .trial,
         lanes: Int = 2,
-        requestTimeout: Duration = .seconds(20)
+        requestTimeout: Duration = waitLimit
     ) {
         let configuration = StoreConfiguration(
             databaseURL: conninfo,
             unknownUsers: unknownUsers,
             lanes: lanes,
             requestTimeout: requestTimeout,
-            connectTimeout: .seconds(20)
+            connectTimeout: waitLimit
         )
         store = BatchingStore(configuration, logger: log.logger)
         number = store.register(mailbox)
@@ -57,9 +57,10 @@ final class StoreHarness: Sendable {
 
     /// Submits requests as one turn of an event loop would: all requests of a lane at once.
     ///
+    /// - Parameter timeout: until the requests' deadline; the store's own unless given.
     /// - Returns: a slot for each request.
-    func submit(_ asked: [(user: UserID, operation: StoreOperation)]) -> [UInt64] {
-        let deadline = ContinuousClock.now + store.configuration.requestTimeout
+    func submit(_ asked: [(user: UserID, operation: StoreOperation)], within timeout: Duration? = nil) -> [UInt64] {
+        let deadline = ContinuousClock.now + (timeout ?? store.configuration.requestTimeout)
         let first = nextSlot.withLock { next in
             defer { next += UInt64(asked.count) }
             return next
@@ -86,7 +87,7 @@ final class StoreHarness: Sendable {
     func outcomes(of slots: [UInt64], sourceLocation: SourceLocation = #_sourceLocation) async throws -> [Outcome] {
         var outcomes: [Outcome] = []
         for slot in slots {
-            let outcome = await mailbox.outcome(of: slot, within: store.configuration.requestTimeout + .seconds(10))
+            let outcome = await mailbox.outcome(of: slot)
             outcomes.append(try #require(outcome, "request \(slot) got no outcome", sourceLocation: sourceLocation))
         }
         return outcomes
@@ -94,15 +95,16 @@ final class StoreHarness: Sendable {
 
     func ask(
         _ asked: [(user: UserID, operation: StoreOperation)],
+        within timeout: Duration? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> [Outcome] {
-        try await outcomes(of: submit(asked), sourceLocation: sourceLocation)
+        try await outcomes(of: submit(asked, within: timeout), sourceLocation: sourceLocation)
     }
 
     /// Asks the reader.
     ///
     /// - Returns: the slot, whose outcome may be there already where the reader refuses.
-    func submit(_ reading: Reading, within timeout: Duration = .seconds(60)) -> UInt64 {
+    func submit(_ reading: Reading, within timeout: Duration = waitLimit) -> UInt64 {
         let slot = nextSlot.withLock { next in
             defer { next += 1 }
             return next
@@ -116,7 +118,7 @@ final class StoreHarness: Sendable {
     }
 
     /// Asks the watcher, as the connection with this number.
-    func watch(_ users: [UserID], connection: Int, within timeout: Duration = .seconds(60)) -> UInt64 {
+    func watch(_ users: [UserID], connection: Int, within timeout: Duration = waitLimit) -> UInt64 {
         let slot = nextSlot.withLock { next in
             defer { next += 1 }
             return next

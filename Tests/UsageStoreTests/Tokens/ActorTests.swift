@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 import Usage
 
@@ -5,7 +6,6 @@ import Usage
 
 @Suite("Who makes a change")
 struct ActorTests {
-    private let ada = user(1)
 
     @Test("goes on record, for that change and no other")
     func actor() async throws {

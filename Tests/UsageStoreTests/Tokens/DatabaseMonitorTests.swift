@@ -1,7 +1,7 @@
 import Logging
 import Postgres
-import PostgresTestSupport
 import Synchronization
+import TestSupport
 import Testing
 import Usage
 

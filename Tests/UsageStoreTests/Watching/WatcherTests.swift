@@ -1,4 +1,4 @@
-import PostgresTestSupport
+import TestSupport
 import Testing
 import Usage
 
@@ -152,7 +152,7 @@ struct WatcherTests {
             try await waitUntil("the connection is given back") { try await database.psql.number(sessions) == 0 }
             try await database.psql.execute("begin; lock table headroom.plan_revision in access exclusive mode")
             let slot = store.watch([user(1)], connection: 1, within: .milliseconds(300))
-            let refused = await store.mailbox.outcome(of: slot, within: .seconds(25))
+            let refused = try await store.outcomes(of: [slot])[0]
             #expect(refused == .failure(.cannotWatch))
             try await database.psql.execute("rollback")
             try await watch(store, user(1))

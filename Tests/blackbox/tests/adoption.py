@@ -10,6 +10,7 @@ MONTH = "to_char(now() at time zone 'UTC', 'YYYY-MM')"
 
 class Adoption(Case):
     FLAGS = None
+    MIGRATED = False
     ROWS = None
     COLUMNS = """
         user_id uuid not null, billing_period text not null, message_count integer not null default 0,
@@ -95,6 +96,7 @@ class AdoptionOfAnApplicationThatCountsByItself(Case):
     """It has a function of the name that its clients call, and a view of a name that is ours."""
 
     FLAGS = None
+    MIGRATED = False
 
     @classmethod
     def setUpClass(cls):
@@ -140,6 +142,7 @@ class AdoptionOfAnApplicationThatCountsByItself(Case):
 
 class AdoptionOfATableInAViewsPlace(Case):
     FLAGS = None
+    MIGRATED = False
 
     def test_it_is_told_and_nothing_is_changed(self):
         self.psql.run("create table billing_period_report (billing_period text)")
@@ -153,6 +156,7 @@ class AdoptionOfATableInAViewsPlace(Case):
 
 class AdoptionOfATableThatDoesNotFit(Case):
     FLAGS = None
+    MIGRATED = False
 
     def test_two_rows_for_one_user_and_period_are_told_and_nothing_is_changed(self):
         self.psql.run("create table message_usage (user_id uuid, billing_period text, message_count integer, "

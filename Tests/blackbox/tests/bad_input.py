@@ -7,8 +7,8 @@ import threading
 from support.bad_requests import OPENINGS, closes, stays_open
 from support.case import Case
 from support.certificates import Authority
-from support.deadline import wait_until
-from support.kernel import resident_bytes
+from support.processes import resident_bytes
+from support.waiting import wait_until
 from support.wire import Answer, array
 
 
@@ -194,7 +194,7 @@ class BadInput(Case):
             line = self.service.connect()
             line.send(f"CONSUME {user} 10")
             line.reset()
-        wait_until(lambda: self.service.info()["connections"] == "1", 30, "the connections are gone")
+        wait_until(lambda: self.service.info()["connections"] == "1", "the connections are gone")
         self.assertEqual(self.count(user), 0)
 
     def test_a_message_whose_sender_went_away_is_counted_once_or_not_at_all(self):
@@ -209,7 +209,7 @@ class BadInput(Case):
 
     def test_10000_pipelined_without_reading_are_all_answered_in_order(self):
         user = self.subscriber("pro")
-        with self.service.connect(timeout=30) as line:
+        with self.service.connect() as line:
             requests = "".join(
                 f"CONSUME {user}\n" if index % 2 else f"ECHO {index}\n" for index in range(10_000)
             )
@@ -229,7 +229,7 @@ class BadInput(Case):
                     self.assertEqual(Answer(reply).used, index // 2 + 1)
                 else:
                     self.assertEqual(reply, f"+{index}")
-            thread.join(5)
+            thread.join()
             line.end_input()
             self.assertEqual(line.rest(), b"")
         self.assertEqual(self.count(user), 5_000)

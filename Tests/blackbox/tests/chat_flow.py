@@ -1,13 +1,62 @@
 """The chat in a browser as somebody uses it: on the real service, the real database and the real webhook."""
 
+import contextlib
 import http.server
 import json
 import signal
 import threading
 
-from support.chat import SECONDS, ChatBackend, ChatBrowser, ChatCase
-from support.deadline import wait_until
+from support import processes
+from support.chat import ChatBackend, ChatBrowser, ChatCase
 from support.stores import AUTHORIZATION
+from support.waiting import wait_until
+
+
+class HeldModel:
+    """An API as OpenAI's that says the first words of each answer at once, and the rest when it is released."""
+
+    FIRST, REST = "Let me think ", "about that."
+
+    def __init__(self):
+        self.released = threading.Event()
+        model = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.end_headers()
+                # Whoever asked may not want to know any more.
+                with contextlib.suppress(OSError):
+                    self.say(model.FIRST)
+                    # The backend gives up an API that is silent for long.
+                    while not model.released.wait(1):
+                        self.wfile.write(b": still thinking\n\n")
+                    self.say(model.REST)
+                    self.wfile.write(b'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
+
+            def say(self, text):
+                piece = {"choices": [{"delta": {"content": text}, "finish_reason": None}]}
+                self.wfile.write(f"data: {json.dumps(piece)}\n\n".encode())
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.flags = ("--model", f"http://127.0.0.1:{self.server.server_port}/v1", "--model-name", "test")
+
+    def hold(self):
+        self.released.clear()
+
+    def release(self):
+        self.released.set()
+
+    def close(self):
+        self.release()
+        self.server.shutdown()
+        self.server.server_close()
 
 
 class FlowCase(ChatCase):
@@ -222,7 +271,7 @@ class Flow(FlowCase):
             "  return new Response(text); };"
             "document.dispatchEvent(new Event('visibilitychange'))"
         )
-        wait_until(lambda: self.browser.run("return Boolean(window.release)"), SECONDS, "it is read")
+        wait_until(lambda: self.browser.run("return Boolean(window.release)"), "it is read")
         self.ask(f"CONSUME {user}")
         self.browser.wait_for_text(".indicator .words", "41 of 100")
         self.browser.run("window.release()")
@@ -242,7 +291,7 @@ class Flow(FlowCase):
         self.browser.wait_for_text("#notice", "Your subscription is active until")
         self.assertEqual(self.usage(user)["state"], "cancelled")
         self.choose("resume")
-        wait_until(lambda: not self.browser.is_shown("#notice"), SECONDS, "the notice is gone")
+        wait_until(lambda: not self.browser.is_shown("#notice"), "the notice is gone")
         self.assertEqual(self.usage(user)["state"], "active")
         self.choose("subscribe")
         self.browser.wait_for_text("#plan-and-usage", "Unlimited")
@@ -265,7 +314,7 @@ class Flow(FlowCase):
         self.assertFalse(self.browser.is_shown("#notice button"), "it is offered once")
         self.browser.find("#subscribe").click()
         self.browser.wait_for("#composer")
-        wait_until(lambda: not self.browser.is_shown("#notice"), SECONDS, "the notice is gone")
+        wait_until(lambda: not self.browser.is_shown("#notice"), "the notice is gone")
         self.assertEqual(self.usage(user)["state"], "active")
 
     def test_the_keyboard_is_enough(self):
@@ -290,7 +339,7 @@ class Flow(FlowCase):
         self.browser.press(Keys.SPACE)
         self.browser.wait_for("#choices")
         self.browser.press(Keys.ESCAPE)
-        wait_until(lambda: not self.browser.is_shown("#sheet"), SECONDS, "the sheet closes")
+        wait_until(lambda: not self.browser.is_shown("#sheet"), "the sheet closes")
         self.assertIn("Show details", self.browser.run("return document.activeElement.textContent"), "back where it was opened")
         self.browser.press(Keys.TAB)
         self.assertEqual(self.browser.focus(), "text")
@@ -412,16 +461,27 @@ class Gate(FlowCase):
 
 
 class Stopping(FlowCase):
-    CHAT_FLAGS = ("--pace-ms", "150")
+    """No answer ends before its time, however long the test takes to stop it."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.model = HeldModel()
+        cls.addClassCleanup(cls.model.close)
+        cls.CHAT_FLAGS = cls.model.flags
+        super().setUpClass()
+
+    def setUp(self):
+        super().setUp()
+        self.model.hold()
 
     def test_stop_gives_the_message_back(self):
         user = self.trial_user()
         self.browser.chat(user)
         self.browser.wait_for_text(".indicator .words", "42 of 100")
         self.browser.say("Tell me a long story")
-        wait_until(lambda: "held=1" in self.ask(f"USAGE {user}"), SECONDS, "it is held")
+        wait_until(lambda: "held=1" in self.ask(f"USAGE {user}"), "it is held")
         self.browser.wait_for_text(".indicator .words", "41 of 100")
-        wait_until(lambda: len(self.browser.text(".message.assistant .text")) > 5, SECONDS, "the answer has begun")
+        wait_until(lambda: len(self.browser.text(".message.assistant .text")) > 5, "the answer has begun")
         self.assertFalse(self.browser.is_shown("#send"))
         self.browser.picture("chat-answering")
         self.browser.find("#stop").click()
@@ -444,8 +504,8 @@ class Stopping(FlowCase):
             "new MutationObserver(() => { if (!gate.hidden) window.closings += 1; }).observe(gate, {attributeFilter: ['hidden']})"
         )
         self.browser.say("The last one")
-        wait_until(self.browser.has_begun_to_answer, SECONDS, "the answer has begun")
-        wait_until(lambda: self.browser.display == "blocked", SECONDS, "nothing is left")
+        wait_until(self.browser.has_begun_to_answer, "the answer has begun")
+        wait_until(lambda: self.browser.display == "blocked", "nothing is left")
         self.assertTrue(self.browser.is_shown("#stop"))
         self.browser.find("#stop").click()
         self.browser.wait_for_text(".note", "Stopped. I gave this message back.")
@@ -464,8 +524,9 @@ class Stopping(FlowCase):
             "  const answer = await real(address, request); await answer.text(); window.isAnswered = true;"
             "  return new Response(new ReadableStream({start(body) { signal.onabort = () => body.error(signal.reason); }})); }"
         )
+        self.model.release()
         self.browser.say("Just in time")
-        wait_until(lambda: self.browser.run("return window.isAnswered"), SECONDS, "it is answered")
+        wait_until(lambda: self.browser.run("return window.isAnswered"), "it is answered")
         self.browser.find("#stop").click()
         self.browser.wait_for_answer("Just in time")
         self.assertEqual(self.browser.said(), ["Just in time"])
@@ -477,8 +538,9 @@ class Stopping(FlowCase):
         user = self.trial_user()
         self.browser.chat(user)
         self.browser.say("Don't forget me")
-        wait_until(lambda: len(self.browser.text(".message.assistant .text")) > 5, SECONDS, "the answer has begun")
+        wait_until(lambda: len(self.browser.text(".message.assistant .text")) > 5, "the answer has begun")
         self.browser.reload()
+        self.model.release()
         self.browser.wait_for_answer("Don't forget me")
         self.assertEqual(self.browser.said(), ["Don't forget me"])
         self.assert_count(user, 59)
@@ -545,9 +607,15 @@ class Away(FlowCase):
     EXPECTED_COMPLAINTS = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "status of 502")
     LOST = "You're offline — your message will be sent when we're back"
 
+    @classmethod
+    def setUpClass(cls):
+        # Nobody else is given them while the service is away.
+        line, http_port = processes.free_port(), processes.free_port()
+        cls.MORE_FLAGS = ("--listen", f"127.0.0.1:{line}", "--http", f"127.0.0.1:{http_port}")
+        super().setUpClass()
+
     def restart_service(self):
-        addresses = ("--listen", f"127.0.0.1:{self.service.port}", "--http", f"127.0.0.1:{self.service.http_port}")
-        type(self).service = self.serve(*addresses, env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION})
+        type(self).service = self.serve(*self.MORE_FLAGS, env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION})
 
     def test_without_headroom_one_keeps_chatting_where_the_policy_allows(self):
         user = self.trial_user()
@@ -566,7 +634,7 @@ class Away(FlowCase):
         self.browser.say("And now?")
         self.browser.wait_for_answer("And now?")
         self.restart_service()
-        wait_until(lambda: not self.browser.is_shown("#connection"), SECONDS, "all is well")
+        wait_until(lambda: not self.browser.is_shown("#connection"), "all is well")
         self.browser.wait_for_text(".indicator .words", "42 of 100")
         self.assertEqual(self.count(user), 58, "what was let through is not counted")
         self.browser.say("Counted again")
@@ -611,14 +679,20 @@ class Away(FlowCase):
         self.browser.wait_for_answer("Second")
         self.assertEqual(self.browser.said(), ["First", "Second"])
         self.assertEqual([m["text"] for m in self.chat.state(user)["messages"] if m["role"] == "user"], ["First", "Second"])
-        wait_until(lambda: not self.browser.is_shown("#connection"), SECONDS, "all is well")
+        wait_until(lambda: not self.browser.is_shown("#connection"), "all is well")
         self.assert_count(user, 60)
         self.assertEqual(self.browser.find("#text").get_attribute("value"), "and a third, not sent")
 
-    def slow_chat(self, pace_ms):
-        """A backend of the test's own, and a browser on it with one page of a new user in each of two windows."""
-        chat = ChatBackend(self.service, "--pace-ms", str(pace_ms))
+    def held_chat(self):
+        """A backend of the test's own, and its model, which is not released."""
+        model = HeldModel()
+        self.addCleanup(model.close)
+        chat = ChatBackend(self.service, *model.flags)
         self.addCleanup(chat.stop)
+        return chat, model
+
+    def two_windows(self, chat):
+        """A browser with one page of a new user in each of two windows."""
         browser = ChatBrowser(chat)
         self.addCleanup(browser.close)
         user = self.trial_user()
@@ -626,23 +700,21 @@ class Away(FlowCase):
         first = browser.driver.current_window_handle
         browser.driver.switch_to.new_window("tab")
         browser.chat(user)
-        return chat, browser, user, (first, browser.driver.current_window_handle)
-
-    def pace(self, chat, pace_ms):
-        chat.flags[chat.flags.index("--pace-ms") + 1] = str(pace_ms)
+        return browser, user, (first, browser.driver.current_window_handle)
 
     def test_two_windows_with_a_message_each_lose_neither_with_the_backend(self):
-        chat, browser, user, windows = self.slow_chat(400)
+        chat, model = self.held_chat()
+        browser, user, windows = self.two_windows(chat)
         for window, text in zip(windows, ("From the first", "From the second")):
             browser.show_window(window)
             browser.say(text)
-            wait_until(browser.has_begun_to_answer, SECONDS, "the answer has begun")
+            wait_until(browser.has_begun_to_answer, "the answer has begun")
         chat.kill()
         for window in windows:
             browser.show_window(window)
-            wait_until(lambda: len(browser.all(".note")) == 2, SECONDS, "each window knows of both")
+            wait_until(lambda: len(browser.all(".note")) == 2, "each window knows of both")
             self.assertEqual(browser.said(), ["From the first", "From the second"])
-        self.pace(chat, 0)
+        model.release()
         chat.start()
         for window in windows:
             browser.show_window(window)
@@ -652,16 +724,16 @@ class Away(FlowCase):
         self.assertEqual(self.count(user), 60)
 
     def test_a_message_that_is_given_up_in_one_window_is_not_sent_by_another(self):
-        chat, browser, user, windows = self.slow_chat(0)
+        chat, model = self.held_chat()
+        browser, user, windows = self.two_windows(chat)
         chat.kill()
         browser.wait_for("#connection")
         browser.say("Never mind")
         for window in windows:
             browser.show_window(window)
             browser.wait_for_text(".note", "I'll send this when we're back.")
-        self.pace(chat, 300)
         chat.start()
-        sender = wait_until(lambda: self.sender(browser, windows), SECONDS, "one of the windows sends it")
+        sender = wait_until(lambda: self.sender(browser, windows), "one of the windows sends it")
         (other,) = set(windows) - {sender}
         browser.show_window(other)
         browser.wait_for_text(".note", "Still on its way…")
@@ -675,8 +747,10 @@ class Away(FlowCase):
         browser.show_window(sender)
         browser.all(".note button")[1].click()
         browser.show_window(other)
-        wait_until(lambda: browser.said() == [], SECONDS, "it is gone from the other window")
-        # Takes longer than until the other window would have tried again.
+        wait_until(lambda: browser.said() == [], "it is gone from the other window")
+        # By its own clock, until it would have tried again.
+        browser.driver.execute_async_script("setTimeout(arguments[0], 2500)")
+        model.release()
         browser.say("Something else")
         browser.wait_for_answer("Something else")
         self.assertEqual(browser.said(), ["Something else"])
@@ -691,19 +765,17 @@ class Away(FlowCase):
         return None
 
     def test_an_answer_that_breaks_off_with_the_backend_is_asked_for_again_and_counted_once(self):
-        # Slow enough to be in the middle of it.
-        slow = ChatBackend(self.service, "--pace-ms", "400")
-        self.addCleanup(slow.stop)
-        other = ChatBrowser(slow)
+        chat, model = self.held_chat()
+        other = ChatBrowser(chat)
         self.addCleanup(other.close)
         user = self.trial_user()
         other.chat(user)
         other.say("Hold on to this")
-        wait_until(lambda: len(other.text(".message.assistant .text")) > 5, SECONDS, "the answer has begun")
-        slow.kill()
+        wait_until(lambda: len(other.text(".message.assistant .text")) > 5, "the answer has begun")
+        chat.kill()
         other.wait_for_text("#connection", self.LOST)
-        slow.flags[slow.flags.index("--pace-ms") + 1] = "0"
-        slow.start()
+        model.release()
+        chat.start()
         other.wait_for_answer("Hold on to this")
         self.assertEqual(other.said(), ["Hold on to this"])
         # What the killed one held comes back when its time is over; what is counted is one message.

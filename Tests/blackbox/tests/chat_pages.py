@@ -4,8 +4,8 @@ import datetime
 import uuid
 
 from support.browser import SCHEMES, WIDTHS
-from support.chat import SECONDS, ChatBackend, ChatBrowser, ChatCase
-from support.deadline import wait_until
+from support.chat import ChatBackend, ChatBrowser, ChatCase
+from support.waiting import wait_until
 
 PREMIUM, PRO, PAY, CANCEL, RESUME = (
     ("subscribe", "paid"), ("subscribe", "pro"), ("pay", None), ("cancel", None), ("resume", None)
@@ -147,14 +147,14 @@ class ChatPages(ChatCase):
                 with self.subTest(width=width, scheme=scheme):
                     other.look(width, scheme)
                     other.open("/")
-                    wait_until(lambda: other.all("li a"), SECONDS, "the people")
+                    wait_until(lambda: other.all("li a"), "the people")
                     other.picture("chat-people")
                     self.assertEqual(other.axe(), [])
                     self.assertLessEqual(other.overflow(), 0)
         self.assertIn("Ben <b>\nat the limit", other.text("li:nth-child(2)").replace("\n\n", "\n"))
         other.run("window.isBefore = true")
         other.find("li a").click()
-        wait_until(lambda: other.is_another_page() and other.has_loaded(), SECONDS, "the chat")
+        wait_until(lambda: other.is_another_page() and other.has_loaded(), "the chat")
         other.wait_for_text("h2", "Hello Ada.")
         self.assertEqual(other.complaints(), [])
 

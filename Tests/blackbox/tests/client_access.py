@@ -9,11 +9,12 @@ from support.case import Case
 from support.certificates import Authority
 from support.peer import Peer
 from support.service import command, environment
+from support.waiting import PATIENCE
 
 SECRET = "headroom_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE"
 
 
-def run(*arguments, token=None, timeout=60):
+def run(*arguments, token=None, timeout=PATIENCE):
     variables = {"HEADROOM_TOKEN": token} if token is not None else {}
     return subprocess.run(
         [settings.binary, *arguments], capture_output=True, text=True, env=environment(**variables), cwd="/", timeout=timeout

@@ -1,6 +1,5 @@
 """The programs in docs/clients.md do what they say, run exactly as they are printed."""
 
-import os
 import shutil
 import signal
 import subprocess
@@ -10,9 +9,9 @@ from support import processes
 from support.case import NOON, Case
 from support.certificates import Authority
 from support.client_page import USER, chapters, lines_without_program, missing, printed_programs
-from support.deadline import wait_until
 from support.default_port import DefaultPort
 from support.product import token
+from support.waiting import PATIENCE, wait_until
 
 WORDS = "You have 99 conversations left this month\n"
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1.\n"
@@ -62,6 +61,8 @@ class Printed(Case):
 
 
 class ProgramsOnThePage(Printed):
+    SHARED = True
+
     def test_a_message_is_counted_once_also_when_the_program_is_run_again(self):
         def check(program):
             self.begin(used=700)
@@ -178,6 +179,8 @@ class ProgramsOnThePage(Printed):
 
 
 class PythonOnThePage(Printed):
+    SHARED = True
+
     def usage(self):
         return self.ask(f"USAGE {USER}")
 
@@ -193,9 +196,9 @@ class PythonOnThePage(Printed):
         program = self.programs["hold.py"]
         command = program.command.replace("What is a quota?", "What is a quota? " * 1_000).strip()
         held = self.port.start(command, self.directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: " held=1 " in self.usage(), 20, "a hold")
+        wait_until(lambda: " held=1 " in self.usage(), "a hold")
         held.send_signal(signal.SIGINT)
-        held.wait(20)
+        held.wait(PATIENCE)
         self.assertNotIn(" held=", self.usage())
         self.assertEqual(self.count(USER), 10)
 
@@ -217,16 +220,16 @@ class PythonOnThePage(Printed):
             with open(output) as file:
                 return any(line.startswith(f"user={USER} ") and f" used={used} " in line for line in file)
 
-        wait_until(lambda: told(10), 20, "where the user stands")
+        wait_until(lambda: told(10), "where the user stands")
         self.ask(f"CONSUME {USER}")
-        wait_until(lambda: told(11), 20, "a message")
+        wait_until(lambda: told(11), "a message")
         self.psql.run(f"update message_usage set message_count = 20 where user_id = '{USER}'")
-        wait_until(lambda: told(20), 20, "a change through psql")
+        wait_until(lambda: told(20), "a change through psql")
         self.port.cut()
         self.ask(f"CONSUME {USER}")
-        wait_until(lambda: told(21), 20, "what was counted while nobody listened")
+        wait_until(lambda: told(21), "what was counted while nobody listened")
         self.ask(f"CONSUME {USER}")
-        wait_until(lambda: told(22), 20, "a message after that")
+        wait_until(lambda: told(22), "a message after that")
         self.assertEqual(processes.stop(watching), -signal.SIGTERM)
 
 
@@ -243,7 +246,7 @@ class WithTLSAndATokenOnThePage(Printed):
 
     def test_the_certificate_is_checked_and_the_token_is_said(self):
         _, secret = token(self, "backend", "chat")
-        wait_until(lambda: self.ask("PING").startswith("-NOAUTH"), 20, "a token is required")
+        wait_until(lambda: self.ask("PING").startswith("-NOAUTH"), "a token is required")
         shutil.copy(self.authority.certificate, self.directory + "/ca.pem")
         with open(self.directory + "/token", "w") as file:
             file.write(secret + "\n")

@@ -7,6 +7,7 @@ import tempfile
 
 import redis
 from support.case import NOON, Case
+from support.waiting import PATIENCE
 
 HIREDIS = r"""
 #include <hiredis/hiredis.h>
@@ -38,12 +39,13 @@ int main(int argc, char **argv) {
 
 class ClientLibraries(Case):
     CLOCK = NOON
+    SHARED = True
 
     def redis_cli(self, *arguments, input=None):
         if shutil.which("redis-cli") is None:
             self.skipTest("redis-cli is not installed (redis-tools)")
         outcome = subprocess.run(
-            ["redis-cli", "-p", str(self.service.port), *arguments], input=input, capture_output=True, text=True, timeout=20
+            ["redis-cli", "-p", str(self.service.port), *arguments], input=input, capture_output=True, text=True, timeout=PATIENCE
         )
         return outcome.stdout.rstrip("\n")
 
@@ -66,7 +68,7 @@ class ClientLibraries(Case):
             with self.subTest(protocol=protocol):
                 user = self.subscriber("paid")
                 client = redis.Redis(
-                    port=self.service.port, protocol=protocol, decode_responses=True, client_name="tests", socket_timeout=10
+                    port=self.service.port, protocol=protocol, decode_responses=True, client_name="tests", socket_timeout=PATIENCE
                 )
                 self.assertTrue(client.ping())
                 reply = client.execute_command("CONSUME", user)
@@ -96,7 +98,7 @@ class ClientLibraries(Case):
         from concurrent.futures import ThreadPoolExecutor
 
         user = self.subscriber("paid")
-        client = redis.Redis(port=self.service.port, decode_responses=True, max_connections=8)
+        client = redis.Redis(port=self.service.port, decode_responses=True, max_connections=8, socket_timeout=PATIENCE)
         with ThreadPoolExecutor(8) as pool:
             replies = list(pool.map(lambda _: client.execute_command("CONSUME", user), range(200)))
         used = sorted(int(reply.split("used=")[1].split(" ")[0]) for reply in replies)
@@ -113,7 +115,7 @@ class ClientLibraries(Case):
                 self.skipTest("hiredis is not installed (libhiredis-dev)")
             subprocess.run(["cc", "-Wall", "-o", program, source, "-lhiredis"], check=True, capture_output=True)
             outcome = subprocess.run(
-                [program, str(self.service.port), user], capture_output=True, text=True, timeout=10
+                [program, str(self.service.port), user], capture_output=True, text=True, timeout=PATIENCE
             )
         self.assertEqual(outcome.returncode, 0, outcome.stdout)
         lines = outcome.stdout.rstrip("\n").split("\n")

@@ -14,19 +14,12 @@ import time
 
 from support import processes, settings
 from support.case import NOON, Case
-from support.deadline import wait_until
-from support.postgres import Cluster, unprivileged
+from support.postgres import Cluster
 from support.service import command, environment
+from support.waiting import PATIENCE, wait_until
 from support.wire import Answer
 
 MISSING = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
-
-
-def closed_port():
-    """A port on which nobody listens."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Commands(Case):
@@ -68,7 +61,7 @@ class Commands(Case):
         user = self.subscriber("paid", used=639)
         self.ask(f"CONSUME {user}")
         self.ask("CONSUME nobody")
-        wait_until(lambda: "schema_version" in self.service.info(), 10, "the database was looked at")
+        wait_until(lambda: "schema_version" in self.service.info(), "the database was looked at")
         shown = self.json("status")
         told = self.service.info()
         steady = {"version", "database", "lanes", "lanes_connected", "database_version", "schema_version", "errors",
@@ -119,47 +112,42 @@ class Commands(Case):
         self.assertNotIn("latency_p50_us", service.info())
         user = self.user()
         service.ask(f"SETPLAN {user} pro")
-        with service.connect() as line:
-            began = time.monotonic()
-            while time.monotonic() - began < 0.5:
-                line.ask(f"CONSUME {user}")
-            slowest = max(self.time(line, user) for _ in range(3))
-        info = service.info()
-        self.assertGreater(float(info["answers_per_second"]), 10)
+
+        def measured():
+            service.ask(f"CONSUME {user}")
+            info = service.info()
+            return "latency_p50_us" in info and float(info["answers_per_second"]) > 0 and info
+
+        info = wait_until(measured, "a rate and a latency")
         self.assertLess(0, int(info["latency_p50_us"]))
         self.assertLessEqual(int(info["latency_p50_us"]), int(info["latency_p99_us"]))
-        self.assertLess(int(info["latency_p50_us"]), max(0.5, slowest * 4) * 1e6)
-        wait_until(lambda: "latency_p50_us" not in service.info(), 15, "the last seconds are over")
+        wait_until(lambda: "latency_p50_us" not in service.info(), "the last seconds are over")
         self.assertEqual(service.info()["answers_per_second"], "0.0")
-
-    @staticmethod
-    def time(line, user):
-        began = time.monotonic()
-        line.ask(f"CONSUME {user}")
-        return time.monotonic() - began
 
     def test_a_request_that_waits_for_the_database_shows_in_the_latency(self):
         service = self.serve()
         user = self.user()
+        began = time.monotonic()
         service.ask(f"SETPLAN {user} pro")
         service.ask(f"CONSUME {user}")
         session = self.cluster.session(self.database)
         session.run("begin")
         session.run(f"select 1 from message_usage where user_id = '{user}' for update")
         with service.connect() as line:
-            began = time.monotonic()
             line.send(f"CONSUME {user}\n")
+            self.wait_until_blocked()
             self.assertFalse(line.readable(0.2))
             session.run("rollback")
             session.close()
             self.assertIn("+ALLOWED", line.line())
-            waited = time.monotonic() - began
+            passed = time.monotonic() - began
         slowest = int(service.info()["latency_p99_us"])
         self.assertGreaterEqual(slowest, 200_000)
-        self.assertLessEqual(slowest, (waited * 1.1 + 0.1) * 1e6)
+        # Nothing waited for longer than all of this took, but for what the histogram's buckets are wide.
+        self.assertLessEqual(slowest, (passed * 1.1 + 0.1) * 1e6)
 
     def test_a_service_that_cannot_be_reached_is_told_with_status_69(self):
-        target = f"127.0.0.1:{closed_port()}"
+        target = f"127.0.0.1:{processes.free_port()}"
         for arguments in (("status",), ("user", MISSING), ("report",), ("top",), ("top", "--once")):
             with self.subTest(arguments=arguments):
                 ran = command(*arguments, "--target", target)
@@ -297,7 +285,9 @@ blocked        2  40.0 %
         self.assertRegex(text, r"answers a second, p50 ")
 
     def test_top_without_a_terminal_prints_a_line_a_second_and_goes_on_after_a_restart(self):
-        service = self.serve()
+        # Nobody is given it by accident while the service is away.
+        port = processes.free_port()
+        service = self.serve("--listen", f"127.0.0.1:{port}")
         out = processes.directory() + "/out"
         with open(out, "w") as file:
             top = processes.start(
@@ -309,19 +299,18 @@ blocked        2  40.0 %
             with open(out) as file:
                 return file.read().splitlines()
 
-        wait_until(lambda: len(lines()) >= 3, 15, "a header and two lines")
+        wait_until(lambda: len(lines()) >= 3, "a header and two lines")
         self.assertRegex(lines()[0], r"^ +time +a second +p50 ms +p99 ms +silent +gentle +prominent +blocked +errors +waiting$")
         for line in lines()[1:3]:
             self.assertRegex(line, r"^\d\d:\d\d:\d\d +[\d.,]+( +([\d.,]+|-)){8}$")
-        port = service.port
         service.stop()
-        wait_until(lambda: any("cannot be reached" in line for line in lines()), 15, "it says that the service is gone")
+        wait_until(lambda: any("cannot be reached" in line for line in lines()), "it says that the service is gone")
         said = len(lines())
         again = self.serve("--listen", f"127.0.0.1:{port}")
-        wait_until(lambda: any(re.match(r"\d\d:", line) for line in lines()[said:]), 15, "it goes on")
+        wait_until(lambda: any(re.match(r"\d\d:", line) for line in lines()[said:]), "it goes on")
         again.stop()
         top.send_signal(signal.SIGINT)
-        self.assertEqual(top.wait(10), 0)
+        self.assertEqual(top.wait(PATIENCE), 0)
         self.assertNotIn("\x1b", "\n".join(lines()))
 
     def test_top_on_a_terminal_draws_ends_with_q_and_puts_the_terminal_back(self):
@@ -341,7 +330,7 @@ blocked        2  40.0 %
                         seen += os.read(ours, 65_536)
                     return seen.count(b"\x1b[H") >= 2
 
-                wait_until(drawn, 15, "it draws twice")
+                wait_until(drawn, "it draws twice")
                 self.assertTrue(seen.startswith(b"\x1b[?1049h\x1b[?25l"), seen[:40])
                 self.assertIn(b"answers a second", seen)
                 self.assertNotEqual(termios.tcgetattr(theirs), before)
@@ -352,7 +341,7 @@ blocked        2  40.0 %
                     os.write(ours, end)
                 else:
                     top.send_signal(end)
-                self.assertEqual(top.wait(10), 0)
+                self.assertEqual(top.wait(PATIENCE), 0)
                 drawn()
                 self.assertTrue(seen.endswith(b"\x1b[?25h\x1b[?1049l"), seen[-40:])
                 self.assertEqual(termios.tcgetattr(theirs), before)
@@ -398,28 +387,30 @@ blocked        2  40.0 %
         self.refused(69, "^Error: the database cannot be reached: ", self.audit(MISSING, url="host=/nowhere dbname=x"))
         empty = self.cluster.url(self.cluster.new_database())
         self.refused(1, "headroom migrate", self.audit(MISSING, url=empty))
-        self.psql.run("create role guest login")
+        self.psql.run("create role guest_of_commands login")
         try:
-            guest = self.database_url.replace("user=postgres", "user=guest")
+            guest = self.database_url.replace("user=postgres", "user=guest_of_commands")
             self.refused(1, "may not read user_story", self.audit(MISSING, url=guest))
         finally:
-            self.psql.run("drop role guest")
+            self.psql.run("drop role guest_of_commands")
 
 
 class WithoutItsDatabase(Case):
     OWN_CLUSTER = True
+    # Requests that come first wait for so long.
+    FLAGS = ("--request-timeout-ms", "500")
 
     def test_commands_tell_that_the_database_is_away_and_come_back_with_it(self):
         target = ("--target", f"127.0.0.1:{self.service.port}")
         user = self.user()
         self.cluster.stop_immediately()
         try:
-            wait_until(lambda: self.service.info()["database"] == "down", 15, "the service notices")
+            wait_until(lambda: self.service.info()["database"] == "down", "the service notices")
             status = command("status", "--json", *target)
             self.assertEqual(status.returncode, 69)
             self.assertRegex(status.stderr, "^Error: the service at [0-9.:]+ cannot reach its database$")
             self.assertEqual(json.loads(status.stdout)["database"], "down")
-            wait_until(lambda: "schema_version" not in self.service.info(), 15, "what it does not know it does not tell")
+            wait_until(lambda: "schema_version" not in self.service.info(), "what it does not know it does not tell")
             for arguments in (("user", user), ("report",), ("top", "--once")):
                 with self.subTest(arguments=arguments):
                     ran = command(*arguments, *target)
@@ -427,8 +418,8 @@ class WithoutItsDatabase(Case):
                     self.assertRegex(ran.stderr, "^Error: the service at [0-9.:]+ cannot answer now: UNAVAILABLE ")
         finally:
             self.cluster.start()
-        wait_until(lambda: command("status", *target).returncode == 0, 20, "status is well again")
-        wait_until(lambda: "schema_version" in self.service.info(), 20, "the database was looked at")
+        wait_until(lambda: command("status", *target).returncode == 0, "status is well again")
+        wait_until(lambda: "schema_version" in self.service.info(), "the database was looked at")
 
 
 class WithAStandby(Case):
@@ -437,20 +428,10 @@ class WithAStandby(Case):
 
     def test_status_tells_how_far_the_standby_is_behind(self):
         service = self.serve()
-        home = processes.directory(0o777)
-        subprocess.run(
-            [self.cluster.bin + "/pg_basebackup", "-h", self.cluster.home, "-U", "postgres", "-D", home + "/data",
-             "--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream", "--no-sync"],
-            check=True, capture_output=True, cwd="/", **unprivileged(),
-        )  # fmt: skip
-        with open(home + "/log", "w") as log:
-            standby = processes.start(
-                [self.cluster.bin + "/postgres", "-D", home + "/data", "-k", home],
-                signal.SIGQUIT, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd="/", **unprivileged(),
-            )  # fmt: skip
+        standby = Cluster(primary=self.cluster)
         # The service's own role sees no standby.
         self.cluster.session("postgres").run("grant pg_read_all_stats to headroom_service")
-        lag = wait_until(lambda: service.info().get("replication_lag_s"), 30, f"the standby is seen; {open(home + '/log').read()}")
+        lag = wait_until(lambda: service.info().get("replication_lag_s"), "the standby is seen")
         self.assertRegex(lag, r"^\d+\.\d{3}$")
         target = ("--target", f"127.0.0.1:{service.port}")
         self.assertIsInstance(json.loads(command("status", "--json", *target).stdout)["replication_lag_s"], (int, float))
@@ -458,21 +439,14 @@ class WithAStandby(Case):
         # A standby that does not replay falls behind while messages are counted.
         user = self.user()
         service.ask(f"SETPLAN {user} pro")
-        replica = Cluster.session(StandbyAddress(self.cluster.bin, home), self.database)
+        replica = standby.session(self.database)
         replica.run("select pg_wal_replay_pause()")
 
         def behind():
             service.ask(f"CONSUME {user}")
             return float(service.info().get("replication_lag_s", 0)) > 0.5
 
-        wait_until(behind, 20, "the lag grows")
+        wait_until(behind, "the lag grows")
         replica.close()
-        processes.stop(standby)
-        wait_until(lambda: "replication_lag_s" not in service.info(), 20, "there is no standby any more")
-
-
-class StandbyAddress:
-    """What a psql needs to know of a server."""
-
-    def __init__(self, programs, home):
-        self.bin, self.home = programs, home
+        standby.stop_immediately()
+        wait_until(lambda: "replication_lag_s" not in service.info(), "there is no standby any more")

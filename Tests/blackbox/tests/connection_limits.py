@@ -4,53 +4,65 @@ import threading
 import time
 
 from support.case import Case
-from support.deadline import wait_until
 from support.kernel import fill
+from support.waiting import PATIENCE, wait_until
 from support.wire import Answer, Closed
 
 
 class ConnectionLimits(Case):
     FLAGS = None
 
-    def seconds_until_closed(self, line):
-        began = time.monotonic()
-        received = line.rest()
-        return time.monotonic() - began, received
-
     def test_a_silent_connection_is_closed_after_the_time_for_a_first_request(self):
         service = self.serve("--first-request-timeout-ms", "400")
+        began = time.monotonic()
         with service.connect() as line:
-            seconds, received = self.seconds_until_closed(line)
-        self.assertEqual(received, b"")
-        self.assertTrue(0.35 <= seconds <= 1.5, seconds)
+            self.assertEqual(line.rest(), b"")
+        self.assertGreater(time.monotonic() - began, 0.35)
 
     def test_a_connection_that_trickles_one_request_is_closed_all_the_same(self):
         service = self.serve("--first-request-timeout-ms", "400")
         with service.connect() as line:
-            began = time.monotonic()
-            while not line.readable(0.02):
-                line.send("x")
-                self.assertLess(time.monotonic() - began, 1.5, "the trickle went on")
+            wait_until(lambda: line.readable(0.02) or line.send("x"), "the end, or an answer")
             self.assertEqual(line.rest(), b"")
 
     def test_a_connection_with_a_first_request_is_kept(self):
-        service = self.serve("--first-request-timeout-ms", "100")
-        with service.connect() as line:
-            self.assertEqual(line.ask("PING"), "+PONG")
-            self.assertFalse(line.readable(0.5), "it was closed")
+        service = self.serve("--first-request-timeout-ms", "300")
+
+        def in_time():
+            line = service.connect()
+            try:
+                return line.ask("PING") == "+PONG" and line
+            except (Closed, OSError):
+                line.close()
+                return None
+
+        with wait_until(in_time, "a first request within the time") as line, service.connect() as silent:
+            # The one that connected later is closed, so the time of the first one is over, too.
+            self.assertEqual(silent.rest(), b"")
             self.assertEqual(line.ask("PING"), "+PONG")
 
     def test_an_idle_connection_is_closed_and_a_busy_one_is_kept(self):
         service = self.serve("--idle-timeout-ms", "1000")
-        with service.connect() as idle, service.connect() as busy:
-            self.assertEqual(idle.ask("PING"), "+PONG")
-            began = time.monotonic()
-            while not idle.readable(0.2):
-                self.assertEqual(busy.ask("PING"), "+PONG")
-                self.assertLess(time.monotonic() - began, 3)
-            self.assertGreater(time.monotonic() - began, 0.9)
-            self.assertEqual(idle.rest(), b"")
-            self.assertEqual(busy.ask("PING"), "+PONG")
+
+        def idle_is_closed_and_busy_is_not():
+            with service.connect() as idle, service.connect() as busy:
+                began = asked = time.monotonic()
+                try:
+                    self.assertEqual(idle.ask("PING"), "+PONG")
+                    while not idle.readable(0.1):
+                        asking = time.monotonic()
+                        self.assertEqual(busy.ask("PING"), "+PONG")
+                        asked = asking
+                    self.assertEqual(idle.rest(), b"")
+                    self.assertEqual(busy.ask("PING"), "+PONG")
+                except (Closed, OSError):
+                    # On a machine that held this test up, busy was not.
+                    self.assertGreater(time.monotonic() - asked, 0.9)
+                    return False
+                self.assertGreater(time.monotonic() - began, 0.9)
+                return True
+
+        wait_until(idle_is_closed_and_busy_is_not, "an attempt during which the machine is quick enough")
 
     def test_one_connection_too_many_is_told_so_and_there_is_room_again_when_one_goes(self):
         service = self.serve("--connections-maximum", "3")
@@ -70,7 +82,7 @@ class ConnectionLimits(Case):
                 except (Closed, BrokenPipeError, ConnectionResetError):
                     return False
 
-        wait_until(gets_in, 30, "room for another connection")
+        wait_until(gets_in, "room for another connection")
         for line in lines:
             line.close()
 
@@ -79,7 +91,7 @@ class ConnectionLimits(Case):
         with service.connect() as line:
             expected = fill(line, service.port)
             line.end_input()
-            # The connection may not linger only.
+            # The connection may not linger only: by then one that does would be closed.
             self.assertFalse(threading.Event().wait(0.5))
             self.assertEqual(len(line.rest()), expected)
 
@@ -106,7 +118,7 @@ class ConnectionLimits(Case):
             self.assertEqual(line.rest(), "".join(f"+{index}\r\n" for index in range(100)).encode())
 
     def test_what_is_over_the_requests_under_way_is_not_taken_in(self):
-        service = self.serve("--in-flight-maximum", "4", "--request-timeout-ms", "1000")
+        service = self.serve("--in-flight-maximum", "4")
         users = [self.user() for _ in range(100)]
         with service.connect() as warm:
             for user in users:
@@ -118,6 +130,7 @@ class ConnectionLimits(Case):
         try:
             with service.connect() as line:
                 line.send("".join(f"CONSUME {user}\n" for user in users))
+                self.wait_until_blocked()
                 self.assertFalse(line.readable(0.2), "nothing can be counted now")
                 info = service.info()
                 self.assertLessEqual(int(info["queue_depth"]) + int(info["requests"]) - before, 4)
@@ -128,7 +141,7 @@ class ConnectionLimits(Case):
             locks.close()
 
     def test_a_full_queue_is_told_at_once_and_counts_nothing(self):
-        service = self.serve("--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1", "--request-timeout-ms", "1000")
+        service = self.serve("--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1")
         users = [self.user() for _ in range(300)]
         with service.connect() as warm:
             self.assertIn("+ALLOWED", warm.ask(f"CONSUME {users[0]}"))
@@ -138,9 +151,9 @@ class ConnectionLimits(Case):
         try:
             with service.connect() as line:
                 line.send(f"CONSUME {users[0]}\n")
-                wait_until(lambda: int(service.info()["queue_depth"]) == 0, 2, "the first is under way")
+                self.wait_until_blocked()
                 line.send("".join(f"CONSUME {user}\n" for user in users[1:]))
-                wait_until(lambda: int(service.info()["queue_depth"]) == 64, 2, "the queue is full")
+                wait_until(lambda: int(service.info()["queue_depth"]) == 64, "the queue is full")
                 locks.run("rollback")
                 replies = [line.line() for _ in users]
         finally:
@@ -152,10 +165,7 @@ class ConnectionLimits(Case):
 
     def test_who_is_refused_is_told_so_for_all_that_was_sent_at_once(self):
         """Each refusal makes room for what was read with it, and that is refused in its turn."""
-        service = self.serve(
-            "--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1", "--in-flight-maximum", "16",
-            "--request-timeout-ms", "20000",
-        )  # fmt: skip
+        service = self.serve("--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1", "--in-flight-maximum", "16")
         user = self.user()
         self.assertIn("+ALLOWED", service.ask(f"CONSUME {user}"))
         locks = self.cluster.session(self.database)
@@ -165,9 +175,9 @@ class ConnectionLimits(Case):
         try:
             for other in others[:6]:
                 other.send(f"CONSUME {user}\n" * 16)
-            wait_until(lambda: int(service.info()["queue_depth"]) == 63, 30, "the queue is full for who has many waiting")
+            wait_until(lambda: int(service.info()["queue_depth"]) == 63, "the queue is full for who has many waiting")
             others[6].send(f"CONSUME {user}\n")
-            wait_until(lambda: int(service.info()["queue_depth"]) == 64, 30, "the queue is full")
+            wait_until(lambda: int(service.info()["queue_depth"]) == 64, "the queue is full")
             with service.connect() as line:
                 line.send(f"CONSUME {user}\n" * 200)
                 self.assertEqual({reply.split(" ")[0] for reply in line.lines(200)}, {"-OVERLOADED"})
@@ -194,12 +204,12 @@ class ConnectionLimits(Case):
             greedy.socket.settimeout(None)
             for used in range(1, 51):
                 self.assertEqual(other.answer(f"CONSUME {user}").used, used, "the other connection is served")
-            self.assertTrue(gone.wait(8), "the peer that does not read was not closed")
-            wait_until(lambda: service.info()["connections"] == "2", 30, "only two connections are left")
+            self.assertTrue(gone.wait(PATIENCE), "the peer that does not read was not closed")
+            wait_until(lambda: service.info()["connections"] == "2", "only two connections are left")
 
     def test_a_peer_that_reads_slowly_gets_everything(self):
-        service = self.serve("--output-timeout-ms", "2000")
-        with service.connect(timeout=20) as line:
+        service = self.serve("--output-timeout-ms", "10000")
+        with service.connect() as line:
             threading.Thread(target=lambda: line.send("HELP\n" * 3_000), daemon=True).start()
             for _ in range(3_000):
                 header = line.line()
@@ -212,6 +222,6 @@ class ConnectionLimits(Case):
                       ["--when-unavailable", "perhaps"], ["--lanes", "-1"]):  # fmt: skip
             with self.subTest(flags=flags):
                 service = self.serve(*flags, wait=False)
-                self.assertNotEqual(service.wait(10), 0)
+                self.assertNotEqual(service.wait(), 0)
                 self.assertIn(flags[0].removeprefix("--"), service.log())
                 self.assertEqual(service.output(), "")

@@ -7,10 +7,11 @@ from urllib.parse import urlencode
 
 from support.case import Case
 from support.certificates import Authority
-from support.deadline import wait_until
 from support.pages import Visitor, hidden, words
-from support.product import new_user, token
+from support.product import token
 from support.service import command
+from support.users import new_user
+from support.waiting import PATIENCE, wait_until
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -27,13 +28,12 @@ class AccessCase(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        command("migrate", database_url=cls.database_url)
         cls.tokens = {}
         cls.ids = {}
         for name in ("chat", "dashboard", "operator"):
             cls.ids[name], cls.tokens[name] = token(cls, name, name)
         cls.service = cls.serve()
-        wait_until(lambda: cls.service.http("GET", "/readyz").status == 200, 30, "the lanes are connected")
+        wait_until(lambda: cls.service.http("GET", "/readyz").status == 200, "the lanes are connected")
 
     def signed_in(self, name="operator"):
         visitor = Visitor(self.service)
@@ -149,13 +149,13 @@ class SignIn(AccessCase):
     def test_a_revoked_token_ends_its_sessions_and_its_live_numbers(self):
         number, text = token(self, "leaver", "operator")
         visitor = Visitor(self.service)
-        wait_until(lambda: visitor.sign_in(text).status == 303, 30, "the new token is known")
+        wait_until(lambda: visitor.sign_in(text).status == 303, "the new token is known")
         self.assertEqual(visitor.get().status, 200)
         with Events(visitor) as events:
             self.assertEqual(events.next()[0], "figures")
             self.assertEqual(command("token", "revoke", str(number), database_url=self.database_url).returncode, 0)
-            wait_until(lambda: visitor.get().status == 303, 3, "the session ends with its token")
-            kind, data = wait_until(lambda: (e := events.next())[0] == "end" and e, 30, "the stream ends")
+            wait_until(lambda: visitor.get().status == 303, "the session ends with its token")
+            kind, data = wait_until(lambda: (e := events.next())[0] == "end" and e, "the stream ends")
             self.assertIn("signed out", data["text"])
         self.assertEqual(visitor.get("/dashboard/live").status, 401)
 
@@ -408,7 +408,7 @@ class Answers(AccessCase):
         self.assertEqual((answer.status, answer.headers["Location"]), (303, "/dashboard/users/7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"))
 
     def test_live_numbers_come_each_second_and_outlive_the_idle_timeout(self):
-        service = self.serve("--http-idle-timeout-ms", "1000")
+        service = self.serve("--http-idle-timeout-ms", "2000")
         visitor = Visitor(service)
         visitor.sign_in(self.tokens["dashboard"])
         with Events(visitor) as events:
@@ -418,7 +418,7 @@ class Answers(AccessCase):
                 self.assertEqual(set(data), {"rate", "p99", "queue", "database", "state", "number", "sentence"})
                 self.assertEqual(data["database"], "up")
             service.signal(15)
-            kind, data = wait_until(lambda: (e := events.next())[0] == "end" and e, 30, "the stream is told")
+            kind, data = wait_until(lambda: (e := events.next())[0] == "end" and e, "the stream is told")
             self.assertIn("shutting down", data["text"])
         self.assertEqual(service.wait(), 0)
 
@@ -440,11 +440,13 @@ class Answers(AccessCase):
             except AssertionError:
                 return False
 
-        wait_until(is_open, 30, "there is room again")
+        wait_until(is_open, "there is room again")
 
 
 class Open(Case):
     """No token was ever made: whoever reaches the port may look and change, as on the line protocol."""
+
+    SHARED = True
 
     def test_there_is_nothing_to_sign_in_to(self):
         visitor = Visitor(self.service)
@@ -486,6 +488,8 @@ class Away(Case):
     """The database goes away under an open dashboard."""
 
     OWN_CLUSTER = True
+    # Requests that come first wait for so long.
+    FLAGS = ("--request-timeout-ms", "2000")
 
     def test_pages_say_so_with_what_is_still_known_and_recover(self):
         user = new_user()
@@ -493,7 +497,7 @@ class Away(Case):
         visitor = Visitor(self.service)
         self.assertEqual(visitor.get("/dashboard?period=trial").status, 200)
         self.cluster.stop_immediately()
-        away = wait_until(lambda: (a := visitor.get("/dashboard?period=trial")).status == 503 and a, 30, "the page says so")
+        away = wait_until(lambda: (a := visitor.get("/dashboard?period=trial")).status == 503 and a, "the page says so")
         self.assertIn("The database is away.", words(away))
         self.assertIn("Messages 81", words(away))
         self.assertRegex(words(away), r"Counted (just now|\d+ (s|min) ago)")
@@ -506,15 +510,15 @@ class Away(Case):
         with Events(visitor) as events:
             self.assertEqual(events.next()[1]["database"], "down")
             self.cluster.start()
-            wait_until(lambda: events.next()[1]["database"] == "up", 20, "the numbers say that it is back")
-        wait_until(lambda: visitor.get("/dashboard?period=trial").status == 200, 30, "the page is whole again")
+            wait_until(lambda: events.next()[1]["database"] == "up", "the numbers say that it is back")
+        wait_until(lambda: visitor.get("/dashboard?period=trial").status == 200, "the page is whole again")
 
 
 class Events:
     """A stream of server-sent events, as a browser opens it."""
 
     def __init__(self, visitor):
-        self.socket = socket.create_connection(("127.0.0.1", visitor.service.http_port), timeout=10)
+        self.socket = socket.create_connection(("127.0.0.1", visitor.service.http_port), timeout=PATIENCE)
         cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
         self.socket.sendall(f"GET /dashboard/live HTTP/1.1\r\nHost: {visitor.host}\r\nCookie: {cookies}\r\n\r\n".encode())
         self.file = self.socket.makefile("rb")

@@ -6,9 +6,10 @@ import unittest
 from support import browser
 from support.browser import SCHEMES, WIDTHS, Browser
 from support.case import Case
-from support.deadline import wait_until
-from support.product import ADA, new_user, seed, token
+from support.product import ADA, seed, token
 from support.service import command
+from support.users import new_user
+from support.waiting import wait_until
 from support.wire import Answer
 
 
@@ -28,10 +29,10 @@ class PagesCase(Case):
         cls.service = cls.serve()
         seed(cls)
         cls.number, cls.token = token(cls, "ann", "operator", "chat")
-        wait_until(lambda: cls.service.ask("CHECK " + ADA).startswith("-NOAUTH"), 30, "a token is required")
+        wait_until(lambda: cls.service.ask("CHECK " + ADA).startswith("-NOAUTH"), "a token is required")
         cls.browser = Browser(cls.service)
         cls.browser.sign_in(cls.token)
-        wait_until(lambda: cls.browser.text("h1") == "Overview", 30, "the overview")
+        wait_until(lambda: cls.browser.text("h1") == "Overview", "the overview")
 
     @classmethod
     def tearDownClass(cls):
@@ -86,14 +87,14 @@ class Pages(PagesCase):
                     self.browser.find("form[action$=grant] button").click()
                     self.assert_page_is_fine("confirm", "Grant messages")
                     self.browser.find("main .primary").click()
-                    wait_until(lambda: self.browser.all(".notice"), 30, "what became of it")
+                    wait_until(lambda: self.browser.all(".notice"), "what became of it")
                     self.assertIn("Granted.", self.browser.text(".notice"))
                     self.assert_page_is_fine("granted", f"User {ADA}")
                     self.browser.open(f"/dashboard/users/{ADA}")
                     self.browser.fill("#grant-messages", "none")
                     self.browser.fill("#grant-reason", "ticket 4712")
                     self.browser.find("form[action$=grant] button").click()
-                    wait_until(lambda: self.browser.run("return document.activeElement.id") == "grant-messages", 30, "the mistake")
+                    wait_until(lambda: self.browser.run("return document.activeElement.id") == "grant-messages", "the mistake")
                     self.assert_page_is_fine("draft", f"User {ADA}")
         self.browser.complaints()
 
@@ -107,14 +108,14 @@ class Pages(PagesCase):
                     other.open("/dashboard")
                     self.assert_page_is_fine("sign-in", "Sign in", other)
                     other.sign_in("headroom_wrong")
-                    wait_until(lambda: "No live token is that" in other.text(), 30, "the mistake")
+                    wait_until(lambda: "No live token is that" in other.text(), "the mistake")
                     self.assert_page_is_fine("wrong", "Sign in", other)
 
     def assert_page_is_fine(self, name, heading, shown=None):
         shown = shown or self.browser
-        wait_until(lambda: shown.text("h1") == heading, 30, f"the page {heading}")
+        wait_until(lambda: shown.text("h1") == heading, f"the page {heading}")
         if shown.all("#live"):
-            wait_until(lambda: "Live" in shown.text("#live-state"), 30, "the live numbers have begun")
+            wait_until(lambda: "Live" in shown.text("#live-state"), "the live numbers have begun")
         shown.picture(name)
         self.assertEqual(shown.overflow(), 0)
         self.assertEqual(shown.axe(), [])
@@ -124,18 +125,21 @@ class Pages(PagesCase):
         self.assertEqual(levels.count(1), 1)
 
     def figures_agree(self, period):
-        users = self.psql.number(f"select users from billing_period_report where billing_period = '{period}'")
-        if number(self.browser.all(".figures:not(.four) dd:not(.more)")[1].text) == users:
+        """Messages, users and who is blocked. A figure is shown for some seconds before it is read anew, and other tests count."""
+        wanted = self.psql.run(f"select messages, users, blocked from billing_period_report where billing_period = '{period}'")[0]
+        if [number(dd.text) for dd in self.browser.all(".figures:not(.four) dd:not(.more)")] == [int(figure) for figure in wanted]:
             return True
         self.browser.driver.refresh()
         return False
 
+    def current_period(self):
+        return self.psql.value("select to_char(headroom.now() at time zone 'UTC', 'YYYY-MM')")
+
     def test_the_numbers_are_those_of_the_database(self):
         for period, heading in [(None, None), ("trial", "trial")]:
-            label = period or self.psql.value("select to_char(headroom.now() at time zone 'UTC', 'YYYY-MM')")
-            # A figure is shown for some seconds before it is read anew, and other tests count.
+            label = period or self.current_period()
             self.browser.open("/dashboard" + (f"?period={period}" if period else ""))
-            wait_until(lambda: self.figures_agree(label), 15, "the page has the newest figures")
+            wait_until(lambda: self.figures_agree(label), "the page has the newest figures")
             row = self.psql.run(
                 "select users, messages, silent, gentle, prominent, blocked from billing_period_report"
                 f" where billing_period = '{label}'"
@@ -156,6 +160,7 @@ class Pages(PagesCase):
 
     def test_the_charts_and_their_tables_are_those_of_the_database(self):
         self.browser.open("/dashboard")
+        wait_until(lambda: self.figures_agree(self.current_period()), "the page has the newest figures")
         self.browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")
         days, periods = self.browser.all("details")
 
@@ -190,7 +195,7 @@ class Pages(PagesCase):
         self.browser.open("/dashboard/users")
         self.browser.fill("#user", f" {user.upper()} ")
         self.browser.find("main button").click()
-        wait_until(lambda: self.browser.path == f"/dashboard/users/{user}", 30, "the user's page")
+        wait_until(lambda: self.browser.path == f"/dashboard/users/{user}", "the user's page")
         text = self.browser.text()
         answer = Answer(self.ask(f"USAGE {user}"))
         self.assertIn("770 of 790 messages prominent", text.replace("\n", " "))
@@ -207,14 +212,14 @@ class Pages(PagesCase):
 
     def test_live_numbers_move(self):
         self.browser.open("/dashboard")
-        wait_until(lambda: "Live" in self.browser.text("#live-state"), 30, "the stream is open")
+        wait_until(lambda: "Live" in self.browser.text("#live-state"), "the stream is open")
 
         def busy():
             self.ask(*[f"CONSUME {new_user()}" for _ in range(50)])
-            return float(self.browser.text("#live-rate").replace(",", "")) > 5 and "ms" in self.browser.text("#live-p99")
+            return float(self.browser.text("#live-rate").replace(",", "")) > 0 and "ms" in self.browser.text("#live-p99")
 
-        wait_until(busy, 30, "the rate and the latency show")
-        wait_until(lambda: len((self.browser.find("#live-line").get_attribute("points") or "").split()) >= 3, 30, "the line grows")
+        wait_until(busy, "the rate and the latency show")
+        wait_until(lambda: len((self.browser.find("#live-line").get_attribute("points") or "").split()) >= 3, "the line grows")
         self.browser.picture("live")
         self.assertEqual(self.browser.axe(), [])
         self.browser.find("#live-pause").click()
@@ -223,7 +228,7 @@ class Pages(PagesCase):
         self.ask(*[f"CONSUME {new_user()}" for _ in range(50)])
         self.assertEqual(self.browser.find("#live-line").get_attribute("points"), paused)
         self.browser.find("#live-pause").click()
-        wait_until(lambda: "Live" in self.browser.text("#live-state"), 30, "it goes on")
+        wait_until(lambda: "Live" in self.browser.text("#live-state"), "it goes on")
 
     def test_the_keyboard_is_enough(self):
         from selenium.webdriver.common.keys import Keys
@@ -250,13 +255,13 @@ class Pages(PagesCase):
         self.browser.press(Keys.ENTER)
         tab_to("user")
         self.browser.press(user, Keys.ENTER)
-        wait_until(lambda: self.browser.path == f"/dashboard/users/{user}", 30, "the user's page")
+        wait_until(lambda: self.browser.path == f"/dashboard/users/{user}", "the user's page")
         tab_to("reset-reason")
         self.browser.press("asked by keyboard", Keys.ENTER)
-        wait_until(lambda: self.browser.text("h1") == "Reset usage", 30, "the question")
+        wait_until(lambda: self.browser.text("h1") == "Reset usage", "the question")
         tab_to("Yes, reset")
         self.browser.press(Keys.SPACE)
-        wait_until(lambda: self.browser.all(".notice"), 30, "the result")
+        wait_until(lambda: self.browser.all(".notice"), "the result")
         self.assertIn("Reset.", self.browser.text(".notice"))
         self.assertEqual(self.count(user), 0)
         row = self.psql.run(f"select actor, reason from headroom.audit_log where user_id = '{user}' and action = 'reset'")
@@ -268,7 +273,7 @@ class Pages(PagesCase):
         plain = Browser(self.service, has_scripts=False)
         self.addCleanup(plain.close)
         plain.sign_in(self.token)
-        wait_until(lambda: plain.text("h1") == "Overview", 30, "the overview")
+        wait_until(lambda: plain.text("h1") == "Overview", "the overview")
         self.assertIn("reload it for newer numbers", plain.text("#live-state"))
         self.assertFalse(plain.find("#live-pause").is_displayed())
         self.assertFalse(plain.find("#live-chart").is_displayed())
@@ -276,7 +281,7 @@ class Pages(PagesCase):
 
         Select(plain.find("#period")).select_by_value("trial")
         plain.find(".title button").click()
-        wait_until(lambda: plain.path == "/dashboard?period=trial", 30, "the period")
+        wait_until(lambda: plain.path == "/dashboard?period=trial", "the period")
         self.assertEqual(plain.text("#glance-heading"), "trial")
         plain.find("details summary").click()
         self.assertTrue(plain.find("details table").is_displayed())
@@ -284,12 +289,12 @@ class Pages(PagesCase):
         plain.fill("#grant-messages", "70")
         plain.fill("#grant-reason", "no scripts")
         plain.find("form[action$=grant] button").click()
-        wait_until(lambda: "Grant 70 messages for trial?" in plain.text(), 30, "the question")
+        wait_until(lambda: "Grant 70 messages for trial?" in plain.text(), "the question")
         plain.find("main .primary").click()
-        wait_until(lambda: plain.all(".notice"), 30, "what became of it")
+        wait_until(lambda: plain.all(".notice"), "what became of it")
         self.assertIn("The limit of this period is 170 now.", plain.text(".notice"))
         plain.find(".sign-out button").click()
-        wait_until(lambda: plain.text("h1") == "Sign in", 30, "the end")
+        wait_until(lambda: plain.text("h1") == "Sign in", "the end")
         plain.open("/dashboard")
         self.assertEqual(plain.text("h1"), "Sign in")
 
@@ -302,9 +307,9 @@ class Pages(PagesCase):
             other.sign_in(text)
             return other.text("h1") == "Overview"
 
-        wait_until(signs_in, 30, "the token is known")
-        wait_until(lambda: "Live" in other.text("#live-state"), 30, "the stream is open")
+        wait_until(signs_in, "the token is known")
+        wait_until(lambda: "Live" in other.text("#live-state"), "the stream is open")
         self.assertEqual(command("token", "revoke", str(ended), database_url=self.database_url).returncode, 0)
-        wait_until(lambda: "signed out" in other.text("#live-state"), 30, "the page says so")
+        wait_until(lambda: "signed out" in other.text("#live-state"), "the page says so")
         other.open("/dashboard/users")
         self.assertEqual(other.text("h1"), "Sign in")

@@ -2,11 +2,10 @@
 
 import os
 import shutil
-import socket
 import socketserver
 import threading
-import time
 
+from support import processes
 from support.case import Case
 from support.certificates import Authority
 from support.postgres import unprivileged
@@ -16,6 +15,7 @@ from support.service import Service, command
 class DatabaseTLS(Case):
     FLAGS = None
     OWN_CLUSTER = True
+    MIGRATED = False
 
     @classmethod
     def setUpClass(cls):
@@ -28,9 +28,7 @@ class DatabaseTLS(Case):
             account = unprivileged()
             if account:
                 os.chown(target, account["user"], account["group"])
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            cls.port = free.getsockname()[1]
+        cls.port = processes.free_port()
         cls.psql.close()
         cls.cluster.stop_immediately()
         with open(cls.cluster.data + "/postgresql.conf", "a") as file:
@@ -75,16 +73,15 @@ class DatabaseTLS(Case):
             ("no CA", self.url(ca="/nowhere/ca.pem"), 'root certificate file "/nowhere/ca.pem" does not exist', "sslrootcert"),
         ):
             with self.subTest(what):
-                began = time.monotonic()
                 migrated = command("migrate", database_url=url)
                 self.assertNotEqual(migrated.returncode, 0)
                 service = self.serve_url(url, wait=False)
-                self.assertNotEqual(service.wait(20), 0)
+                self.assertNotEqual(service.wait(), 0)
                 for told in (migrated.stderr, service.log()):
                     self.assertIn(said, told)
                     self.assertIn(advice, told)
                 self.assertEqual(service.output(), "")
-                self.assertLess(time.monotonic() - began, 10, "nothing is waited for")
+                self.assertNotIn("cannot be reached yet", service.log(), "nothing is waited for")
 
     def test_a_server_that_speaks_no_tls_is_refused(self):
         class Plain(socketserver.BaseRequestHandler):

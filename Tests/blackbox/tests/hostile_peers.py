@@ -12,9 +12,9 @@ import time
 
 from support import processes, settings
 from support.case import Case
-from support.deadline import wait_until
-from support.kernel import resident_bytes
+from support.processes import resident_bytes
 from support.service import limited
+from support.waiting import PATIENCE, wait_until
 from support.wire import Answer, Closed, Line
 
 
@@ -34,22 +34,22 @@ class Greedy(Case):
         locks.run("lock table message_usage in access exclusive mode")
         try:
             waiting = 0
-            for line, request, count in requests_of_lines:
-                line.send(request * count)
+            for line, requests, count in requests_of_lines:
+                line.send(requests)
                 waiting += count
                 # What is under way in the lane does not wait any more.
                 wait_until(
-                    lambda: int(service.info()["queue_depth"]) >= waiting - 16, 5, f"{waiting} requests were taken in"
+                    lambda: int(service.info()["queue_depth"]) >= waiting - 16, f"{waiting} requests were taken in"
                 )
         finally:
             locks.run("rollback")
             locks.close()
 
     def test_a_request_does_not_wait_for_a_thousand_of_another_connection(self):
-        service = self.serve("--lanes", "1", "--batch-maximum", "16", "--request-timeout-ms", "20000")
+        service = self.serve("--lanes", "1", "--batch-maximum", "16")
         user = self.subscriber_of(service)
-        with service.connect(30) as greedy, service.connect(30) as good:
-            self.held(service, (greedy, f"CONSUME {user}\n", 700), (good, f"CONSUME {user}\n", 1))
+        with service.connect() as greedy, service.connect() as good:
+            self.held(service, (greedy, f"CONSUME {user}\n" * 700, 700), (good, f"CONSUME {user}\n", 1))
             # Of one user, so that the counts tell the order.
             self.assertLess(Answer(good.line()).used, 100)
             uses = [Answer(greedy.line()).used for _ in range(700)]
@@ -63,81 +63,93 @@ class Greedy(Case):
         return user
 
     def test_a_request_does_not_wait_for_a_pipeline_of_those_that_go_alone(self):
-        service = self.serve("--lanes", "1", "--request-timeout-ms", "20000")
-        user, other = self.subscriber_of(service), self.user()
-        with service.connect(30) as greedy, service.connect(30) as good:
-            self.held(service, (good, f"CONSUME {user}\n", 1), (greedy, f"HISTORY {other}\n", 1_000), (good, f"CONSUME {user}\n", 1))
-            good.lines(2)
-            done = self.replies_so_far(greedy)
-        self.assertLess(done, 500, "half of the pipeline at most went before")
-
-    def replies_so_far(self, line):
-        try:
-            return line.socket.recv(1 << 20, socket.MSG_DONTWAIT).count(b"\n")
-        except BlockingIOError:
-            return 0
+        service = self.serve("--lanes", "1")
+        user, other = self.subscriber_of(service), self.subscriber_of(service)
+        grants = "".join(f"GRANT {other} 1 key={number}\n" for number in range(300))
+        with service.connect() as greedy, service.connect() as good:
+            self.held(service, (good, f"CONSUME {user}\n", 1), (greedy, grants, 300), (good, f"CHECK {other}\n", 1))
+            self.assertIn("+ALLOWED ", good.line())
+            # The limit tells how many went before.
+            self.assertLess(int(Answer(good.line())["limit"]) - 800, 150, "half of the pipeline at most went before")
+            self.assertEqual(Answer(greedy.lines(300)[-1])["limit"], "1100")
 
     def test_long_replies_to_one_connection_do_not_keep_the_others_waiting(self):
         service = self.serve()
-        with service.connect(30) as greedy, service.connect(30) as good:
-            good.ask("PING")
-            received = bytearray()
-            began, over = threading.Event(), threading.Event()
 
-            def read():
-                while not over.is_set():
-                    received.extend(greedy.socket.recv(1 << 16))
-                    began.set()
+        def replies_before_the_others():
+            with service.connect() as greedy, service.connect() as good:
+                return self.long_replies_before(greedy, good)
 
-            reader = threading.Thread(target=read, daemon=True)
-            reader.start()
-            greedy.send(b"INFO\n" * 700)
-            self.assertTrue(began.wait(10))
-            self.assertEqual(good.ask("PING"), "+PONG")
-            before = received.count(b"+version=")
-            over.set()
-            self.assertLess(before, 350, "replies to the greedy one before the other's")
-            wait_until(lambda: not reader.is_alive() or received.count(b"+version=") == 700, 10, "all of it was answered")
+        # It depends on this side, too: a machine that is held up reads the other's answer late. Where a service answers all of
+        # one connection first, there is no attempt with fewer.
+        wait_until(lambda: replies_before_the_others() < 350, "half of the long replies at most come before the other's")
+
+    def long_replies_before(self, greedy, good):
+        """How many replies come to the greedy one before the good one's: of 700, all of which come."""
+        good.ask("PING")
+        received, began = bytearray(), threading.Event()
+
+        def read():
+            while received.count(b"+version=") < 700 and (data := greedy.socket.recv(1 << 16)):
+                received.extend(data)
+                began.set()
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        greedy.send(b"INFO\n" * 700)
+        self.assertTrue(began.wait(PATIENCE))
+        self.assertEqual(good.ask("PING"), "+PONG")
+        before = received.count(b"+version=")
+        reader.join(PATIENCE)
+        self.assertEqual(received.count(b"+version="), 700, "all of it was answered")
+        return before
 
     def test_a_pipeline_of_long_replies_is_answered_to_its_end(self):
         service = self.serve()
-        with service.connect(30) as line:
+        with service.connect() as line:
             threading.Thread(target=lambda: (line.send(b"HELP\n" * 2_000), line.end_input()), daemon=True).start()
             replies = line.rest()
         self.assertEqual(replies.count(b"\r\n*") + 1, 2_000)
 
-    def test_overload_is_told_early_and_who_is_accepted_is_answered_in_time(self):
-        service = self.serve("--lanes", "1", "--batch-maximum", "16")
+    def test_overload_is_refused_early_and_accepted_requests_are_answered(self):
+        service = self.serve("--lanes", "1", "--batch-maximum", "16", "--queue-wait-ms", "500", "--request-timeout-ms", "60000")
         users = [self.subscriber_of(service) for _ in range(100)]
-        # A database that takes 50 ms for a statement, and so 320 messages a second.
+        # The first statement waits for lock 1, the second for lock 2, and so on.
         self.psql.run(
-            "create function public.take_time() returns trigger language plpgsql as"
-            " $$ begin perform pg_sleep(0.05); return null; end $$;"
-            " create trigger take_time before update on message_usage for each statement execute function public.take_time();"
-            " grant execute on function public.take_time() to headroom_service"
+            "create sequence public.turn;"
+            " create function public.wait_for_turn() returns trigger language plpgsql security definer as"
+            " $$ begin perform pg_advisory_xact_lock_shared(nextval('public.turn')); return null; end $$;"
+            " create trigger wait_for_turn before update on message_usage for each statement execute function public.wait_for_turn();"
+            " grant execute on function public.wait_for_turn() to headroom_service"
         )
-        lines = [service.connect(20) for _ in range(100)]
+        database = self.cluster.session(self.database)
+        database.run("select pg_advisory_lock(turn) from generate_series(1, 4) as turn")
+        lines = [service.connect() for _ in users]
         try:
-            waits, replies = [], []
-            for turn in range(10):
-                # 1,000 within half a second, from everybody alike.
-                for line, user in zip(lines, users):
-                    line.send(f"CONSUME {user}\n")
-                time.sleep(0.05)
-            began = time.monotonic()
-            for line in lines:
-                replies += line.lines(10)
-            waits.append(time.monotonic() - began)
+            for line, user in zip(lines, users):
+                line.send(f"CONSUME {user}\n")
+            # Three statements that take half a second each, so that 32 messages a second are what it can do.
+            turns = "select last_value * is_called::integer from public.turn"
+            for turn in (1, 2, 3):
+                wait_until(lambda: self.psql.number(turns) == turn, "its turn has come")
+                database.run(f"select pg_sleep(0.5), pg_advisory_unlock({turn})")
+            wait_until(lambda: self.psql.number(turns) == 4, "the next one waits")
+            for line, user in zip(lines, users):
+                line.send(f"CONSUME {user}\n" * 10)
+            # Each connection has a place for one; what else comes waits for half a second at most, or is told at once, while
+            # the database does nothing.
+            wait_until(lambda: int(service.info().get("errors_overloaded", 0)) >= 800, "most are told before anybody is served")
         finally:
-            self.psql.run("drop trigger take_time on message_usage")
-            for line in lines:
-                line.close()
+            database.run("select pg_advisory_unlock_all()")
+            database.close()
+        replies = [reply for line in lines for reply in line.lines(11)]
+        self.psql.run("drop trigger wait_for_turn on message_usage")
+        for line in lines:
+            line.close()
         allowed = sum(reply.startswith("+ALLOWED ") for reply in replies)
         overloaded = [reply for reply in replies if reply.startswith("-OVERLOADED ")]
-        self.assertEqual(allowed + len(overloaded), 1_000, sorted({reply.split(" ")[0] for reply in replies}))
-        self.assertGreater(len(overloaded), 200)
-        self.assertGreater(allowed, 200)
-        self.assertLess(max(waits), 5, "nobody waits for as long as the deadline")
+        self.assertEqual(allowed + len(overloaded), 1_100, sorted({reply.split(" ")[0] for reply in replies}))
+        self.assertGreaterEqual(allowed, 100)
         for reply in overloaded:
             self.assertTrue(50 <= int(re.match(r"-OVERLOADED retry_ms=(\d+) ", reply)[1]) <= 10_000, reply)
         self.assertEqual(sum(self.count(user) for user in users), allowed + len(users))
@@ -167,7 +179,7 @@ class Places(Case):
                     except (Closed, OSError):
                         return False
 
-            wait_until(gets_in, 30, "room for another connection of that address")
+            wait_until(gets_in, "room for another connection of that address")
             self.assertEqual(two.ask("PING"), "+PONG")
 
     def test_a_request_that_is_begun_and_not_completed_holds_no_connection(self):
@@ -176,26 +188,33 @@ class Places(Case):
         for first in ("PING", f"SUBSCRIBE usage:{user}"):
             with self.subTest(first=first), service.connect() as trickle, service.connect() as other:
                 trickle.send(first + "\n")
-                self.assertTrue(trickle.readable(10))
-                trickle.socket.recv(1 << 16)
+                trickle.lines(1 if first == "PING" else 6)
                 began = time.monotonic()
                 # By single bytes, none of which gives it more time.
-                while not trickle.readable(0.02):
-                    trickle.send("x")
-                    self.assertLess(time.monotonic() - began, 6, "the trickle went on")
+                wait_until(lambda: trickle.readable(0.02) or trickle.send("x"), "the end, or an answer")
                 self.assertGreater(time.monotonic() - began, 0.35)
                 self.assertEqual(trickle.rest(), b"")
                 self.assertEqual(other.ask("PING"), "+PONG")
 
     def test_who_completes_its_requests_is_kept_however_they_are_cut(self):
-        service = self.serve("--incomplete-request-timeout-ms", "300")
-        with service.connect() as line:
-            until = time.monotonic() + 1.2
-            while time.monotonic() < until:
-                line.send("PI")
-                self.assertFalse(line.readable(0.1))
-                line.send("NG\n")
-                self.assertEqual(line.line(), "+PONG")
+        service = self.serve("--incomplete-request-timeout-ms", "500")
+
+        def is_kept():
+            with service.connect() as line:
+                for _ in range(12):
+                    began = time.monotonic()
+                    try:
+                        line.send("PI")
+                        line.readable(0.1)
+                        line.send("NG\n")
+                        self.assertEqual(line.line(), "+PONG")
+                    except (Closed, OSError):
+                        # On a machine that held this test up, the request was not completed in time.
+                        self.assertGreater(time.monotonic() - began, 0.45)
+                        return False
+            return True
+
+        wait_until(is_kept, "an attempt during which the machine is quick enough")
 
     def test_two_thousand_reconnects_at_once_are_served_and_leave_nothing_behind(self):
         service = self.serve()
@@ -207,7 +226,7 @@ class Places(Case):
         def reconnect(turns):
             try:
                 for turn in range(turns):
-                    line = service.connect(30)
+                    line = service.connect()
                     reply = line.ask(f"USAGE {user}")
                     if not reply.startswith("+OK "):
                         failures.append(reply)
@@ -222,11 +241,11 @@ class Places(Case):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(2 * PATIENCE)
         self.assertEqual(failures, [])
         self.assertGreaterEqual(int(service.info()["connections_total"]), 2_000)
-        wait_until(lambda: service.info()["connections"] == "1", 10, "all of them are gone")
-        wait_until(lambda: descriptors(service) <= before + 2, 10, "their descriptors are free again")
+        wait_until(lambda: service.info()["connections"] == "1", "all of them are gone")
+        wait_until(lambda: descriptors(service) <= before + 2, "their descriptors are free again")
 
     def test_where_the_system_allows_few_descriptors_the_rest_is_told_so(self):
         service = self.serve(binary=limited("ulimit -n 200"))
@@ -253,9 +272,7 @@ class Places(Case):
         """The full 4,096 are in Benchmarks/hostile; here a few, so that it is seen at once when a bound is gone."""
         resource_limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.assertGreater(resource_limit, 1_000)
-        service = self.serve(
-            "--output-timeout-ms", "60000", "--first-request-timeout-ms", "60000", "--incomplete-request-timeout-ms", "60000"
-        )
+        service = self.serve()
         user = self.user()
         service.ask(f"CONSUME {user}")
         before, sessions_before = resident_bytes(service.process.pid), self.sessions()
@@ -273,8 +290,7 @@ class Places(Case):
                     peer.send(data)
                 except BlockingIOError:
                     pass
-            began = time.monotonic()
-            with service.connect(20) as good:
+            with service.connect() as good:
                 for _ in range(20):
                     self.assertIn("+OK ", good.ask(f"USAGE {user}"))
                 info = service.info()
@@ -285,16 +301,18 @@ class Places(Case):
         finally:
             for peer in sockets:
                 peer.close()
-        wait_until(lambda: service.info()["connections"] == "1", 15, "they are forgotten once they are gone")
+        wait_until(lambda: service.info()["connections"] == "1", "they are forgotten once they are gone")
 
     def sessions(self):
-        return self.psql.number("select count(*) from pg_stat_activity where application_name like 'headroom%'")
+        return self.psql.number(
+            "select count(*) from pg_stat_activity where application_name like 'headroom%' and datname = current_database()"
+        )
 
 
 NETWORK = """
 import socket, sys
 def connect():
-    connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 10)
+    connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])), 60)
     connection.sendall(b"PING\\n")
     assert connection.recv(100) == b"+PONG\\r\\n"
     return connection
@@ -347,12 +365,11 @@ class NetworkGone(Case):
             self.assertEqual(len(established()), 2)
             wait_until(
                 lambda: all(re.search(r"timer:\(keepalive,[1-5]?\dsec", line) for line in established()),
-                5,
-                f"idle peers are asked within a minute: {established()}",
+                lambda: f"idle peers are asked within a minute: {established()}",
             )
             subprocess.run([*inside, "ip", "link", "set", "lo", "down"], check=True)
             # Something to tell it, which it does not acknowledge.
             self.psql.run(f"select increment_and_check_usage('{user}')")
-            wait_until(lambda: len(established()) == 1, 15, "the subscriber whose network is gone is given up")
+            wait_until(lambda: len(established()) == 1, "the subscriber whose network is gone is given up")
         finally:
             processes.stop(client)

@@ -5,8 +5,8 @@ import socket
 from http import HTTPStatus
 
 from support.case import NOON, Case
-from support.deadline import wait_until
 from support.service import command
+from support.waiting import PATIENCE, wait_until
 from support.wire import Answer
 
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
@@ -147,7 +147,7 @@ class API(Case):
 
     def test_head_has_no_body_when_it_is_refused_either(self):
         refused = (("/nothing", 404), ("/webhooks/revenuecat", 405), ("/v1/usage/nobody", 400), ("/v1/usage/" + USER, 200))
-        with socket.create_connection(("127.0.0.1", self.service.http_port), 10) as connection:
+        with socket.create_connection(("127.0.0.1", self.service.http_port), PATIENCE) as connection:
             answers = connection.makefile("rb")
             for path, status in refused:
                 connection.sendall(f"HEAD {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
@@ -237,7 +237,7 @@ class Tokens(Case):
             scope: command("token", "create", "a", "--scope", scope, database_url=self.database_url).stdout.strip()
             for scope in ("chat", "dashboard", "operator")
         }
-        wait_until(lambda: self.status("/v1/report", "operator") == 200, 30, "the service knows the tokens")
+        wait_until(lambda: self.status("/v1/report", "operator") == 200, "the service knows the tokens")
 
     def status(self, path, scope=None):
         headers = {"Authorization": f"Bearer {self.tokens[scope]}"} if scope else {}
@@ -266,7 +266,7 @@ class Tokens(Case):
         token = {"Authorization": f"Bearer {self.tokens['operator']}"}
         self.assertEqual(self.service.http("GET", "/metrics", headers=elsewhere).status, 401, "none is told that it is misdirected")
         unlocked = self.serve("--authentication", "off")
-        wait_until(lambda: unlocked.http("GET", "/readyz").status == 200, 30, "the lanes are connected")
+        wait_until(lambda: unlocked.http("GET", "/readyz").status == 200, "the lanes are connected")
         for service in (self.service, unlocked):
             for path in ("/metrics", "/v1/report", "/dashboard"):
                 self.assertEqual(service.http("GET", path, headers={**elsewhere, **token}).status, 200, path)
@@ -281,7 +281,8 @@ class Tokens(Case):
 
 class Health(Case):
     OWN_CLUSTER = True
-    FLAGS = ("--request-timeout-ms", "1000", "--connect-timeout-ms", "500")
+    # Requests that come first wait for so long.
+    FLAGS = ("--request-timeout-ms", "1000")
 
     def ready(self):
         answer = self.service.http("GET", "/readyz")
@@ -291,11 +292,12 @@ class Health(Case):
 
     def test_follows_the_database_while_the_service_lives(self):
         well = {"database": True, "schema": True, "accepting": True}
-        self.assertEqual(self.ready(), (200, {"ready": True, "checks": well}))
-        user = self.subscriber(used=1)
+        wait_until(lambda: self.ready() == (200, {"ready": True, "checks": well}), "all lanes are connected")
+        user = self.user()
+        self.psql.run(f"select set_plan('{user}', 'paid')")
         self.psql.close()
         self.cluster.stop_immediately()
-        wait_until(lambda: self.ready() == (503, {"ready": False, "checks": {**well, "database": False}}), 30, "it is noticed")
+        wait_until(lambda: self.ready() == (503, {"ready": False, "checks": {**well, "database": False}}), "it is noticed")
         alive = self.service.http("GET", "/healthz")
         self.assertEqual((alive.status, alive.text), (200, "ok\n"))
         for path in (f"/v1/usage/{user}", f"/v1/history/{user}", "/v1/report"):
@@ -305,16 +307,16 @@ class Health(Case):
         self.assertEqual(self.service.http("GET", "/metrics").status, 200)
         self.cluster.start()
         type(self).psql = self.cluster.session(self.database)
-        wait_until(lambda: self.ready()[0] == 200, 20, "the lanes are back")
+        wait_until(lambda: self.ready()[0] == 200, "the lanes are back")
         # Somebody restores what an older release dumped.
         self.psql.run("create temp table newest as select * from headroom.migrations order by number desc limit 1")
         self.psql.run("delete from headroom.migrations where number = (select number from newest)")
-        wait_until(lambda: self.ready() == (503, {"ready": False, "checks": {**well, "schema": False}}), 30, "it is noticed")
+        wait_until(lambda: self.ready() == (503, {"ready": False, "checks": {**well, "schema": False}}), "it is noticed")
         self.psql.run("insert into headroom.migrations select * from newest")
-        wait_until(lambda: self.ready()[0] == 200, 30, "it is noticed")
+        wait_until(lambda: self.ready()[0] == 200, "it is noticed")
 
     def test_says_that_the_service_drains_while_it_does(self):
-        service = self.serve("--request-timeout-ms", "20000")
+        service = self.serve("--request-timeout-ms", "60000", "--drain-timeout-ms", "300000")
         with service.connect() as line:
             # A hold on the user's row keeps a request under way, and with it the service.
             user = self.user()
@@ -322,9 +324,10 @@ class Health(Case):
             locker = self.cluster.session(self.database)
             locker.run(f"begin; select from message_usage where user_id = '{user}' for update")
             line.send(f"CONSUME {user}\n")
+            self.wait_until_blocked()
             service.signal(15)
             answer = wait_until(
-                lambda: (lambda a: a.status == 503 and a)(service.http("GET", "/readyz")), 5, "readiness says so"
+                lambda: (lambda a: a.status == 503 and a)(service.http("GET", "/readyz")), "readiness says so"
             )
             self.assertEqual(answer.json["checks"], {"database": True, "schema": True, "accepting": False})
             self.assertEqual(service.http("GET", "/healthz").status, 200)

@@ -8,8 +8,8 @@ import sys
 
 from support import processes, settings
 from support.case import Case
-from support.deadline import wait_until
 from support.service import command, environment
+from support.waiting import wait_until
 
 
 class Description(Case):
@@ -20,7 +20,7 @@ class Description(Case):
     def test_schemathesis_finds_no_answer_that_it_does_not_allow(self):
         token = command("token", "create", "a", "--scope", "dashboard", database_url=self.database_url).stdout.strip()
         bearer = {"Authorization": f"Bearer {token}"}
-        wait_until(lambda: self.service.http("GET", "/metrics", headers=bearer).status == 200, 30, "the token is known")
+        wait_until(lambda: self.service.http("GET", "/metrics", headers=bearer).status == 200, "the token is known")
         for plan, used in (("paid", 700), ("trial", 41), ("pro", 3)):
             self.psql.run(f"select set_plan('{self.user()}', '{plan}')")
             self.psql.run(f"select increment_and_check_usage('7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11', {used})")

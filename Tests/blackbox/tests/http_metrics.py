@@ -4,8 +4,8 @@ import re
 import subprocess
 
 from support.case import Case
-from support.deadline import wait_until
 from support.service import command
+from support.waiting import wait_until
 
 SAMPLE = re.compile(r'([a-z_]+)(?:\{(.*)\})? (\S+)')
 LABEL = re.compile(r'([a-z]+)="((?:[^"\\]|\\.)*)"')
@@ -48,7 +48,7 @@ class Metrics(Case):
         self.service.http("GET", "/nothing")
         token = command("token", "create", "back-end.1", "--scope", "chat", database_url=self.database_url).stdout.strip()
         with self.service.connect() as line:
-            wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", 30, "the service knows the token")
+            wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", "the service knows the token")
             text = self.read()
         self.assertIn('headroom_token_connections{token="back-end.1"} 1\n', text)
         checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
@@ -118,6 +118,9 @@ class Metrics(Case):
     def test_gauges_are_what_info_says(self):
         with self.service.connect() as line:
             line.ask("PING")
+            # Connections of the tests before may not have been noticed to be closed.
+            wait_until(lambda: self.service.info()["connections"] == "2", "this one and the question's")
+            wait_until(lambda: samples(self.read())[("headroom_connections", frozenset())] == 1, "this one alone")
             found, info = samples(self.read()), self.service.info()
         self.assertEqual(found[("headroom_build_info", frozenset({("version", info["version"])}))], 1)
         self.assertEqual(found[("headroom_database_info", frozenset({("version", info["database_version"])}))], 1)
@@ -144,7 +147,7 @@ class Metrics(Case):
         pids = self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'headroom lane'"
                              f" and datname = '{self.database}'")  # fmt: skip
         self.assertEqual(len(pids), 1)
-        wait_until(lambda: samples(self.read())[("headroom_database_reconnects_total", frozenset())] >= 1, 30, "it is back")
+        wait_until(lambda: samples(self.read())[("headroom_database_reconnects_total", frozenset())] >= 1, "it is back")
 
     def test_every_family_is_documented(self):
         with open(__file__.rsplit("/Tests/", 1)[0] + "/docs/reference.md") as file:
@@ -166,4 +169,4 @@ class Days(Case):
         service.stop()
         rows = "select messages, blocked from headroom.daily_activity where day = (now() at time zone 'UTC')::date"
         self.assertEqual(self.psql.run(rows), [["12", "1"]])
-        wait_until(lambda: self.psql.run(rows) == [["13", "1"]], 20, "the other instance adds what it counted meanwhile")
+        wait_until(lambda: self.psql.run(rows) == [["13", "1"]], "the other instance adds what it counted meanwhile")

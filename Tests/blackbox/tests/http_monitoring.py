@@ -11,8 +11,8 @@ import yaml
 
 from support import http, processes
 from support.case import Case
-from support.deadline import wait_until
 from support.service import command
+from support.waiting import PATIENCE, wait_until
 
 ROOT = __file__.rsplit("/Tests/", 1)[0]
 PROMETHEUS = ROOT + "/deploy/prometheus"
@@ -40,7 +40,7 @@ class Shipped(Case):
     FLAGS = None
 
     def promtool(self, *arguments):
-        ran = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=60)
+        ran = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=PATIENCE)
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
         return ran.stdout
 
@@ -119,12 +119,12 @@ class Running(Case):
                 found = re.search(r"Listening on\" address=127\.0\.0\.1:(\d+)", file.read())
             return found and found[1]
 
-        port = int(wait_until(address, 30, "Prometheus listens"))
-        wait_until(lambda: http.ask(port, "GET", "/-/ready").status == 200, 30, "Prometheus has read its own data")
+        port = int(wait_until(address, "Prometheus listens"))
+        wait_until(lambda: http.ask(port, "GET", "/-/ready").status == 200, "Prometheus has read its own data")
         return process, f"http://127.0.0.1:{port}/api/v1"
 
     def ask(self, api, path, **parameters):
-        with urllib.request.urlopen(f"{api}/{path}?" + urllib.parse.urlencode(parameters), timeout=10) as response:
+        with urllib.request.urlopen(f"{api}/{path}?" + urllib.parse.urlencode(parameters), timeout=PATIENCE) as response:
             answer = json.load(response)
         self.assertEqual(answer["status"], "success")
         return answer["data"]
@@ -133,13 +133,13 @@ class Running(Case):
         scopes = [argument for scope in ("chat", "dashboard", "operator") for argument in ("--scope", scope)]
         token = command("token", "create", "prometheus", *scopes, database_url=self.database_url).stdout.strip()
         line = self.service.connect()
-        wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", 30, "the service knows the token")
+        wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", "the service knows the token")
         user = self.user()
         self.assertIn("+OK", line.ask(f"SETPLAN {user} paid"))
         process, api = self.prometheus(token)
         try:
             wait_until(
-                lambda: [t["health"] for t in self.ask(api, "targets")["activeTargets"]] == ["up"], 30, "it reads the service"
+                lambda: [t["health"] for t in self.ask(api, "targets")["activeTargets"]] == ["up"], "it reads the service"
             )
             def empty_panels():
                 self.assertIn("ALLOWED", line.ask(f"CONSUME {user}"))
@@ -151,7 +151,7 @@ class Running(Case):
                 return {title for title, count in shown.items() if count == 0}
 
             # A rate is of two readings, and some figures are there only once there was something.
-            wait_until(lambda: empty_panels() == self.EMPTY, 30, "all panels show something")
+            wait_until(lambda: empty_panels() == self.EMPTY, "all panels show something", seconds=2 * PATIENCE)
             rules = self.ask(api, "rules")["groups"][0]["rules"]
             self.assertGreater(len(rules), 10)
             names = {each for each in self.ask(api, "label/__name__/values")}

@@ -1,19 +1,21 @@
 """The HTTP port itself: where it is opened, what it takes, and how it ends. What is asked there has tests of its own."""
 
+import contextlib
 import signal
 import socket
 import ssl
-import time
 
 from support.case import Case
 from support.certificates import Authority
-from support.deadline import wait_until
 from support.service import limited
+from support.waiting import PATIENCE, wait_until
 
 
 class HTTPPort(Case):
+    SHARED = True
+
     def connect(self, service):
-        return socket.create_connection(("127.0.0.1", service.http_port), timeout=10)
+        return socket.create_connection(("127.0.0.1", service.http_port), timeout=PATIENCE)
 
     def exchange(self, service, *pieces):
         """All that comes back for these bytes, until the connection closes."""
@@ -33,30 +35,31 @@ class HTTPPort(Case):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             address = f"127.0.0.1:{taken.getsockname()[1]}"
             service = self.serve("--http", address, wait=False)
-            self.assertNotEqual(service.wait(20), 0)
+            self.assertNotEqual(service.wait(), 0)
             self.assertEqual(service.output(), "")
             self.assertRegex(service.log(), rf"http={address} cannot be opened: .*Address already in use")
 
     def test_a_default_port_that_is_taken_does_not_stop_the_counting(self):
-        # Whoever has it: this test, or another service.
-        try:
-            taken = socket.create_server(("127.0.0.1", 6748))
-        except OSError:
-            taken = None
-        try:
-            service = self.serve(env={"HEADROOM_HTTP": ""})
-            self.assertIn(" http=off\n", service.output())
-            self.assertIn("the HTTP side stays off, because its port is taken", service.log())
-            self.assertTrue(service.ask(f"CONSUME {self.user()}").startswith("+ALLOWED "))
-            service.process.terminate()
-            self.assertEqual(service.wait(), 0)
-        finally:
-            if taken:
-                taken.close()
+        def stays_off():
+            # Whoever has the port: this test, another service, or the same test of another run, which may end meanwhile.
+            with contextlib.ExitStack() as held:
+                with contextlib.suppress(OSError):
+                    held.enter_context(socket.create_server(("127.0.0.1", 6748)))
+                service = self.serve(env={"HEADROOM_HTTP": ""})
+            if " http=off\n" in service.output():
+                return service
+            service.stop()
+            return None
+
+        service = wait_until(stays_off, "the port is taken when the service starts")
+        self.assertIn("the HTTP side stays off, because its port is taken", service.log())
+        self.assertTrue(service.ask(f"CONSUME {self.user()}").startswith("+ALLOWED "))
+        service.process.terminate()
+        self.assertEqual(service.wait(), 0)
 
     def test_an_address_that_others_reach_is_refused(self):
         service = self.serve("--http", "0.0.0.0:0", wait=False)
-        self.assertNotEqual(service.wait(20), 0)
+        self.assertNotEqual(service.wait(), 0)
         self.assertRegex(service.log(), r"http=0\.0\.0\.0:0 can be reached by other machines.* --http 127\.0\.0\.1:0")
 
     def test_health_needs_no_token(self):
@@ -95,7 +98,7 @@ class HTTPPort(Case):
             with self.assertRaises(TimeoutError):
                 second.recv(1)
             first.close()
-            second.settimeout(10)
+            second.settimeout(PATIENCE)
             self.assertRegex(second.recv(4_096), rb"\AHTTP/1\.1 200 ")
 
     def test_it_speaks_tls_with_the_services_certificate_and_asks_for_none(self):
@@ -136,50 +139,58 @@ class HTTPPort(Case):
         lines, pages = [], []
         try:
             for _ in range(120):
-                lines.append(socket.create_connection(("127.0.0.1", service.port), timeout=10))
-                pages.append(socket.create_connection(("127.0.0.1", service.http_port), timeout=10))
+                lines.append(socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE))
+                pages.append(socket.create_connection(("127.0.0.1", service.http_port), timeout=PATIENCE))
         finally:
             for connection in lines + pages:
                 connection.close()
-        wait_until(lambda: service.http("GET", "/readyz").status == 200, 30, "the HTTP side is back")
+        wait_until(lambda: service.http("GET", "/readyz").status == 200, "the HTTP side is back")
         self.assertTrue(service.ask(f"CONSUME {self.user()}").startswith("+ALLOWED "))
 
     def test_half_a_request_does_not_hold_the_end_up(self):
-        service = self.serve()
+        # Nothing else ends it as soon as it is waited for here.
+        service = self.serve("--drain-timeout-ms", "300000")
         with self.connect(service) as connection:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nHos")
-            began = time.monotonic()
             service.process.terminate()
             self.assertEqual(service.wait(), 0)
-            self.assertLess(time.monotonic() - began, 8)
 
     def test_it_says_that_it_drains_while_requests_are_still_answered(self):
-        service = self.serve("--drain-timeout-ms", "3000")
-        self.assertEqual(service.http("GET", "/readyz").status, 200)
+        service = self.serve("--drain-timeout-ms", "300000")
+        wait_until(lambda: service.http("GET", "/readyz").status == 200, "all lanes are connected")
+        user = self.user()
+        locks = self.cluster.session(self.database)
         with service.connect() as line:
-            # Something under way keeps the line protocol open.
-            line.send(f"REPORT\r\nCONSUME {self.user()} ")
+            self.assertIn("+ALLOWED ", line.ask(f"CONSUME {user}"))
+            # Something under way keeps the service up.
+            locks.run("begin")
+            locks.run("lock table message_usage in access exclusive mode")
+            line.send(f"CONSUME {user}\n")
+            self.wait_until_blocked()
             service.process.terminate()
-            wait_until(lambda: service.http("GET", "/readyz").status == 503, 3, "that it is not ready any more")
+            wait_until(lambda: service.http("GET", "/readyz").status == 503, "that it is not ready any more")
             self.assertEqual(service.http("GET", "/healthz").status, 200)
+            locks.run("rollback")
+            locks.close()
+            self.assertIn("+ALLOWED ", line.line())
         self.assertEqual(service.wait(), 0)
 
 
 class HungDatabase(Case):
     OWN_CLUSTER = True
+    # What a request of the HTTP side may take is much longer.
+    FLAGS = ("--drain-timeout-ms", "1000", "--request-timeout-ms", "1000")
 
     def test_it_is_not_ready_and_the_service_ends_in_time_all_the_same(self):
         user = self.user()
-        self.assertEqual(self.service.http("GET", f"/dashboard/users/{user}").status, 200)
+        wait_until(lambda: self.service.http("GET", f"/dashboard/users/{user}").status == 200, "the page is read within the time")
         self.cluster.signal_all(signal.SIGSTOP)
         try:
-            wait_until(lambda: self.service.http("GET", "/readyz").status == 503, 30, "that it is not ready")
+            wait_until(lambda: self.service.http("GET", "/readyz").status == 503, "that it is not ready")
             self.assertEqual(self.service.http("GET", "/healthz").status, 200)
-            with socket.create_connection(("127.0.0.1", self.service.http_port), timeout=20) as page:
+            with socket.create_connection(("127.0.0.1", self.service.http_port), timeout=PATIENCE) as page:
                 page.sendall(f"GET /dashboard/users/{user} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-                began = time.monotonic()
                 self.service.process.terminate()
-                self.assertEqual(self.service.wait(12), 0)
-                self.assertLess(time.monotonic() - began, 10)
+                self.assertEqual(self.service.wait(), 0)
         finally:
             self.cluster.signal_all(signal.SIGCONT)

@@ -1,8 +1,8 @@
 """The connection to the database breaks at the worst moment: after the commit, before the service could hear of it."""
 
 from support.case import Case
-from support.deadline import wait_until
 from support.proxy import Proxy, commits, runs, runs_any_of
+from support.waiting import wait_until
 from support.wire import Answer
 
 CAREFUL = (b"perform_batch",)
@@ -17,7 +17,7 @@ class LostReplies(Case):
         super().setUpClass()
         cls.proxy = Proxy(cls.cluster)
         direct, cls.database_url = cls.database_url, cls.proxy.url(cls.database)
-        cls.service = cls.serve("--lanes", "1", "--request-timeout-ms", "10000")
+        cls.service = cls.serve("--lanes", "1")
         cls.database_url = direct
 
     @classmethod
@@ -54,7 +54,7 @@ class LostReplies(Case):
 
     def test_a_batch_whose_commit_was_not_heard_of_is_answered_as_it_was_counted(self):
         users = [self.subscriber("paid", used=637) for _ in range(20)]
-        with self.service.connect(timeout=20) as line:
+        with self.service.connect() as line:
             for turn in range(3):
                 self.proxy.cut_after_commit(runs(b"count_batch"))
                 line.send("".join(f"CONSUME {user}\nCONSUME {user} 2\nCHECK {user}\n" for user in users))
@@ -101,9 +101,9 @@ class LostReplies(Case):
         user = self.subscriber("paid", used=100)
         self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 101)
         self.proxy.cut_after_commit(runs(b"count_batch"))
-        with self.service.connect(timeout=20) as line:
+        with self.service.connect() as line:
             line.send(f"CONSUME {user}\n")
-            wait_until(lambda: self.count(user) in (0, 102), 30, "it was counted")
+            wait_until(lambda: self.count(user) in (0, 102), "it was counted")
             self.psql.run(f"select reset_usage('{user}')")
             self.assertEqual(Answer(line.line()).used, 102, "as it was counted")
         self.assertEqual(self.count(user), 0, "nothing was counted again")

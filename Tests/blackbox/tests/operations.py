@@ -7,10 +7,10 @@ import subprocess
 
 from support import processes, settings
 from support.case import NOON, Case
-from support.deadline import wait_until
 from support.postgres import SQLError
 from support.service import Service, command, environment
 from support.stores import revenuecat
+from support.waiting import PATIENCE, wait_until
 from support.wire import Answer
 
 PAGE = os.path.join(os.path.dirname(__file__), "../../../docs/operations.md")
@@ -79,7 +79,7 @@ class Operations(Case):
                     file.write(text)
                 arguments = ["psql", "-X", "-v", "ON_ERROR_STOP=1", "-P", "pager=off", "-f", directory + "/recipe.sql", address]
             ran = subprocess.run(
-                arguments, capture_output=True, text=True, timeout=60, cwd=variables.get("cwd", directory),
+                arguments, capture_output=True, text=True, timeout=PATIENCE, cwd=variables.get("cwd", directory),
                 env=environment(PATH=path, DATABASE_URL=address, **{k: v for k, v in variables.items() if k.isupper()}),
             )  # fmt: skip
             self.assertEqual(ran.returncode, 0, f"{heading}:\n{text}\n{ran.stdout}{ran.stderr}")
@@ -251,7 +251,7 @@ class Operations(Case):
                 self.assertEqual(line.rest(), b"")
                 with open(directory + "/new-token") as file:
                     new = file.read().strip()
-                wait_until(lambda: other.ask(f"AUTH {new}") == "+OK", 30, "the new one is good")
+                wait_until(lambda: other.ask(f"AUTH {new}") == "+OK", "the new one is good")
                 self.assertEqual(Answer(other.ask(f"CONSUME {USER}")).status, "ALLOWED")
         finally:
             service.stop()

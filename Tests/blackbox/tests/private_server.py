@@ -3,23 +3,13 @@
 import os
 import signal
 import subprocess
-import time
 import unittest
 
 from support import processes
-from support.case import Case
-from support.deadline import wait_until
+from support.case import PATIENT, Case
 from support.service import Service, command
+from support.waiting import PATIENCE, wait_until
 from support.wire import Answer
-
-
-def is_alive(pid):
-    """A zombie that nobody has collected yet is not."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 class PrivateServer(unittest.TestCase):
@@ -35,13 +25,13 @@ class PrivateServer(unittest.TestCase):
             service.stop()
         # Whatever a failed test left running would outlive the suite.
         pid = self.postmaster()
-        if pid and is_alive(pid):
+        if pid and processes.is_alive(pid):
             os.kill(pid, signal.SIGQUIT)
 
     def start(self, wait=True):
-        service = Service("--data-dir", self.directory, wait=False)
+        service = Service("--data-dir", self.directory, wait=False, env=PATIENT)
         self.started.append(service)
-        return service.ready(60) if wait else service
+        return service.ready() if wait else service
 
     def postmaster(self):
         """Its process's id, as PostgreSQL itself writes it down."""
@@ -53,17 +43,17 @@ class PrivateServer(unittest.TestCase):
             return None
 
     def assert_stops(self, pid):
-        wait_until(lambda: not is_alive(pid), 10, "the private PostgreSQL has stopped")
+        wait_until(lambda: not processes.is_alive(pid), "the private PostgreSQL has stopped")
 
     def test_it_starts_counts_stops_and_goes_on_where_it_was(self):
         service = self.start()
         self.assertEqual(Answer(service.ask(f"CONSUME {self.user}")).used, 1)
         pid = self.postmaster()
-        self.assertTrue(is_alive(pid))
+        self.assertTrue(processes.is_alive(pid))
         self.assertNotEqual(os.stat(f"/proc/{pid}").st_uid, 0, "PostgreSQL does not run as root")
         service.signal(signal.SIGTERM)
-        self.assertEqual(service.wait(15), 0, service.log())
-        self.assertFalse(is_alive(pid), "it is stopped before the service ends")
+        self.assertEqual(service.wait(), 0, service.log())
+        self.assertFalse(processes.is_alive(pid), "it is stopped before the service ends")
         self.assertEqual(Answer(self.start().ask(f"CONSUME {self.user}")).used, 2)
 
     def test_a_service_that_was_killed_finds_its_postgres_again_with_every_count(self):
@@ -72,29 +62,27 @@ class PrivateServer(unittest.TestCase):
             self.assertEqual(Answer(service.ask(f"CONSUME {self.user}")).used, used)
         pid = self.postmaster()
         service.kill()
-        self.assertTrue(is_alive(pid), "PostgreSQL survives")
-        began = time.monotonic()
+        self.assertTrue(processes.is_alive(pid), "PostgreSQL survives")
         again = self.start()
-        self.assertLess(time.monotonic() - began, 10)
         self.assertEqual(self.postmaster(), pid, "adopted, not started anew")
         self.assertEqual(Answer(again.ask(f"CONSUME {self.user}")).used, 21)
         again.signal(signal.SIGINT)
-        self.assertEqual(again.wait(15), 0)
+        self.assertEqual(again.wait(), 0)
         self.assert_stops(pid)
 
     def test_two_services_share_one_and_the_last_one_stops_it(self):
         one, two = self.start(wait=False), self.start(wait=False)
-        one.ready(60)
-        two.ready(60)
+        one.ready()
+        two.ready()
         self.assertEqual(Answer(one.ask(f"CONSUME {self.user}")).used, 1)
         self.assertEqual(Answer(two.ask(f"CONSUME {self.user}")).used, 2)
         pid = self.postmaster()
         one.signal(signal.SIGTERM)
-        self.assertEqual(one.wait(15), 0)
-        self.assertTrue(is_alive(pid), "the other one still needs it")
+        self.assertEqual(one.wait(), 0)
+        self.assertTrue(processes.is_alive(pid), "the other one still needs it")
         self.assertEqual(Answer(two.ask(f"CONSUME {self.user}")).used, 3)
         two.signal(signal.SIGTERM)
-        self.assertEqual(two.wait(15), 0)
+        self.assertEqual(two.wait(), 0)
         self.assert_stops(pid)
 
     def test_a_private_postgres_that_crashes_is_started_again(self):
@@ -102,11 +90,9 @@ class PrivateServer(unittest.TestCase):
         self.assertEqual(Answer(service.ask(f"CONSUME {self.user}")).used, 1)
         pid = self.postmaster()
         os.kill(pid, signal.SIGKILL)
-
-
         # Its backends go on until they notice, and may answer meanwhile.
-        wait_until(lambda: self.postmaster() not in (None, pid), 20, "another postmaster runs")
-        wait_until(lambda: service.ask(f"CONSUME {self.user}").startswith("+ALLOWED"), 10, "service resumes by itself")
+        wait_until(lambda: self.postmaster() not in (None, pid), "another postmaster runs")
+        wait_until(lambda: service.ask(f"CONSUME {self.user}").startswith("+ALLOWED"), "service resumes by itself")
         self.assertGreaterEqual(Answer(service.ask(f"USAGE {self.user}")).used, 2)
 
     def test_the_printed_psql_command_opens_the_data(self):
@@ -116,7 +102,7 @@ class PrivateServer(unittest.TestCase):
         psql = line.removeprefix("open the data:").strip()
         query = f"select message_count from message_usage where user_id = '{self.user}'"
         outcome = subprocess.run(
-            ["bash", "-c", f'{psql} -X -A -t -c "$1"', "bash", query], capture_output=True, text=True, timeout=20
+            ["bash", "-c", f'{psql} -X -A -t -c "$1"', "bash", query], capture_output=True, text=True, timeout=PATIENCE
         )
         self.assertEqual((outcome.stdout, outcome.stderr), ("5\n", ""))
 

@@ -6,6 +6,7 @@ import threading
 import uuid
 
 from support.case import Case
+from support.waiting import PATIENCE
 from support.wire import Answer
 
 
@@ -23,10 +24,10 @@ def in_threads(work, count):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(2 * PATIENCE)
     if failures:
         raise failures[0]
-    assert not any(thread.is_alive() for thread in threads), "a client did not finish within 60 s"
+    assert not any(thread.is_alive() for thread in threads), "a client did not finish"
     return results
 
 
@@ -46,7 +47,7 @@ class Racing(Case):
         def client(index):
             service = (self.service, self.other)[index % 2]
             share = 5_000 // 64 + (1 if index < 5_000 % 64 else 0)
-            with service.connect(timeout=30) as line:
+            with service.connect() as line:
                 # One at a time for half of the clients, pipelined for the others.
                 if index % 4 < 2:
                     return [line.answer(f"CONSUME {user}") for _ in range(share)]
@@ -123,7 +124,7 @@ class Racing(Case):
         used_by_service = []
 
         def service():
-            with self.service.connect(timeout=30) as line:
+            with self.service.connect() as line:
                 for _ in range(600):
                     answer = line.answer(f"CONSUME {user}")
                     if answer.status == "ALLOWED":
@@ -132,7 +133,7 @@ class Racing(Case):
         thread = threading.Thread(target=service)
         thread.start()
         rows = [session.run(f"select status, used from increment_and_check_usage('{user}')")[0] for _ in range(600)]
-        thread.join(30)
+        thread.join()
         session.close()
         used = used_by_service + [int(used) for status, used in rows if status == "ALLOWED"]
         self.assertEqual(sorted(used), list(range(1, 1_001)))
@@ -144,7 +145,7 @@ class Racing(Case):
         outcome = subprocess.run(
             ["redis-benchmark", "-p", str(self.service.port), "-c", "64", "-P", "16", "-n", "100000", "-r", "10000", "-q",
              "CONSUME", "00000000-0000-4000-8000-__rand_int__"],
-            capture_output=True, text=True, timeout=120,
+            capture_output=True, text=True, timeout=2 * PATIENCE,
         )  # fmt: skip
         said = outcome.stdout + outcome.stderr
         self.assertEqual(outcome.returncode, 0, said)
@@ -161,7 +162,7 @@ class Racing(Case):
         lines = []
         try:
             for _ in range(2_000):
-                lines.append(self.service.connect(timeout=30))
+                lines.append(self.service.connect())
             users = [str(uuid.UUID(int=(0x4 << 76) + index)) for index in range(2_000)]
             for line, user in zip(lines, users):
                 line.send(f"CHECK {user}\n")

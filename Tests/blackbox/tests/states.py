@@ -10,6 +10,7 @@ NOTICE_CANCELLED = "Your subscription is active until {}. You can resubscribe an
 
 class States(Case):
     CLOCK = NOON
+    SHARED = True
 
     def lines(self, user):
         """CHECK, USAGE and CONSUME, in this order, so that the first two show the standing before it."""

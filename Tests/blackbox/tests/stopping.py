@@ -3,19 +3,23 @@
 import re
 import signal
 import threading
-import time
 
 from support.case import Case
-from support.deadline import wait_until
+from support.waiting import PATIENCE, wait_until
 from support.wire import Answer
 
 
 class Stopping(Case):
     FLAGS = None
 
+    @classmethod
+    def serve(cls, *flags, **options):
+        # Longer than the end is waited for here: nothing ends because its time to drain is over.
+        return super().serve("--drain-timeout-ms", "300000", *flags, **options)
+
     def pipelining_client(self, service, user, replies, started):
         """Sends until it is stopped from outside, reads everything; then checks are made on what it read."""
-        line = service.connect(timeout=20)
+        line = service.connect()
         sent = [0]
 
         def send():
@@ -32,7 +36,7 @@ class Stopping(Case):
         received = line.rest()
         replies[user] = received
         line.close()
-        sender.join(10)
+        sender.join()
 
     def stop_under_load(self, number):
         service = self.serve()
@@ -45,16 +49,14 @@ class Stopping(Case):
         for thread in threads:
             thread.start()
         for _ in threads:
-            started.acquire(timeout=10)
+            self.assertTrue(started.acquire(timeout=PATIENCE))
         before = int(service.info()["requests"])
-        wait_until(lambda: int(service.info()["requests"]) > before + 1_000, 10, "the load runs")
-        began = time.monotonic()
+        wait_until(lambda: int(service.info()["requests"]) > before + 1_000, "the load runs")
         service.signal(number)
-        self.assertEqual(service.wait(10), 0, service.log())
-        seconds = time.monotonic() - began
+        self.assertEqual(service.wait(), 0, service.log())
         for thread in threads:
-            thread.join(10)
-        return service, users, replies, seconds
+            thread.join(PATIENCE)
+        return service, users, replies
 
     def subscriber_of(self, service):
         user = self.user()
@@ -75,22 +77,20 @@ class Stopping(Case):
         self.assertEqual(self.count(user), (len(lines) + 1) // 2, "everything counted was answered, and the reverse")
 
     def test_sigterm_under_load_answers_every_accepted_request_and_ends_with_0(self):
-        service, users, replies, seconds = self.stop_under_load(signal.SIGTERM)
-        self.assertLess(seconds, 10)
+        service, users, replies = self.stop_under_load(signal.SIGTERM)
         for user in users:
             with self.subTest(user=user):
                 self.check_replies(user, replies[user])
         self.assertRegex(service.output(), rf"\Aready listen=127\.0\.0\.1:{service.port} http=\S+\n\Z")
 
     def test_sigint_under_load_answers_every_accepted_request_and_ends_with_0(self):
-        _, users, replies, seconds = self.stop_under_load(signal.SIGINT)
-        self.assertLess(seconds, 10)
+        _, users, replies = self.stop_under_load(signal.SIGINT)
         for user in users:
             with self.subTest(user=user):
                 self.check_replies(user, replies[user])
 
     def test_logs_name_no_user_and_one_line_says_that_it_drains(self):
-        service, users, _, _ = self.stop_under_load(signal.SIGTERM)
+        service, users, _ = self.stop_under_load(signal.SIGTERM)
         log = service.log()
         self.assertIn("msg=draining", log)
         for user in users:
@@ -111,15 +111,15 @@ class Stopping(Case):
         session.run(f"select 1 from message_usage where user_id = '{user}' for update")
         with service.connect() as line:
             line.send(f"CONSUME {user}\nPING\n")
-            self.assertFalse(line.readable(0.1))
+            self.wait_until_blocked()
             service.signal(signal.SIGTERM)
-            wait_until(lambda: "draining" in service.log(), 30, "it drains")
+            wait_until(lambda: "draining" in service.log(), "it drains")
             session.run("rollback")
             session.close()
             self.assertEqual(Answer(line.line()).used, 2)
             self.assertEqual(line.line(), "+PONG")
             self.assertRegex(line.rest(), rb"\A(-DRAINING [^\r\n]*\r\n)?\Z")
-        self.assertEqual(service.wait(10), 0)
+        self.assertEqual(service.wait(), 0)
         self.assertEqual(self.count(user), 2)
 
     def test_a_request_that_comes_while_it_drains_is_refused_and_not_counted(self):
@@ -131,15 +131,15 @@ class Stopping(Case):
         session.run(f"select 1 from message_usage where user_id = '{user}' for update")
         with service.connect() as line:
             line.send(f"CONSUME {user}\n")
-            self.assertFalse(line.readable(0.1))
+            self.wait_until_blocked()
             service.signal(signal.SIGTERM)
-            wait_until(lambda: "draining" in service.log(), 30, "it drains")
+            wait_until(lambda: "draining" in service.log(), "it drains")
             line.send(f"CONSUME {other}\nCONSUME {other}\n")
             session.run("rollback")
             session.close()
             received = line.rest()
         self.assertRegex(received, rb"\A\+ALLOWED [^\r\n]* used=2 [^\r\n]*\r\n-DRAINING [^\r\n]*\r\n\Z")
-        self.assertEqual(service.wait(10), 0)
+        self.assertEqual(service.wait(), 0)
         self.assertEqual(self.count(other), 0)
 
     def test_silent_connections_do_not_hold_the_end_up(self):
@@ -149,11 +149,9 @@ class Stopping(Case):
             self.assertEqual(line.ask("PING"), "+PONG")
         for line in lines[25:40]:
             line.send("CONSUME 7f1c")
-        wait_until(lambda: service.info()["connections"] == "51", 30, "all are connected")
-        began = time.monotonic()
+        wait_until(lambda: service.info()["connections"] == "51", "all are connected")
         service.signal(signal.SIGTERM)
-        self.assertEqual(service.wait(10), 0)
-        self.assertLess(time.monotonic() - began, 3)
+        self.assertEqual(service.wait(), 0)
         for line in lines:
             self.assertEqual(line.rest(), b"")
             line.close()
@@ -167,7 +165,7 @@ class Stopping(Case):
         session.run(f"select 1 from message_usage where user_id = '{user}' for update")
         with service.connect() as line:
             line.send(f"CONSUME {user}\n")
-            self.assertFalse(line.readable(0.1))
+            self.wait_until_blocked()
             service.signal(signal.SIGTERM)
 
             def is_refused():
@@ -177,11 +175,11 @@ class Stopping(Case):
                     return True
                 return False
 
-            wait_until(is_refused, 2, "the port is closed")
+            wait_until(is_refused, "the port is closed")
             session.run("rollback")
             session.close()
             self.assertIn("+ALLOWED", line.line())
-        self.assertEqual(service.wait(10), 0)
+        self.assertEqual(service.wait(), 0)
 
     def test_a_second_signal_does_not_cut_what_the_first_one_drains(self):
         service = self.serve()
@@ -190,9 +188,9 @@ class Stopping(Case):
             line.send(f"CONSUME {user}\n" * 1_000)
             line.line()
             service.signal(signal.SIGTERM)
-            wait_until(lambda: "draining" in service.log(), 30, "it drains")
+            wait_until(lambda: "draining" in service.log(), "it drains")
             service.signal(signal.SIGTERM)
             received = line.rest()
-        self.assertEqual(service.wait(10), 0)
+        self.assertEqual(service.wait(), 0)
         allowed = len(re.findall(rb"^\+ALLOWED ", received, re.M)) + 1
         self.assertEqual(self.count(user), allowed)

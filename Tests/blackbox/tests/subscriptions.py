@@ -7,8 +7,8 @@ import threading
 
 import redis
 from support.case import NOON, Case
-from support.deadline import wait_until
-from support.kernel import resident_bytes
+from support.processes import resident_bytes
+from support.waiting import PATIENCE, wait_until
 from support.wire import Answer, Closed
 
 HIREDIS = r"""
@@ -39,8 +39,8 @@ int main(int argc, char **argv) {
 class Feed:
     """A subscribed connection, read frame by frame."""
 
-    def __init__(self, service, *users, timeout=15):
-        self.line = service.connect(timeout=timeout)
+    def __init__(self, service, *users):
+        self.line = service.connect()
         for start in range(0, len(users), 15):
             some = users[start : start + 15]
             self.line.send("SUBSCRIBE " + " ".join(f"usage:{user}" for user in some) + "\n")
@@ -178,7 +178,7 @@ class Subscriptions(Case):
 
     def test_resp3_keeps_every_verb_and_pushes_between_replies(self):
         user = self.subscriber("paid")
-        with self.service.connect(timeout=15) as line:
+        with self.service.connect() as line:
             line.send(f"HELLO 3\nSUBSCRIBE usage:{user}\n")
             while line.line() != ">3":
                 pass
@@ -204,14 +204,14 @@ class Subscriptions(Case):
             with self.subTest(protocol=protocol):
                 user, other = self.subscriber("paid"), self.subscriber("paid")
                 client = redis.Redis(
-                    port=self.service.port, protocol=protocol, decode_responses=True, socket_timeout=10
+                    port=self.service.port, protocol=protocol, decode_responses=True, socket_timeout=PATIENCE
                 )
                 listener = client.pubsub()
                 listener.subscribe(f"usage:{user}", f"usage:{other}")
 
                 def next_of(kind, listener=listener):
                     return wait_until(
-                        lambda: next((m for m in [listener.get_message(timeout=1)] if m and m["type"] == kind), None), 15, kind
+                        lambda: next((m for m in [listener.get_message(timeout=1)] if m and m["type"] == kind), None), kind
                     )
 
                 self.assertEqual(next_of("subscribe")["channel"], f"usage:{user}")
@@ -241,9 +241,9 @@ class Subscriptions(Case):
         listener.subscribe(**{f"usage:{user.upper()}": told.append})
         thread = listener.run_in_thread(sleep_time=0.05)
         try:
-            wait_until(lambda: client.execute_command("CONSUME", user) and told, 15, "the handler is called")
+            wait_until(lambda: client.execute_command("CONSUME", user) and told, "the handler is called")
             used = self.count(user)
-            wait_until(lambda: Answer("+OK " + told[-1]["data"]).used == used, 15, "and with the last change")
+            wait_until(lambda: Answer("+OK " + told[-1]["data"]).used == used, "and with the last change")
             self.assertEqual(told[-1]["channel"], f"usage:{user.upper()}")
         finally:
             thread.stop()
@@ -266,12 +266,12 @@ class Subscriptions(Case):
             kind, channel, payload = (client.stdout.readline().strip() for _ in range(3))
             self.assertEqual((kind, channel), ("message", f"usage:{user}"))
             self.assertTrue(payload.startswith(f"user={user} plan=paid state=active"), payload)
-            self.assertEqual(client.wait(10), 0)
+            self.assertEqual(client.wait(PATIENCE), 0)
             client.stdout.close()
 
 
 class ManySubscriptions(Case):
-    FLAGS = ("--subscriptions-maximum", "2000", "--output-timeout-ms", "60000", "--idle-timeout-ms", "1000")
+    FLAGS = ("--subscriptions-maximum", "2000", "--output-timeout-ms", "300000")
 
     @classmethod
     def setUpClass(cls):
@@ -285,12 +285,12 @@ class ManySubscriptions(Case):
             f"insert into message_usage (user_id, billing_period, message_count) select user_id, '2020-01', {count}"
             " from headroom.subscribers on conflict (user_id, billing_period) do update set message_count = excluded.message_count"
         )
-        with self.service.connect(timeout=60) as line:
+        with self.service.connect() as line:
             line.send("".join(f"CONSUME {user}\n" for user in self.users))
             return {user: Answer(reply).used for user, reply in zip(self.users, line.lines(len(self.users)))}
 
     def test_two_thousand_on_one_connection_are_all_told_and_one_more_is_refused(self):
-        with Feed(self.service, *self.users, timeout=60) as feed:
+        with Feed(self.service, *self.users) as feed:
             refused = feed.ask(f"SUBSCRIBE usage:{self.user()}")
             self.assertTrue(refused.startswith("-BADARG too many subscriptions"), refused)
             final = self.change_all(1)
@@ -302,7 +302,7 @@ class ManySubscriptions(Case):
             self.assertEqual([feed.frame()[2] for _ in range(2000)], list(range(1999, -1, -1)))
 
     def test_a_subscriber_that_does_not_read_costs_no_memory_and_gets_the_final_state(self):
-        with Feed(self.service, *self.users, timeout=60) as feed:
+        with Feed(self.service, *self.users) as feed:
             final = self.change_all(1)
             before = resident_bytes(self.service.process.pid)
             # 40,000 changes of some 600 bytes each, to a peer that reads none of them: 24 MB if all were kept.
@@ -318,11 +318,12 @@ class ManySubscriptions(Case):
             self.assertLess(messages, 30_000, "the newest of each user, not every change")
 
     def test_a_silent_subscriber_is_not_idle_and_a_silent_other_is(self):
+        service = self.serve("--idle-timeout-ms", "1500")
         user = self.users[0]
-        with Feed(self.service, user) as feed:
-            with self.service.connect() as line:
+        with Feed(service, user) as feed:
+            with service.connect() as line:
                 self.assertEqual(line.ask("PING"), "+PONG")
-                self.assertEqual(line.rest(), b"", "closed after a second of silence")
+                self.assertEqual(line.rest(), b"", "closed after a while of silence")
             self.ask(f"CONSUME {user}")
             feed.message_where(user=user)
 
@@ -338,6 +339,8 @@ class ManySubscriptions(Case):
 
 class SubscriptionsThroughOutages(Case):
     OWN_CLUSTER = True
+    # Requests that come first while the database is away wait for so long.
+    FLAGS = ("--request-timeout-ms", "2000")
 
     def test_what_changed_while_the_database_was_away_is_told_when_it_is_back(self):
         user = self.subscriber("paid", used=1)
@@ -371,7 +374,7 @@ class SubscriptionsThroughOutages(Case):
         thread = threading.Thread(target=cut)
         thread.start()
         try:
-            with Feed(self.service, user, timeout=30) as feed:
+            with Feed(self.service, user) as feed:
                 for count in range(2, 12):
                     self.set_count(user, count)
                     feed.message_where(used=count)

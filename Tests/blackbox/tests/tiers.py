@@ -12,6 +12,7 @@ TRIAL_OVER = "You've used your trial sessions — ready to continue?"
 
 class Tiers(Case):
     CLOCK = NOON
+    SHARED = True
 
     PAID = [
         (0, "silent", "hidden", None),

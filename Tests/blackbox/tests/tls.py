@@ -12,9 +12,9 @@ import redis
 from support import processes
 from support.case import Case
 from support.certificates import Authority, openssl
-from support.deadline import wait_until
-from support.kernel import resident_bytes
+from support.processes import resident_bytes
 from support.records import RecordClient
+from support.waiting import PATIENCE, wait_until
 from support.wire import Answer, Closed, Line, array
 
 
@@ -103,7 +103,7 @@ class TLS(Case):
         with self.assertRaises(ssl.SSLCertVerificationError):
             Line(self.service.port, tls=ssl.create_default_context())
         wait_until(
-            lambda: int(self.service.info()["tls_handshakes_failed"]) == before + 1, 5, "the handshake counts as failed"
+            lambda: int(self.service.info()["tls_handshakes_failed"]) == before + 1, "the handshake counts as failed"
         )
 
     # Client certificates
@@ -140,54 +140,61 @@ class TLS(Case):
         self.assertEqual(self.client_outcome(service, old), "+PONG")
         shutil.copy(second.certificate, ca)
         service.signal(signal.SIGHUP)
-        wait_until(lambda: self.client_outcome(service, new) == "+PONG", 30, "clients of the new CA get in")
+        wait_until(lambda: self.client_outcome(service, new) == "+PONG", "clients of the new CA get in")
         self.assertNotEqual(self.client_outcome(service, old), "+PONG")
 
     # Time
 
-    def assert_closed_in_time(self, line, began, low=0.35, high=5):
-        self.assertEqual(line.rest(), b"")
-        self.assertTrue(low <= time.monotonic() - began <= high, time.monotonic() - began)
+    def in_time(self, make):
+        """A connection whose handshake is done before its time is over, which a machine that is held up may miss."""
+
+        def made():
+            try:
+                return make()
+            except (Closed, OSError):
+                return None
+
+        return wait_until(made, "a handshake within the time")
 
     def test_a_stalled_handshake_is_closed(self):
         service = self.serve_tls("--tls-handshake-timeout-ms", "400")
         hello = RecordClient(service.port, service.tls, handshake=False).hello()
         for sent in (b"", hello[:1], hello[:20], hello):
+            began = time.monotonic()
             with self.subTest(bytes=len(sent)), Line(service.port) as line:
-                began = time.monotonic()
                 line.send(sent)
-                if sent == hello:
-                    # The service's part of the handshake, to which nothing is answered.
-                    self.assertTrue(line.readable(5))
-                    line.rest()
-                    self.assertTrue(0.35 <= time.monotonic() - began <= 5)
-                else:
-                    self.assert_closed_in_time(line, began)
-        self.assertEqual(service.ask("PING"), "+PONG")
+                received = line.rest()
+                self.assertGreater(time.monotonic() - began, 0.35)
+                # The service's part of the handshake, to which nothing is answered.
+                self.assertEqual(received != b"", sent == hello)
+        with self.in_time(service.connect) as line:
+            self.assertEqual(line.ask("PING"), "+PONG")
 
     def test_a_handshake_that_trickles_is_closed_all_the_same(self):
         service = self.serve_tls("--tls-handshake-timeout-ms", "400")
         hello = RecordClient(service.port, service.tls, handshake=False).hello()
+        began = time.monotonic()
         with Line(service.port) as line:
-            began = time.monotonic()
             for byte in hello:
                 if line.readable(0.02):
                     break
                 line.send(bytes([byte]))
-            self.assert_closed_in_time(line, began)
+            self.assertEqual(line.rest(), b"")
+        self.assertGreater(time.monotonic() - began, 0.35)
 
     def test_the_time_for_the_handshake_does_not_end_who_has_done_it(self):
         service = self.serve_tls("--tls-handshake-timeout-ms", "1000")
-        with service.connect() as line:
-            self.assertFalse(line.readable(1.2), "it was closed")
+        with self.in_time(service.connect) as line, Line(service.port) as stalled:
+            # The one that connected later is closed, so the time of the first one is over, too.
+            self.assertEqual(stalled.rest(), b"")
             self.assertEqual(line.ask("PING"), "+PONG")
 
     def test_a_connection_without_a_first_request_is_closed_and_with_tls_s_own_end(self):
         service = self.serve_tls("--first-request-timeout-ms", "400")
-        with RecordClient(service.port, service.tls) as client:
-            began = time.monotonic()
+        began = time.monotonic()
+        with self.in_time(lambda: RecordClient(service.port, service.tls)) as client:
             self.assertEqual(client.rest(), (b"", True))
-            self.assertTrue(0.3 <= time.monotonic() - began <= 5)
+        self.assertGreater(time.monotonic() - began, 0.35)
 
     # As without TLS
 
@@ -292,13 +299,13 @@ class TLS(Case):
             self.assertEqual(first.ask("PING"), "+PONG")
             silent = [Line(service.port) for _ in range(1_500)]
             descriptors = f"/proc/{service.process.pid}/fd"
-            wait_until(lambda: len(os.listdir(descriptors)) < 130, 30, "the rest is closed without a word")
+            wait_until(lambda: len(os.listdir(descriptors)) < 130, "the rest is closed without a word")
             self.assertEqual(first.ask("PING"), "+PONG")
             for line in silent:
                 line.close()
 
     def test_draining_answers_what_was_accepted_and_ends_the_rest(self):
-        service = self.serve_tls()
+        service = self.serve_tls("--drain-timeout-ms", "300000")
         user = self.user()
         with service.connect() as busy, service.connect() as silent, Line(service.port) as unshaken:
             self.assertEqual(silent.ask("PING"), "+PONG")
@@ -306,7 +313,7 @@ class TLS(Case):
             blocker = self.cluster.session(self.database)
             blocker.run("begin; lock table message_usage in share row exclusive mode")
             busy.send(f"CONSUME {user}\n")
-            wait_until(lambda: blocker.number("select count(*) from pg_locks where not granted"), 30, "it waits")
+            self.wait_until_blocked()
             service.signal(signal.SIGTERM)
             self.assertEqual(silent.rest(), b"")
             blocker.run("commit")
@@ -324,7 +331,7 @@ class TLS(Case):
         outcome = subprocess.run(
             ["redis-cli", "-h", "localhost", "-p", str(self.service.port), "--tls", "--cacert", self.authority.certificate,
              "CONSUME", user],
-            capture_output=True, text=True, timeout=20,
+            capture_output=True, text=True, timeout=PATIENCE,
         )  # fmt: skip
         self.assertTrue(outcome.stdout.startswith("ALLOWED "), outcome)
         self.assertRegex(self.service.log(), r"try it: +redis-cli -h 127.0.0.1 -p \d+ --tls --cacert CA CONSUME ")
@@ -353,7 +360,7 @@ class TLS(Case):
             shutil.copy(new[1], key)
             self.assertEqual(self.serial(service), before, "nothing happens before the signal")
             service.signal(signal.SIGHUP)
-            wait_until(lambda: self.serial(service) != before, 30, "the new certificate is presented")
+            wait_until(lambda: self.serial(service) != before, "the new certificate is presented")
             self.assertEqual(open_line.ask("PING"), "+PONG")
         self.assertRegex(
             service.log(), r'msg="TLS certificate read anew" .*tls.expires=\d{4}-\d\d-\d\dT.*tls.subject=localhost'
@@ -378,7 +385,7 @@ class TLS(Case):
                 before = self.serial(service)
                 take(certificate, key)
                 service.signal(signal.SIGHUP)
-                wait_until(lambda: "the ones from before stay in use" in service.log(), 30, "it says so")
+                wait_until(lambda: "the ones from before stay in use" in service.log(), "it says so")
                 self.assertRegex(service.log(), f"level=error .*{said}")
                 self.assertNotIn("/Sources/", service.log())
                 self.assertEqual(self.serial(service), before)
@@ -394,7 +401,7 @@ class TLS(Case):
 
     def assert_does_not_start(self, said, *flags):
         service = self.serve(*flags, wait=False)
-        self.assertNotEqual(service.wait(20), 0)
+        self.assertNotEqual(service.wait(), 0)
         self.assertEqual(service.output(), "")
         self.assertRegex(service.log(), said)
         self.assertLess(len(service.log().splitlines()), 4, service.log())

@@ -109,12 +109,12 @@ class Histories(Webhooks):
 
         def tell(events):
             for event in events:
-                answer = self.service.http("POST", "/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION}, timeout=30)
+                answer = self.service.http("POST", "/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})
                 if answer.status != 200:
                     problems.append(answer)
 
         def consume():
-            with self.service.connect(30) as line:
+            with self.service.connect() as line:
                 while not done.is_set():
                     for user in users:
                         allowed[user] += line.ask(f"CONSUME {user}").startswith("+ALLOWED")
@@ -124,9 +124,9 @@ class Histories(Webhooks):
         for thread in (consumer, *tellers):
             thread.start()
         for thread in tellers:
-            thread.join(60)
+            thread.join()
         done.set()
-        consumer.join(60)
+        consumer.join()
         self.assertEqual(problems, [])
         for user in users:
             self.assertEqual(self.count(user), allowed[user], "each message that was allowed is counted once")

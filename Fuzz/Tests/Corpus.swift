@@ -1,0 +1,46 @@
+import Foundation
+
+/// The inputs and words that the fuzzers begin with.
+enum Corpus {
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+
+    /// What the fuzzers have chosen, and what broke something once.
+    static func inputs(of target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
+        try inputs(of: target, in: "Corpus") + inputs(of: target, in: "Found")
+    }
+
+    private static func inputs(of target: FuzzTarget, in place: String) throws -> [(name: String, bytes: [UInt8])] {
+        let place = folder.appending(path: "\(place)/\(target.name)")
+        guard FileManager.default.fileExists(atPath: place.path) else { return [] }
+        return try FileManager.default.contentsOfDirectory(at: place, includingPropertiesForKeys: nil)
+            .sorted { $0.path < $1.path }
+            .map { ($0.lastPathComponent, try [UInt8](Data(contentsOf: $0))) }
+    }
+
+    /// The lines of dictionary.txt, as they stand there.
+    static func dictionaryLines() throws -> [String] {
+        try String(contentsOf: folder.appending(path: "dictionary.txt"), encoding: .utf8)
+            .split(separator: "\n").map(String.init)
+    }
+
+    /// Its words, in quotes there, with bytes written `\xHH`.
+    static func dictionary() throws -> [[UInt8]] {
+        try dictionaryLines().filter { $0.hasPrefix("\"") }.map { line in
+            var bytes: [UInt8] = []
+            var rest = Array(line.utf8.dropFirst().dropLast())[...]
+            while let byte = rest.popFirst() {
+                guard byte == UInt8(ascii: "\\"), let next = rest.popFirst() else {
+                    bytes.append(byte)
+                    continue
+                }
+                guard next == UInt8(ascii: "x") else {
+                    bytes.append(next)
+                    continue
+                }
+                bytes += UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16).map { [$0] } ?? []
+                rest = rest.dropFirst(2)
+            }
+            return bytes
+        }
+    }
+}

@@ -1,0 +1,31 @@
+/// Makes new inputs of those in the corpus, as libFuzzer does but without looking at what they reach: a few random changes,
+/// words of the dictionary put in, two inputs joined.
+struct Mutator {
+    let corpus: [[UInt8]]
+    let dictionary: [[UInt8]]
+    /// Requests have 1,024 bytes at most, and a stream should have several.
+    private static let maximumBytes = 2_048
+
+    func input(using random: inout some RandomNumberGenerator) -> [UInt8] {
+        var bytes = corpus.randomElement(using: &random) ?? []
+        for _ in 0..<Int.random(in: 1...6, using: &random) { mutate(&bytes, using: &random) }
+        return Array(bytes.prefix(Mutator.maximumBytes))
+    }
+
+    private func mutate(_ bytes: inout [UInt8], using random: inout some RandomNumberGenerator) {
+        let place = Int.random(in: 0...bytes.count, using: &random)
+        let end = min(bytes.count, place + Int.random(in: 1...16, using: &random))
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0: bytes.insert(.random(in: 0...255, using: &random), at: place)
+        case 1: bytes.insert(contentsOf: dictionary.randomElement(using: &random) ?? [], at: place)
+        case 2: bytes.removeSubrange(place..<end)
+        case 3: bytes.insert(contentsOf: bytes[place..<end], at: place)
+        case 4: bytes.replaceSubrange(place..<end, with: dictionary.randomElement(using: &random) ?? [])
+        case 5:
+            let other = corpus.randomElement(using: &random) ?? []
+            bytes.replaceSubrange(place..., with: other.dropFirst(Int.random(in: 0...other.count, using: &random)))
+        case 6 where place < bytes.count: bytes[place] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+        default: if place < bytes.count { bytes[place] = .random(in: 0...255, using: &random) }
+        }
+    }
+}

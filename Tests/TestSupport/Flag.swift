@@ -1,0 +1,11 @@
+import Synchronization
+
+/// A flag that several tasks look at.
+public final class Flag: Sendable {
+    private let flag = Atomic(false)
+
+    public init() {}
+
+    public var isSet: Bool { flag.load(ordering: .relaxed) }
+    public func set() { flag.store(true, ordering: .relaxed) }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import NIOCore
+import Postgres
+import Usage
+import UsageStore
+
+/// A migrated database of a test's own, with a session that acts as its operator.
+public struct TestDatabase: Sendable {
+    public let conninfo: String
+    public let psql: Session
+
+    public static func fresh() async throws -> TestDatabase {
+        let conninfo = try await TestServer.migratedDatabase()
+        return TestDatabase(conninfo: conninfo, psql: try await Session.open(conninfo))
+    }
+
+    /// The same, not a copy: for tests of what migrating does.
+    public static func migrated() async throws -> TestDatabase {
+        let conninfo = try await TestServer.emptyDatabase()
+        let session = try await Session.open(conninfo)
+        _ = try await session.run { try Schema.migrate($0) }
+        return TestDatabase(conninfo: conninfo, psql: session)
+    }
+
+    /// From now on the database's clock says what `moveClock` told it. A plain read of a table keeps the function
+    /// `stable` and inlinable, as the real one is.
+    public func stopClock(at instant: Instant) async throws {
+        try await psql.execute(
+            """
+            create table headroom.test_clock (at timestamptz not null);
+            insert into headroom.test_clock values ('epoch');
+            grant select on headroom.test_clock to public;
+            create or replace function headroom.now() returns timestamptz
+                language sql stable parallel safe
+                return (select at from headroom.test_clock);
+            """
+        )
+        try await moveClock(to: instant)
+    }
+
+    public func moveClock(to instant: Instant) async throws {
+        try await psql.run { connection in
+            var parameters = Parameters()
+            parameters.append(timestamptz: instant.microsecondsSince1970)
+            _ = try connection.query(
+                "update headroom.test_clock set at = $1",
+                parameters,
+                deadline: .now + waitLimit
+            )
+        }
+    }
+
+    /// `message_count` of a user's row; nil without one.
+    public func count(of user: UserID, period: String) async throws -> Int? {
+        try await psql.number(
+            "select message_count from message_usage where user_id = '\(user)' and billing_period = '\(period)'"
+        )
+    }
+}
+
+extension TestDatabase {
+    /// Where PostgreSQL listens in its directory.
+    private static let socketName = "/.s.PGSQL.5432"
+
+    private var directory: Substring {
+        conninfo.split(separator: " ").first { $0.hasPrefix("host=") }?.dropFirst(5) ?? ""
+    }
+
+    /// A proxy in front of the database's server; `conninfo(through:)` leads through it.
+    public func proxy() async throws -> Proxy {
+        let own = try await TestServer.makeDirectory()
+        return try await Proxy.start(
+            to: SocketAddress(unixDomainSocketPath: directory + Self.socketName),
+            listeningOn: SocketAddress(unixDomainSocketPath: own + Self.socketName)
+        )
+    }
+
+    public func conninfo(through proxy: Proxy) -> String {
+        let own = (proxy.address.pathname ?? "").dropLast(Self.socketName.count)
+        return conninfo.replacing("host=\(directory)", with: "host=\(own)")
+    }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import HeadroomClient
+import NIOCore
+import Synchronization
+
+/// The built service as a process of its own, so that it can be killed as a crash would, and started again where it was.
+public final class ServiceProcess: Sendable {
+    public struct DidNotStart: Error {}
+
+    public let endpoint: HeadroomClient.Endpoint
+    /// Of the HTTP side; nil where it is off.
+    public let httpPort: Int?
+    private let databaseURL: String
+    private let arguments: [String]
+    private let environment: [String: String]
+    private let process: Mutex<Process>
+
+    /// Starts a service on a free port.
+    ///
+    /// - Parameters:
+    ///   - databaseURL: a fresh, migrated database's unless given.
+    ///   - http: whether it has an HTTP side, on a free port.
+    ///   - environment: beside the database's URL.
+    ///   - arguments: of `headroom serve`, beside those that every test needs.
+    public static func start(
+        databaseURL: String? = nil,
+        http: Bool = false,
+        environment: [String: String] = [:],
+        _ arguments: String...
+    ) async throws -> ServiceProcess {
+        let url: String
+        if let databaseURL { url = databaseURL } else { url = try await TestServer.migratedDatabase() }
+        let allArguments = ["--http", http ? "127.0.0.1:0" : "off"] + arguments
+        let launched = try await launch(url, "127.0.0.1:0", allArguments, environment)
+        return ServiceProcess(url, arguments, environment, launched)
+    }
+
+    private init(_ url: String, _ arguments: [String], _ environment: [String: String], _ launched: Launched) {
+        databaseURL = url
+        self.environment = environment
+        process = Mutex(launched.process)
+        endpoint = launched.endpoint
+        httpPort = launched.http?.port
+        // Started again, it is where it was.
+        self.arguments = ["--http", launched.http.map(\.description) ?? "off"] + arguments
+    }
+
+    private struct Launched {
+        var process: Process
+        var endpoint: HeadroomClient.Endpoint
+        var http: HeadroomClient.Endpoint?
+    }
+
+    deinit {
+        process.withLock { _ = kill($0.processIdentifier, SIGKILL) }
+    }
+
+    public var conninfo: String { databaseURL }
+
+    /// As the kernel does when memory runs out: nothing is tidied up.
+    public func kill9() async throws {
+        let identifier = process.withLock { process in
+            kill(process.processIdentifier, SIGKILL)
+            return process.processIdentifier
+        }
+        try await waitUntil("the service is dead") {
+            self.process.withLock { !$0.isRunning } || kill(identifier, 0) != 0
+        }
+    }
+
+    /// Tells it to drain, and waits for its end.
+    public func terminate() async throws {
+        process.withLock { _ = kill($0.processIdentifier, SIGTERM) }
+        try await waitUntil("the service has ended") { self.process.withLock { !$0.isRunning } }
+    }
+
+    /// Stops it as a machine that hangs would, or lets it go on.
+    public func pause(_ isPaused: Bool) {
+        process.withLock { _ = kill($0.processIdentifier, isPaused ? SIGSTOP : SIGCONT) }
+    }
+
+    /// Starts it again, on the same port.
+    public func restart() async throws {
+        let launched = try await ServiceProcess.launch(databaseURL, "\(endpoint)", arguments, environment)
+        process.withLock { $0 = launched.process }
+    }
+
+    /// A machine that is busy with other tests may keep the proxy from passing on a request for longer than the defaults.
+    private static let patience = [
+        "first-request", "incomplete-request", "output", "authentication", "tls-handshake",
+    ].flatMap { ["--\($0)-timeout-ms", "120000"] }
+
+    /// Makes a token, as an operator does.
+    public func token(_ scopes: String...) throws -> String {
+        try Process.run(
+            builtProgram("headroom"),
+            ["token", "create", "backend"] + scopes.flatMap { ["--scope", $0] },
+            environment: ["HEADROOM_DATABASE_URL": databaseURL]
+        ).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    private static func launch(
+        _ databaseURL: String,
+        _ listen: String,
+        _ arguments: [String],
+        _ environment: [String: String]
+    ) async throws -> Launched {
+        let process = Process()
+        process.executableURL = builtProgram("headroom")
+        process.arguments = ["serve", "--listen", listen, "--log-level", "error"] + patience + arguments
+        process.environment = environment.merging(["HEADROOM_DATABASE_URL": databaseURL]) { own, _ in own }
+        guard let line = try await process.run(until: /ready listen=.*\n/) else {
+            process.terminate()
+            throw DidNotStart()
+        }
+        guard let match = line.firstMatch(of: /listen=(\S+) http=(\S+)/),
+            let endpoint = HeadroomClient.Endpoint(String(match.1))
+        else { throw DidNotStart() }
+        let http = match.2 == "off" ? nil : HeadroomClient.Endpoint(String(match.2))
+        return Launched(process: process, endpoint: endpoint, http: http)
+    }
+}
+
+extension ServiceProcess {
+    /// A proxy in front of the service, for clients of `proxy.endpoint`.
+    public func proxy(_ faults: Proxy.Faults = Proxy.Faults(), seed: UInt64 = 0) async throws -> Proxy {
+        try await Proxy.start(to: SocketAddress(ipAddress: endpoint.host, port: endpoint.port), faults, seed: seed)
+    }
+}
+
+extension Proxy {
+    public var endpoint: HeadroomClient.Endpoint { .init(host: "127.0.0.1", port: address.port ?? 0) }
+}

@@ -1,0 +1,258 @@
+"""One fault with one seed: what is set up for it, what happens, and what is read afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import shutil
+import time
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable
+
+import checker
+from clusters import DATABASE, FaultedCluster, SmallDisk, psql, synchronous_standby
+from faults import FAULTS, Fault, Scene, happens
+from history import Violation
+from instance import Instance
+from plants import PLANTS, Plant
+from recorder import Recorder
+from support import settings
+from support.proxy import DisturbedRelay
+from support.waiting import wait_until_async
+from workload import FIVE, HOLD, HOT, RESET, RESET_USERS, Workload, user_id
+
+# The database's clock, ahead by what a table says. `create or replace` keeps the functions that call it working.
+TEST_CLOCK = """
+create table headroom.clock (ahead interval not null);
+insert into headroom.clock values ('0');
+grant select on headroom.clock to public;
+create or replace function headroom.now() returns timestamptz language sql stable parallel safe
+    return pg_catalog.now() + (select ahead from headroom.clock);
+"""
+# What each instance serves once the fault is over, so that it is seen to be back, and whether anything is wrong by then.
+SERVED_AFTERWARDS = 200
+FINAL_SQL = """
+select json_build_object('t', 'row', 'user', user_id, 'period', billing_period, 'count', message_count, 'held', held,
+    'limit', "limit", 'generation', generation) from message_usage;
+select json_build_object('t', 'key', 'user', user_id, 'key', key, 'verb', verb, 'status', status, 'messages', messages,
+    'used', used, 'committed_used', committed_used, 'period', billing_period, 'generation', generation)
+from headroom.message_keys;
+"""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What another process is to do."""
+
+    fault: str
+    seed: int
+    seconds: float
+    binary: str
+    # A data directory to begin with.
+    prepared: Path
+    # Where the history and the logs go, and where the databases are.
+    place: Path
+    clusters: Path
+    # The name of a bug to plant.
+    plant: str | None = None
+
+
+@dataclass
+class Result:
+    fault: str
+    seed: int
+    fired: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    violations: list[Violation] = field(default_factory=list)
+    error: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_passed(self) -> bool:
+        return not self.violations and not self.error and self.fired > 0
+
+
+class Case:
+    """Carries out an assignment, with a PostgreSQL and two instances of its own."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self.assignment = assignment
+        self.fault: Fault = next(fault for fault in FAULTS if fault.name == assignment.fault)
+        self.plant: Plant | None = next((plant for plant in PLANTS if plant.name == assignment.plant), None)
+        self.seed, self.seconds, self.directory = assignment.seed, assignment.seconds, assignment.place
+        self.result = Result(assignment.fault, assignment.seed)
+        self.instances: list[Instance] = []
+        self.proxies: list[DisturbedRelay] = []
+        self.clusters: list[FaultedCluster] = []
+        self.disk: SmallDisk | None = None
+        settings.binary = assignment.binary
+
+    async def run(self) -> Result:
+        history = self.directory / "history.jsonl"
+        try:
+            with open(history, "w", encoding="utf-8") as out:
+                await asyncio.wait_for(self.play(Recorder(out)), self.seconds * 3 + 150)
+            self.judge(history)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it is this run's failure and not the others'
+            self.result.error = f"{type(error).__name__}: {error}"
+            if not isinstance(error, (RuntimeError, TimeoutError)):
+                self.result.error += "\n" + traceback.format_exc()
+        finally:
+            await self.clear_away()
+        return self.result
+
+    async def clear_away(self) -> None:
+        for instance in self.instances:
+            instance.kill()
+        for proxy in self.proxies:
+            await proxy.stop()
+        for number, cluster in enumerate(self.clusters, start=1):
+            cluster.stop_immediately()
+            shutil.copy(cluster.log, self.directory / f"postgres-{number}.log")
+        if self.disk:
+            self.disk.unmount()
+        shutil.rmtree(self.assignment.clusters, ignore_errors=True)
+
+    def set_up_database(self) -> FaultedCluster:
+        needs, homes = self.fault.needs, self.assignment.clusters
+        if "tmpfs" in needs:
+            self.disk = SmallDisk(homes)
+        cluster = FaultedCluster(homes / "1", like=self.assignment.prepared)
+        self.clusters.append(cluster)
+        if "clock" in needs:
+            cluster.sql(TEST_CLOCK, database=DATABASE)
+        if self.plant:
+            cluster.sql(self.plant.sql, database=DATABASE)
+        return cluster
+
+    async def set_up(self, recorder: Recorder) -> Scene:
+        needs = self.fault.needs
+        cluster = self.set_up_database()
+        standby = database_proxy = None
+        url = cluster.url(DATABASE)
+        if "standby" in needs:
+            standby = synchronous_standby(cluster, self.assignment.clusters / "2")
+            self.clusters.append(standby)
+            url = (
+                f"host=127.0.0.1,127.0.0.1 port={cluster.port},{standby.port} user=postgres dbname={DATABASE}"
+                " target_session_attrs=read-write"
+            )
+        self.operator_url = url
+        if "database proxy" in needs:
+            database_proxy = await self.proxy(lambda: cluster.port)
+            url = f"host=127.0.0.1 port={database_proxy.port} user=postgres dbname={DATABASE}"
+        self.instances += [Instance(index, self.directory, url) for index in range(2)]
+        await asyncio.gather(*(instance.start() for instance in self.instances))
+        client_proxies = []
+        if "client proxy" in needs:
+            for instance in self.instances:
+                client_proxies.append(await self.proxy(lambda instance=instance: instance.port))  # type: ignore[misc]
+        ports = (lambda i: client_proxies[i].port) if client_proxies else (lambda i: self.instances[i].port)
+        # Holds end by the database's clock; where that jumps, their ends cannot be checked against ours.
+        kinds = (HOT, FIVE) if "clock" in needs else (HOT, FIVE, HOLD, RESET)
+        workload = Workload(recorder, self.seed, ports, kinds)
+        return Scene(
+            random.Random(f"fault/{self.seed}"), self.directory, cluster, self.instances, recorder, workload, standby,
+            database_proxy, client_proxies, notes=self.result.notes,
+        )  # fmt: skip
+
+    async def proxy(self, target: Callable[[], int | None]) -> DisturbedRelay:
+        proxy = DisturbedRelay(target)
+        await proxy.start()
+        self.proxies.append(proxy)
+        return proxy
+
+    async def play(self, recorder: Recorder) -> None:
+        recorder.write(t="meta", fault=self.fault.name, seed=self.seed, deadline_ms=2000, instances=[0, 1])
+        scene = await self.set_up(recorder)
+        first_cluster = scene.cluster
+        scene.workload.start()
+        stop = asyncio.Event()
+        operator = None
+        if "clock" not in self.fault.needs:
+            operator = asyncio.create_task(operate(recorder, self.operator_url, stop, self.seed))
+        try:
+            await self.inject(scene)
+        finally:
+            stop.set()
+            if operator:
+                await operator
+            await scene.workload.stop()
+        left = await scene.workload.settle(20)
+        if left:
+            raise RuntimeError(f"{left} operations with keys got no answer within 20 s after the fault was over")
+        for instance in self.instances:
+            at = time.monotonic_ns()
+            code = await instance.terminate()
+            recorder.write(t="sigterm", at=at, exited=time.monotonic_ns(), i=instance.index, code=code)
+        if not self.fault.may_deadlock:
+            count = first_cluster.log_count("deadlock detected")
+            if self.fault.is_quiet:
+                count += first_cluster.log_count("due to lock timeout")
+            recorder.write(t="deadlocks", count=count)
+        await read_final(scene, recorder)
+        recorder.write(t="meta", lag_ms=int(scene.workload.lag * 1000))
+        self.result.notes.append(f"lag {int(scene.workload.lag * 1000)} ms")
+
+    async def inject(self, scene: Scene) -> None:
+        await asyncio.sleep(0.7)
+        until = time.monotonic() + self.seconds
+        while True:
+            self.result.fired += await self.fault.inject(scene)
+            if self.fault.is_once or time.monotonic() > until:
+                break
+            await asyncio.sleep(0.2 + scene.random.random() * 0.8)
+        scene.recorder.healed()
+        # Longer only than those take that are late, which the checker finds.
+        await happens(lambda: all(scene.recorder.served[index] >= SERVED_AFTERWARDS for index in range(2)), 15)
+
+    def judge(self, path: Path) -> None:
+        with open(path, encoding="utf-8") as lines:
+            history = checker.read(lines)
+        self.result.counts = checker.summary(history)
+        self.result.violations = checker.check(history)
+
+
+async def operate(recorder: Recorder, url: str, stop: asyncio.Event, seed: int) -> None:
+    """The operator: resets and changed limits by psql, every half a second."""
+    chance = random.Random(f"operator/{seed}")
+    while not stop.is_set():
+        user = user_id(RESET, chance.randrange(RESET_USERS))
+        recorder.user(user, 1000)
+        if chance.random() < 0.6:
+            op = recorder.send(-1, None, "RESET", user)
+            text = f"select public.reset_usage('{user}')"
+        else:
+            value = chance.randrange(100, 1001)
+            op = recorder.send(-1, None, "LIMIT", user, value=value)
+            text = f"update message_usage set \"limit\" = {value} where user_id = '{user}' returning 1"
+        result = await psql(url, f"set statement_timeout = '1500ms'; {text};", 6)
+        if result.returncode == 0 and result.stdout.strip():
+            recorder.reply(op, "OK")
+        elif result.returncode == 0 or "ERROR:" in result.stderr:
+            # No row yet, or rolled back.
+            recorder.reply(op, "ERROR", "FAILED")
+        elif "could not connect" in result.stderr or "connection to server" in result.stderr and "failed" in result.stderr:
+            recorder.reply(op, "ERROR", "FAILED")
+        else:
+            recorder.reply(op, "CLOSED")
+        try:
+            await asyncio.wait_for(stop.wait(), 0.5)
+        except (asyncio.TimeoutError, TimeoutError):
+            pass
+
+
+async def read_final(scene: Scene, recorder: Recorder) -> None:
+    """All rows and keys, once no session of the service is left that might still commit."""
+
+    async def is_quiet() -> bool:
+        return not await scene.cluster.lanes()
+
+    await wait_until_async(is_quiet, "the end of the service's sessions")
+    for line in scene.cluster.sql(FINAL_SQL, database=DATABASE).splitlines():
+        if line.startswith("{"):
+            recorder.write(**json.loads(line))
+    recorder.write(t="end", at=time.monotonic_ns())

@@ -1,0 +1,174 @@
+"""A history of what clients sent and what came back, read for the checker. Touches nothing else.
+
+A history is a list of JSON objects, one a line, times in monotonic nanoseconds:
+
+    {"t": "meta", "deadline_ms": 2000, ...}                    first line; what the run was
+    {"t": "user", "user": U, "limit": 5}                       the limit a user starts with
+    {"t": "send", "at": …, "op": 7, "c": client, "i": instance, "verb": "CONSUME", "user": U, "n": 1, "key": K, "ttl": 2}
+    {"t": "reply", "at": …, "op": 7, "status": "ALLOWED", "fields": {…}}     or status "ERROR" with "code",
+                                                               "CLOSED" (connection lost), "SILENT" (client gave up)
+    {"t": "extra", "at": …, "i": instance, "line": …}          a reply that nobody had asked for
+    {"t": "frozen", "from": …, "to": …, "i": instance|None}    the harness kept this instance from answering in time
+    {"t": "healed", "at": …}                                   from here on nothing is broken
+    {"t": "sigterm", "at": …, "i": …, "exited": …, "code": 0}  an instance was told to stop
+    {"t": "deadlocks", "count": 0}                             what PostgreSQL's log says
+    {"t": "row", …} {"t": "key", …} {"t": "end", "at": …}      what the database holds once all is quiet
+
+An operation that did not get an answer has an unknown outcome: whatever it asked for may take effect at any instant after
+it was sent, or never. Everything below is interval arithmetic over that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, Iterable, Iterator
+
+NEVER = 1 << 62
+SECOND = 1_000_000_000
+
+
+@dataclass
+class Op:
+    """One attempt: a request and what became of it."""
+
+    id: int
+    client: int
+    instance: int | None
+    verb: str
+    user: str
+    n: int
+    key: str | None
+    ttl: int
+    sent: int
+    value: int | None = None
+    replied: int = NEVER
+    answered_at: int | None = None
+    status: str = "NONE"
+    code: str | None = None
+    fields: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_unknown(self) -> bool:
+        return self.status in ("CLOSED", "SILENT", "NONE") or self.code == "UNKNOWN"
+
+    @property
+    def is_replay(self) -> bool:
+        return self.fields.get("replayed") == "1"
+
+    @property
+    def is_grant(self) -> bool:
+        return self.status in ("ALLOWED", "HELD") and "degraded" not in self.fields
+
+    def number(self, name: str) -> int | None:
+        text = self.fields.get(name)
+        return int(text) if text is not None and text.isdigit() else None
+
+    @property
+    def held(self) -> int:
+        return self.number("held") or 0
+
+    def __str__(self) -> str:
+        what = " ".join(
+            part
+            for part in (
+                self.verb,
+                self.user[:2] + "…" + self.user[-6:],
+                str(self.n) if self.n else "",
+                f"key={self.key}" if self.key else "",
+                f"value={self.value}" if self.value is not None else "",
+            )
+            if part
+        )
+        shown = ("used", "held", "limit", "remaining", "period", "reason", "released", "replayed", "text")
+        outcome = " ".join([self.status, self.code or ""] + [f"{k}={self.fields[k]}" for k in shown if k in self.fields])
+        until = "never" if self.answered_at is None else f"{self.answered_at / SECOND:.4f}"
+        return f"op {self.id} client {self.client} instance {self.instance} [{self.sent / SECOND:.4f} – {until}] {what} → {outcome}"
+
+
+@dataclass
+class Violation:
+    invariant: str
+    text: str
+    evidence: list[Op] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [f"{self.invariant}: {self.text}"]
+        lines += [f"    {op}" for op in self.evidence[:8]]
+        return "\n".join(lines)
+
+
+@dataclass
+class Effect:
+    """What one unkeyed operation, or all attempts under one key, did or may have done to a count."""
+
+    n: int
+    first: int
+    last: int
+    is_certain: bool
+    used: int | None
+    period: str | None
+    attempts: list[Op]
+    key: str | None = None
+
+    @property
+    def grant(self) -> Op:
+        return next((op for op in self.attempts if op.is_grant), self.attempts[0])
+
+
+@dataclass
+class History:
+    meta: dict[str, Any] = field(default_factory=dict)
+    ops: dict[int, Op] = field(default_factory=dict)
+    limits: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    keys: dict[str, dict[str, dict[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
+    events: list[dict[str, Any]] = field(default_factory=list)
+    end: int | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the database was read at the end."""
+        return self.end is not None
+
+    def by_user(self) -> Iterator[tuple[str, list[Op]]]:
+        users: dict[str, list[Op]] = defaultdict(list)
+        for op in self.ops.values():
+            if op.user:
+                users[op.user].append(op)
+        for user, ops in users.items():
+            ops.sort(key=lambda op: op.sent)
+            yield user, ops
+
+
+def read(lines: Iterable[str | dict[str, Any]]) -> History:
+    history = History()
+    for line in lines:
+        entry = json.loads(line) if isinstance(line, str) else line
+        kind = entry["t"]
+        if kind == "send":
+            history.ops[entry["op"]] = Op(
+                entry["op"], entry.get("c", 0), entry.get("i"), entry["verb"], entry.get("user", ""), entry.get("n", 0),
+                entry.get("key"), entry.get("ttl", 0), entry["at"], entry.get("value"),
+            )
+        elif kind == "reply":
+            op = history.ops[entry["op"]]
+            op.status, op.code = entry["status"], entry.get("code")
+            op.fields = entry.get("fields", {})
+            op.answered_at = entry["at"]
+            # Not knowing the outcome means that it may still take effect.
+            op.replied = NEVER if op.is_unknown else entry["at"]
+        elif kind == "meta":
+            history.meta.update(entry)
+        elif kind == "user":
+            history.limits[entry["user"]] = entry["limit"]
+        elif kind == "row":
+            history.rows[entry["user"]].append(entry)
+        elif kind == "key":
+            history.keys[entry["user"]][entry["key"]] = entry
+        elif kind == "end":
+            history.end = entry["at"]
+        else:
+            history.events.append(entry)
+    return history

@@ -1,0 +1,66 @@
+"""Runs cases at the same time, each in a process of its own: what one computes makes no other's clients late."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import signal
+import sys
+from multiprocessing.connection import Connection, wait
+from typing import Iterator, Sequence
+
+from case import Assignment, Case, Result
+from support import processes
+
+
+def results(assignments: Sequence[Assignment], jobs: int) -> Iterator[tuple[Assignment, Result]]:
+    """Each as soon as it is there."""
+    # A fork would take what we have started and our temporary directories for its own.
+    context = multiprocessing.get_context("spawn")
+    waiting = list(reversed(assignments))
+    running: dict[Connection, tuple[Assignment, multiprocessing.process.BaseProcess]] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                receiver, sender = context.Pipe(duplex=False)
+                assignment = waiting.pop()
+                process = context.Process(target=carry_out, args=(assignment, sender))
+                process.start()
+                # So that the end of the process is the end of what can be received.
+                sender.close()
+                running[receiver] = (assignment, process)
+            for receiver in wait(list(running)):
+                assert isinstance(receiver, Connection)
+                assignment, process = running[receiver]
+                try:
+                    result = receiver.recv()
+                except EOFError:
+                    process.join()
+                    result = Result(assignment.fault, assignment.seed, error=f"its process ended with status {process.exitcode}")
+                process.join()
+                del running[receiver]
+                yield assignment, result
+    finally:
+        for _, process in running.values():
+            process.terminate()
+        for _, process in running.values():
+            process.join()
+
+
+def carry_out(assignment: Assignment, sender: Connection) -> None:
+    """In the process that was made for it."""
+    processes.die_with_parent(signal.SIGTERM)
+    # Whoever types Ctrl-C means the process that started this one, which says what to do.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    async def bounded() -> Result:
+        task = asyncio.ensure_future(Case(assignment).run())
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await task
+
+    try:
+        sender.send(asyncio.run(bounded()))
+    except asyncio.CancelledError:
+        sys.exit(1)
+    finally:
+        processes.stop_all()

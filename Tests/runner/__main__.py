@@ -1,0 +1,79 @@
+"""Runs the tests side by side: the Swift ones, and the Python ones, nearly all of which are black-box tests."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Callable
+
+from support import processes
+
+from . import python_tests, swift_tests
+from .results import Report, Result
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="script/test", add_help=False)
+    parser.add_argument("--filter", action="append", default=[])
+    parser.add_argument("--blackbox", action="append", default=[])
+    parser.add_argument("--remember", action="store_true")
+    parser.add_argument("--debug", action="store_true")
+    parser.add_argument("--jobs", type=int, default=2 * len(os.sched_getaffinity(0)))
+    return parser.parse_args()
+
+
+def build(is_debug: bool) -> Path:
+    built = subprocess.run(
+        [ROOT / "script/build", *(["--debug"] if is_debug else [])], stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
+    )
+    if built.returncode != 0:
+        print("0 passed, 1 failed")
+        sys.exit(1)
+    return Path(built.stdout.strip())
+
+
+def main() -> int:
+    arguments = parse()
+    binaries = build(arguments.debug)
+    (ROOT / ".build/test").mkdir(exist_ok=True)
+    report = Report()
+    is_everything = not arguments.filter and not arguments.blackbox
+    parts: list[Callable[[], None]] = []
+    if arguments.filter or is_everything:
+        parts.append(lambda: swift_tests.run(ROOT, binaries, arguments.filter, arguments.jobs, report))
+    if arguments.blackbox or is_everything:
+        binary = binaries / "headroom"
+        parts.append(
+            lambda: python_tests.run(ROOT, binary, arguments.blackbox, arguments.jobs, report, has_to_remember=arguments.remember)
+        )
+
+    def guarded(part: Callable[[], None]) -> None:
+        try:
+            part()
+        except Exception:  # noqa: BLE001: a fault of the runner is a failure like any other
+            report.add(Result("runner", "script/test", "runs all tests", 0, traceback.format_exc()))
+
+    # As an exception, so that everything is stopped on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # A shell that starts this in the background has it ignored, and so would every program that a test interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    threads = [threading.Thread(target=guarded, args=(part,), daemon=True) for part in parts]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        processes.stop_all()
+    return report.finish()
+
+
+sys.exit(main())

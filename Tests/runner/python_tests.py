@@ -1,0 +1,126 @@
+"""The Python tests: classes, shared out among worker processes, the longest first. Nearly all are black-box tests."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from support import postgres, processes
+
+from .results import Report, Result
+
+PART = "Python"
+CLASS_LIMIT_SECONDS = 900
+HERE = Path(__file__).resolve().parent
+REMEMBERED = HERE / "seconds.json"
+"""How long each class took once, in seconds; `script/test --remember` writes it."""
+
+
+def worker_command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "runner.worker", *arguments]
+
+
+def environment() -> dict[str, str]:
+    tests = HERE.parent
+    path = os.pathsep.join(map(str, [tests, tests / "blackbox", tests / "faults", tests / "comparison", HERE, tests.parent / "Benchmarks"]))
+    return {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+class Schedule:
+    """Classes that wait for a worker. Those that take longest begin first, so that none is left alone at the end."""
+
+    def __init__(self, classes: list[str], remembered: dict[str, float]) -> None:
+        # One that nobody remembers may take long.
+        self._waiting = sorted(classes, key=lambda name: remembered.get(name, float("inf")))
+        self._lock = threading.Lock()
+        self.seconds: dict[str, float] = {}
+
+    def next(self) -> str | None:
+        with self._lock:
+            return self._waiting.pop() if self._waiting else None
+
+
+class Worker:
+    """A process that runs one class after the other, and its share of the schedule."""
+
+    def __init__(self, binary: Path, words: list[str], seed: int, log: Path, schedule: Schedule, report: Report) -> None:
+        self.command = worker_command("--seed", str(seed), str(binary), *words)
+        self.log, self.schedule, self.report = log, schedule, report
+        self.process: subprocess.Popen[str] | None = None
+        self.thread = threading.Thread(target=self._work)
+        self.thread.start()
+
+    def _work(self) -> None:
+        while name := self.schedule.next():
+            began = time.monotonic()
+            self._run(name)
+            self.schedule.seconds[name] = round(time.monotonic() - began, 1)
+        if self.process is not None:
+            # At the end of its input it stops what it has started.
+            self.process.stdin.close()
+            self.process.wait(60)
+
+    def _run(self, name: str) -> None:
+        if self.process is None:
+            with open(self.log, "ab") as log:
+                self.process = processes.start(
+                    self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, env=environment()
+                )
+        process = self.process
+        limit = threading.Timer(CLASS_LIMIT_SECONDS, process.kill)
+        limit.start()
+        try:
+            print(name, file=process.stdin, flush=True)
+            for line in process.stdout:
+                record = json.loads(line)
+                if "end" in record:
+                    return
+                self.report.add(Result(PART, name, **record))
+        except BrokenPipeError:
+            pass
+        finally:
+            limit.cancel()
+        status = processes.stop(process)
+        self.process = None
+        text = f"the worker ended with status {status} in this class (-9: it took longer than {CLASS_LIMIT_SECONDS} s)"
+        self.report.add(Result(PART, name, "runs to its end", 0, f"{text}; its log is {self.log}"))
+
+
+def discover(binary: Path, words: list[str]) -> list[str]:
+    listed = subprocess.run(
+        worker_command("--list", str(binary), *words), stdout=subprocess.PIPE, text=True, env=environment(), check=True
+    )
+    return json.loads(listed.stdout)
+
+
+def run(root: Path, binary: Path, words: list[str], jobs: int, report: Report, has_to_remember: bool = False) -> None:
+    seed = int(os.environ.get("HEADROOM_TEST_SEED") or random.randrange(1 << 32))
+    report.say(f"Python tests with seed {seed} (HEADROOM_TEST_SEED runs the same again)")
+    remembered = json.loads(REMEMBERED.read_text()) if REMEMBERED.exists() else {}
+    classes = discover(binary, words)
+    # Here, so that not every worker makes its own.
+    postgres.template()
+    schedule = Schedule(classes, remembered)
+    workers = [
+        Worker(binary, words, seed, root / f".build/test/python-{number}.log", schedule, report)
+        for number in range(1, min(jobs, len(classes)) + 1)
+    ]
+    for worker in workers:
+        worker.thread.join()
+    report_missing(classes, schedule, report)
+    if has_to_remember:
+        seconds = {**remembered, **schedule.seconds}
+        REMEMBERED.write_text(json.dumps(dict(sorted(seconds.items())), indent=4) + "\n")
+
+
+def report_missing(classes: list[str], schedule: Schedule, report: Report) -> None:
+    """Classes that were begun by a thread of ours that died, or that none was left to begin."""
+    for name in classes:
+        if name not in schedule.seconds:
+            report.add(Result(PART, name, "runs to its end", 0, "it did not, by a fault of the runner that is printed above"))

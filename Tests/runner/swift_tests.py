@@ -1,0 +1,141 @@
+"""The Swift tests: one process, whose stream of events says what became of each test (swift-testing's ABI, version 0)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import threading
+from pathlib import Path
+
+from support import processes
+
+from .results import Report, Result
+
+PART = "Swift"
+LIMIT_SECONDS = 3_000
+
+
+class EventReader:
+    """Makes results of events, also when the process dies before it has written them all."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.names: dict[str, str] = {}
+        """Of the test functions, by their id."""
+        self.seconds: dict[str, float] = {}
+        self.cases: dict[str, list[float]] = {}
+        """When the cases that run now began, by the id of their test."""
+        self.issues: dict[str, list[str]] = {}
+        self.running: set[str] = set()
+        self.has_ended = False
+
+    def read(self, line: str) -> None:
+        record = json.loads(line)
+        payload = record["payload"]
+        if record["kind"] == "test":
+            if payload["kind"] == "function":
+                self.names[payload["id"]] = payload.get("displayName", payload["name"])
+        elif payload["kind"] == "runEnded":
+            self.has_ended = True
+        elif payload["kind"] == "issueRecorded":
+            self._note_issue(payload)
+        elif payload.get("testID") in self.names:
+            self._note(payload["kind"], payload["testID"], payload["instant"]["absolute"])
+
+    def _note(self, kind: str, test: str, instant: float) -> None:
+        if kind == "testStarted":
+            self.running.add(test)
+        elif kind == "testCaseStarted":
+            self.cases.setdefault(test, []).append(instant)
+        elif kind == "testCaseEnded":
+            # Which of several cases has ended makes no difference to their sum.
+            self.seconds[test] = self.seconds.get(test, 0) + instant - self.cases[test].pop()
+        elif kind in ("testEnded", "testSkipped"):
+            self.running.discard(test)
+            issues = self.issues.pop(test, [])
+            self._add(test, "\n".join(issues) if issues else None, is_skipped=kind == "testSkipped")
+
+    def _note_issue(self, payload: dict) -> None:
+        issue = payload["issue"]
+        if issue.get("isKnown") or issue.get("severity", issue.get("_severity", "error")) == "warning":
+            return
+        location = issue.get("sourceLocation") or {}
+        place = f"{location.get('fileID', '?')}:{location.get('line', '?')}: "
+        text = place + "\n    ".join(message["text"] for message in payload["messages"])
+        test = payload.get("testID")
+        if test in self.names:
+            self.issues.setdefault(test, []).append(text)
+        else:
+            self.report.add(Result(PART, "outside of tests", test or "an issue", 0, text))
+
+    def _add(self, test: str, failure: str | None, is_skipped: bool = False) -> None:
+        group = test.split("/")[0]
+        self.report.add(Result(PART, group, self.names[test], self.seconds.get(test, 0), failure, is_skipped))
+
+    def finish(self, status: int) -> None:
+        """After the process has ended: it may have died in the middle of tests."""
+        if not self.has_ended:
+            names = sorted(self.names[test] for test in self.running)
+            text = f"the tests ended with status {status} before their end, in one of:\n    " + "\n    ".join(names)
+            self.report.add(Result(PART, "the process", "runs to its end", 0, text))
+        elif status != 0 and not any(result.part == PART and result.failure for result in self.report.results):
+            self.report.add(Result(PART, "the process", "ends well", 0, f"status {status}, though no test failed"))
+
+
+def follow(path: Path, reader: EventReader, has_ended: threading.Event) -> None:
+    """Reads what is written there until nothing more comes."""
+    with open(path, encoding="utf-8", errors="replace") as stream:
+        part = ""
+        while True:
+            is_last = has_ended.is_set()
+            while line := stream.readline():
+                part += line
+                if part.endswith("\n"):
+                    reader.read(part)
+                    part = ""
+            if is_last:
+                return
+            has_ended.wait(0.2)
+
+
+def seeds_in(log: Path) -> list[str]:
+    """What tests have printed of their seeds, so that a failed one can be run again."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return sorted(set(re.findall(r"^.*\bseeds?\b.*$", text, re.MULTILINE)))
+
+
+def run(root: Path, binaries: Path, filters: list[str], jobs: int, report: Report) -> None:
+    work = root / ".build/test"
+    events, log = work / "swift-events.jsonl", work / "swift.log"
+    events.write_bytes(b"")
+    # The program that `swift test` would run. Asking it instead takes half a minute on a busy machine, in which the package
+    # manager looks through all packages once more, and holds up every other build until the tests are over.
+    command = [str(binaries / "headroomPackageTests.xctest"), "--testing-library", "swift-testing", "--parallel"]
+    command += ["--event-stream-output-path", str(events), "--event-stream-version", "0"]
+    for text in filters:
+        command += ["--filter", text]
+    environment = {
+        **os.environ,
+        "HEADROOM_TEST_BINARIES": str(binaries),
+        # Hundreds of tests at once, each with sessions of its own, would make every one of them wait for the others.
+        "SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH": str(jobs),
+    }
+    reader, has_ended = EventReader(report), threading.Event()
+    with open(log, "wb") as output:
+        process = processes.start(command, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        following = threading.Thread(target=follow, args=(events, reader, has_ended))
+        following.start()
+        try:
+            status = process.wait(LIMIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            status = processes.stop(process)
+            report.say(f"the Swift tests took longer than {LIMIT_SECONDS} s")
+        finally:
+            has_ended.set()
+            following.join()
+    reader.finish(status)
+    if any(result.part == PART and result.failure for result in report.results):
+        print("\n".join(seeds_in(log)), flush=True)
+        report.say(f"everything that the Swift tests printed: {log.relative_to(root)}")

@@ -1,0 +1,142 @@
+"""Runs classes of Python tests, as their names come on standard input; writes a line of JSON on standard output for each
+test, and one at the end of each class. What tests print goes to standard error.
+
+    worker --seed N BINARY [WORD …]     only tests whose class or sentence contains one of the words
+    worker --list BINARY [WORD …]       prints the classes instead
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import time
+import traceback
+import unittest
+from pathlib import Path
+from typing import Any, Iterator
+
+from support import processes, settings
+
+TESTS = Path(__file__).resolve().parent.parent
+
+
+class Recorder(unittest.TestResult):
+    """Writes what became of each test. A test fails once, however many of its subtests do."""
+
+    def __init__(self, write: Any) -> None:
+        super().__init__()
+        self.write = write
+        self.traces: list[str] = []
+        self.is_skipped = False
+
+    def startTest(self, test: unittest.TestCase) -> None:
+        super().startTest(test)
+        self.traces, self.is_skipped = [], False
+        self.began = time.monotonic()
+
+    def stopTest(self, test: unittest.TestCase) -> None:
+        super().stopTest(test)
+        failure = "\n".join(self.traces) or None
+        self.write(name=sentence(test), seconds=time.monotonic() - self.began, failure=failure, is_skipped=self.is_skipped)
+
+    def _note(self, test: Any, err: Any, title: str = "") -> None:
+        trace = title + "".join(traceback.format_exception(*err))
+        if isinstance(test, unittest.TestCase):
+            self.traces.append(trace)
+        else:
+            # While the class is set up or taken down.
+            self.write(name=str(test), seconds=0, failure=trace)
+
+    def addFailure(self, test: Any, err: Any) -> None:
+        self._note(test, err)
+
+    def addError(self, test: Any, err: Any) -> None:
+        self._note(test, err)
+
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
+        if err is not None:
+            self._note(test, err, f"{subtest._subDescription()}\n")
+
+    def addSkip(self, test: Any, reason: str) -> None:
+        # A test that did not run shows nothing; on a machine that is meant to have everything it is a failure.
+        is_failure = os.environ.get("CI") == "true"
+        if not isinstance(test, unittest.TestCase):
+            failure = f"skipped under CI: {reason}" if is_failure else None
+            self.write(name=str(test), seconds=0, failure=failure, is_skipped=not is_failure)
+        elif is_failure:
+            self.traces.append(f"skipped under CI: {reason}")
+        else:
+            print(f"skipped: {sentence(test)}: {reason}", file=sys.stderr, flush=True)
+            self.is_skipped = True
+
+
+def sentence(test: unittest.TestCase) -> str:
+    return test._testMethodName.removeprefix("test_").replace("_", " ")
+
+
+def name_of(kind: type) -> str:
+    return f"{kind.__module__.removeprefix('tests.')}.{kind.__name__}"
+
+
+def each(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from each(test)
+        else:
+            yield test
+
+
+def chosen(words: list[str]) -> dict[str, list[unittest.TestCase]]:
+    """The tests of each class. A file that cannot be imported is a class with one test, which fails."""
+    modules = [f"tests.{file.stem}" for file in sorted(TESTS.glob("blackbox/tests/*.py")) if file.stem != "__init__"]
+    # Of what computes: the checker of faults, the figures of the benchmarks, this runner.
+    modules += [file.stem for file in sorted(TESTS.glob("*/test_*.py"))]
+    classes: dict[str, list[unittest.TestCase]] = {}
+    for test in each(unittest.defaultTestLoader.loadTestsFromNames(modules)):
+        name = name_of(type(test))
+        if not words or any(word in f"{name}: {sentence(test)}" for word in words):
+            classes.setdefault(name, []).append(test)
+    return classes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("binary")
+    parser.add_argument("words", nargs="*")
+    arguments = parser.parse_args()
+    classes = chosen(arguments.words)
+    if arguments.list:
+        print(json.dumps(list(classes)))
+        return
+    # What a test prints by mistake is no answer.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+
+    def write(**record: Any) -> None:
+        print(json.dumps(record), file=answers, flush=True)
+
+    settings.binary, settings.seed = os.path.abspath(arguments.binary), arguments.seed
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8_192) if hard > 0 else 8_192, hard))
+    # As an exception, so that everything is stopped on the way out.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        for line in sys.stdin:
+            name = line.strip()
+            # So that a class does the same whatever ran before it.
+            random.seed(f"{arguments.seed}/{name}")
+            unittest.TestSuite(classes[name]).run(Recorder(write))
+            write(end=name)
+    finally:
+        processes.stop_all()
+
+
+if __name__ == "__main__":
+    main()

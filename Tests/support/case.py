@@ -1,0 +1,138 @@
+"""What tests have in common."""
+
+import unittest
+
+from .postgres import Cluster
+from .service import Service, command
+from .users import new_user
+from .waiting import wait_until
+
+# The middle of a month, far from every boundary, so that each line is known to the second.
+NOON = "2026-03-15T09:30:00Z"
+
+PATIENT = {
+    "HEADROOM_REQUEST_TIMEOUT_MS": "30000",
+    "HEADROOM_QUEUE_WAIT_MS": "15000",
+    **{
+        f"HEADROOM_{what}_TIMEOUT_MS": "300000"
+        for what in ("FIRST_REQUEST", "INCOMPLETE_REQUEST", "OUTPUT", "TLS_HANDSHAKE", "AUTHENTICATION", "HTTP_REQUEST")
+    },
+}
+"""By default a service gives a request up after two seconds, refuses it when it would wait for half a second, and closes a
+connection that is slow for ten. A busy machine may take as long. Here nothing is given up that is merely slow; a test of a
+limit sets its own by a flag, which wins."""
+
+
+class Case(unittest.TestCase):
+    """A database of its own for each class, with a service on it."""
+
+    FLAGS = ()
+    """Of the class's service; None starts none."""
+    OWN_CLUSTER = False
+    """For classes that stop or break the database."""
+    MIGRATED = True
+    """Whether the database is migrated from the beginning. Where it is not, for tests about what there was before or about who
+    migrates, the owner migrates it when the first service is started."""
+    CLOCK = None
+    """The database's clock, pinned; None lets it run."""
+    SHARED = False
+    """Whether the tests touch nothing but users of their own: then the class shares its database and service with the others of
+    its worker that have the same flags and clock."""
+    _hosts = {}
+    """The classes whose database and service are shared, by flags and clock. They stay until the worker ends."""
+
+    maxDiff = None
+    longMessage = True
+
+    @classmethod
+    def setUpClass(cls):
+        if cls.SHARED:
+            cls._join_host()
+        else:
+            cls._set_up_alone()
+
+    @classmethod
+    def _join_host(cls):
+        key = (cls.FLAGS, cls.CLOCK)
+        if key not in Case._hosts:
+            host = type("Host", (Case,), {"FLAGS": cls.FLAGS, "CLOCK": cls.CLOCK})
+            host._set_up_alone()
+            Case._hosts[key] = host
+        host = Case._hosts[key]
+        for name in ("cluster", "database", "database_url", "service"):
+            setattr(cls, name, getattr(host, name))
+        cls.services = []
+        cls.psql = cls.cluster.session(cls.database)
+
+    @classmethod
+    def _set_up_alone(cls):
+        cls.cluster = Cluster() if cls.OWN_CLUSTER else Cluster.shared()
+        cls.database = cls.cluster.new_database(cls.MIGRATED)
+        cls.database_url = cls.cluster.url(cls.database)
+        cls.services = []
+        cls.psql = cls.cluster.session(cls.database)
+        cls.service = None
+        if cls.FLAGS is not None:
+            cls.service = cls.serve(*cls.FLAGS)
+            if cls.CLOCK:
+                cls.set_clock(cls.CLOCK)
+
+    @classmethod
+    def tearDownClass(cls):
+        for service in cls.services:
+            service.stop()
+        cls.psql.close()
+        if cls.OWN_CLUSTER:
+            cls.cluster.stop_immediately()
+
+    @classmethod
+    def serve(cls, *flags, wait=True, env=None, **options):
+        """Another instance on the class's database, with time for everything."""
+        if not cls.MIGRATED:
+            # What is wrong, the service says itself.
+            command("migrate", database_url=cls.database_url)
+        service = Service(*flags, database_url=cls.database_url, wait=wait, env={**PATIENT, **(env or {})}, **options)
+        cls.services.append(service)
+        return service
+
+    @classmethod
+    def set_clock(cls, instant):
+        """Everything asks headroom.now(); replacing it moves time for all instances at once."""
+        cls.psql.run(
+            "create or replace function headroom.now() returns timestamptz language sql stable parallel safe"
+            f" return timestamptz '{instant}'"
+        )
+
+    @classmethod
+    def user(cls):
+        return new_user()
+
+    def setUp(self):
+        if self.service is not None and self.service.process.poll() is not None:
+            self.fail(f"the service is gone:\n{self.service.log()[-4000:]}")
+
+    def ask(self, request):
+        return self.service.ask(request)
+
+    def count(self, user):
+        """Messages of a user over all periods, as the table says."""
+        return self.psql.number(f"select coalesce(sum(message_count), 0) from message_usage where user_id = '{user}'")
+
+    def wait_until_blocked(self):
+        """Until a statement of a service waits for a lock that the test holds. Not for use while `psql` itself is in a
+        transaction, in which pg_stat_activity stays as it was at first."""
+        waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+        wait_until(lambda: self.psql.number(waiting), "a statement waits for the lock")
+
+    def set_count(self, user, count):
+        """What an operator types."""
+        self.psql.run(f"update message_usage set message_count = {count} where user_id = '{user}'")
+
+    def subscriber(self, plan="paid", options="", used=None):
+        """A user on a plan, with a row in the current period that says `used`."""
+        user = self.user()
+        self.assertIn("+OK ", self.ask(f"SETPLAN {user} {plan} {options}"))
+        if used is not None:
+            self.assertIn("+ALLOWED ", self.ask(f"CONSUME {user}"))
+            self.set_count(user, used)
+        return user

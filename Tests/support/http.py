@@ -1,0 +1,41 @@
+"""Requests to the HTTP side, as any client sends them."""
+
+import http.client
+import json
+from dataclasses import dataclass
+
+from .waiting import PATIENCE
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: http.client.HTTPMessage
+    """Found by name in any case."""
+    body: bytes
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+def ask(port, method, path, body=None, headers=None, timeout=PATIENCE, tls=None):
+    """`body` is sent as it is when it is bytes or text, else as JSON. `tls` is an ssl.SSLContext."""
+    headers = dict(headers or {})
+    if body is not None and not isinstance(body, (bytes, str)):
+        body = json.dumps(body)
+        headers.setdefault("Content-Type", "application/json")
+    if tls is None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+    else:
+        connection = http.client.HTTPSConnection("localhost", port, timeout=timeout, context=tls)
+    try:
+        connection.request(method, path, body, headers)
+        response = connection.getresponse()
+        return Answer(response.status, response.headers, response.read())
+    finally:
+        connection.close()

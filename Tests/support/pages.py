@@ -1,0 +1,72 @@
+"""A browser without a window: keeps cookies, fills in forms, and follows nothing by itself."""
+
+import html
+import http.client
+import re
+from urllib.parse import urlencode
+
+from .http import Answer
+from .waiting import PATIENCE
+
+
+class Visitor:
+    """One person's browser. `host` is what it believes to have called."""
+
+    def __init__(self, service, host=None):
+        self.service = service
+        self.host = host or f"127.0.0.1:{service.http_port}"
+        self.cookies = {}
+
+    def ask(self, method, path, body=None, headers=None, timeout=PATIENCE):
+        headers = {"Host": self.host, **(headers or {})}
+        if self.cookies and "Cookie" not in headers:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        if self.service.tls is None:
+            connection = http.client.HTTPConnection("127.0.0.1", self.service.http_port, timeout=timeout)
+        else:
+            connection = http.client.HTTPSConnection("localhost", self.service.http_port, timeout=timeout, context=self.service.tls)
+        try:
+            connection.request(method, path, body, headers)
+            response = connection.getresponse()
+            answer = Answer(response.status, response.headers, response.read())
+        finally:
+            connection.close()
+        for cookie in answer.headers.get_all("Set-Cookie") or []:
+            name, value = cookie.split(";")[0].split("=", 1)
+            self.cookies.pop(name, None)
+            if value:
+                self.cookies[name] = value
+        return answer
+
+    def get(self, path="/dashboard", **headers):
+        return self.ask("GET", path, headers=headers)
+
+    def send(self, path, fields, **headers):
+        """A form, as a browser sends it."""
+        headers = {
+            "Content-Type": "application/x-www-form-urlencoded", "Origin": f"http://{self.host}", "Sec-Fetch-Site": "same-origin",
+            **headers,
+        }  # fmt: skip
+        return self.ask("POST", path, urlencode(fields), {name: value for name, value in headers.items() if value is not None})
+
+    def seal(self, path="/dashboard/sign-in"):
+        """What the forms of a page carry."""
+        return hidden(self.get(path))["seal"]
+
+    def sign_in(self, token, to=None):
+        fields = {"seal": self.seal(), "token": token}
+        return self.send("/dashboard/sign-in", {**fields, "to": to} if to else fields)
+
+
+def hidden(answer):
+    """The hidden fields of a page's last form, and those that stand in all of its forms."""
+    return {
+        html.unescape(name): html.unescape(value)
+        for name, value in re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', answer.text)
+    }
+
+
+def words(answer):
+    """What a person reads, without the markup."""
+    text = re.sub(r"<(title|desc|script|style)\b.*?</\1>", " ", answer.text, flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text))).strip()

@@ -1,0 +1,100 @@
+"""A chat product's usage over a year, put into a database as it would be after that year."""
+
+import json
+
+ADA = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
+
+
+def seed(case, users=4_000, months=12):
+    """Users on four plans, who use what people use, in the twelve months up to the current one; the days' sums; and the
+    story of ADA. The numbers differ from user to user and are the same in each run."""
+    case.psql.run("select setseed(0.4711)")
+    # Without the audit log: nobody did this by hand.
+    case.psql.run("set session_replication_role = replica")
+    case.psql.run(
+        f"""
+        insert into message_usage (user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
+        select
+            md5(users.number::text)::uuid,
+            to_char(date_trunc('month', headroom.now() at time zone 'UTC') - make_interval(months => months.ago), 'YYYY-MM'),
+            case
+                when users.number % 25 = 0 then users.allowance
+                when users.number % 9 = 0 then (users.allowance * (0.80 + 0.19 * random()))::integer
+                else (users.allowance * 0.8 * random() ^ 2)::integer
+            end,
+            nullif(users.allowance, 900), case users.allowance when 900 then 'pro' else 'paid' end,
+            nullif(users.allowance, 900), 'active', headroom.now()
+        from (
+            select number, case when number % 50 = 1 then 900 else 800 end as allowance
+            from generate_series(1, {users}) as number
+        ) as users
+        cross join generate_series(0, {months - 1}) as months (ago)
+        where users.number <= {users} * (1 - months.ago / {months + 4}.0)
+        """
+    )
+    case.psql.run(
+        f"""
+        insert into message_usage (user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
+        select md5('trial' || number)::uuid, 'trial', least(100, (120 * random())::integer), 100, 'trial', 100, 'trial',
+            headroom.now()
+        from generate_series(1, {users // 8}) as number
+        """
+    )
+    case.psql.run(
+        """
+        insert into headroom.daily_activity (day, messages, blocked)
+        select (headroom.now() at time zone 'UTC')::date - ago,
+            (41000 - ago * 320 + 9000 * sin(ago * 0.9) + 4000 * random())::bigint / case ago when 0 then 3 else 1 end,
+            (300 + 200 * random())::bigint
+        from generate_series(0, 33) as ago
+        on conflict (day) do update set messages = excluded.messages, blocked = excluded.blocked
+        """
+    )
+    case.psql.run("set session_replication_role = origin")
+    story(case, ADA)
+    case.psql.run("analyze")
+
+
+def story(case, user):
+    """A trial, a purchase, a renewal, a cancellation that was taken back, an outage that was made good."""
+    days = lambda ago: case.psql.value(f"select headroom.instant_text(headroom.now() - interval '{ago} days')")
+    case.psql.run("set session_replication_role = replica")
+    case.psql.run(
+        f"""insert into message_usage (user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
+        values ('{user}', 'trial', 64, 100, 'trial', 100, 'trial', headroom.now() - interval '100 days')"""
+    )
+    case.psql.run("set session_replication_role = origin")
+    events = [
+        ("purchased", 97, {"plan": "paid", "product": "premium_monthly", "expires": days(67)}),
+        ("renewed", 67, {"expires": days(37)}),
+        ("cancelled", 50, {}),
+        ("uncancelled", 49, {}),
+        ("renewed", 37, {"expires": days(7)}),
+        ("grace_period", 7, {"grace_until": days(-9)}),
+    ]
+    for number, (kind, ago, more) in enumerate(events):
+        event = {"id": f"E{number}", "source": "revenuecat", "kind": kind, "at": days(ago), "user": user, "transaction": "2000000123456789", **more}  # fmt: skip
+        case.psql.run(f"select apply_store_event('{json.dumps(event)}')")
+    case.psql.run("set headroom.actor = 'ann'")
+    case.service.ask(f"CONSUME {user} 801")
+    case.service.ask(f"CONSUME {user} 772")
+    case.psql.run(f"select grant_messages('{user}', 50, 'outage of the 12th, ticket 4711')")
+    case.psql.run("reset headroom.actor")
+    case.psql.run("set session_replication_role = replica")
+    for number, ago in enumerate([1, 2, 3]):
+        case.psql.run(
+            f"""insert into message_usage (user_id, billing_period, message_count, "limit", plan, plan_limit, state, updated_at)
+            values ('{user}', to_char(date_trunc('month', headroom.now() at time zone 'UTC') - interval '{ago} months', 'YYYY-MM'),
+            {[800, 512, 388][number]}, 800, 'paid', 800, 'active', headroom.now()) on conflict do nothing"""
+        )
+    case.psql.run("set session_replication_role = origin")
+
+
+def token(case, name, *scopes):
+    """Made as an operator does; its number and its text."""
+    from .service import command
+
+    flags = [word for scope in scopes for word in ("--scope", scope)]
+    made = command("token", "create", name, *flags, database_url=case.database_url)
+    assert made.returncode == 0, made.stderr
+    return int(made.stderr.split()[1]), made.stdout.strip()

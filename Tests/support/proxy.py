@@ -1,0 +1,295 @@
+"""Relays between a client and a server that lose, delay and change exactly what they are told to.
+
+A relay is a few coroutines. Whoever has an event loop awaits `start` and `stop`; whoever has none calls `start_in_background`
+and `close`, and the relay has a loop and a thread of its own. What it is to do next is said by setting an attribute, which is
+one step also from another thread.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+import struct
+import threading
+
+from . import processes
+from .waiting import PATIENCE
+
+READY_AND_IDLE = b"Z\x00\x00\x00\x05I"
+"""PostgreSQL's ReadyForQuery outside of a transaction: whatever was asked is committed."""
+
+
+class Cut(Exception):
+    """Ends a connection; what was not passed on until then is lost."""
+
+
+class Connection:
+    """One client's, through a relay. The two methods say what the other side gets, piece by piece, and may raise Cut."""
+
+    def __init__(self, relay):
+        self.relay = relay
+
+    async def request(self, data):
+        yield data
+
+    async def answer(self, data):
+        yield data
+
+
+class Relay:
+    """Passes bytes on, in both directions. `target()` is where to: a port of 127.0.0.1, the path of a Unix socket, or None
+    while there is nobody."""
+
+    connection = Connection
+    """What looks at the bytes of each connection."""
+
+    def __init__(self, target, listener=None):
+        """`listener` is a socket that listens; without one, it is on a port of 127.0.0.1 that is free."""
+        self.target = target
+        self.listener = listener or socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.connections = 0
+        """How many have come."""
+        self._streams = set()
+        self._tasks = set()
+        self._server = self._loop = self._thread = None
+
+    @property
+    def port(self):
+        return self.listener.getsockname()[1]
+
+    async def start(self):
+        serve = asyncio.start_unix_server if self.listener.family == socket.AF_UNIX else asyncio.start_server
+        self._server = await serve(self._accept, sock=self.listener, backlog=512)
+
+    async def stop(self):
+        self._server.close()
+        self._abort_all()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def cut(self):
+        """Breaks every connection that there is; returns how many there were."""
+        if self._loop is None:
+            return self._abort_all()
+        return asyncio.run_coroutine_threadsafe(self._abort_all_here(), self._loop).result(PATIENCE)
+
+    # For those without an event loop
+
+    def start_in_background(self):
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self.start(), self._loop).result(PATIENCE)
+        return self
+
+    def close(self):
+        asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result(PATIENCE)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(PATIENCE)
+        self._loop.close()
+
+    # Passing on
+
+    async def _accept(self, reader, writer):
+        self.connections += 1
+        try:
+            target = self.target()
+            if target is None:
+                raise OSError("nobody is there")
+            connect = asyncio.open_connection("127.0.0.1", target) if isinstance(target, int) else asyncio.open_unix_connection(target)
+            far_reader, far_writer = await connect
+        except OSError:
+            _reset(writer)
+            return
+        streams = (writer, far_writer)
+        connection = self.connection(self)
+        self._streams.add(streams)
+        # Either may end before the other: a client that has said everything still wants its answers.
+        pumps = [
+            asyncio.ensure_future(self._pump(reader, far_writer, connection.request, streams)),
+            asyncio.ensure_future(self._pump(far_reader, writer, connection.answer, streams)),
+        ]
+        self._tasks.update(pumps)
+        await asyncio.gather(*pumps, return_exceptions=True)
+        self._tasks.difference_update(pumps)
+        self._streams.discard(streams)
+        for each in streams:
+            each.close()
+
+    async def _pump(self, source, sink, pieces, streams):
+        # What is passed on leaves at once: a cut loses what comes after it and nothing before.
+        sink.transport.set_write_buffer_limits(0)
+        try:
+            while data := await source.read(1 << 16):
+                async for piece in pieces(data):
+                    sink.write(piece)
+                    await sink.drain()
+            if sink.can_write_eof():
+                sink.write_eof()
+        except (Cut, OSError, RuntimeError):
+            self._abort(streams)
+
+    def _abort(self, streams):
+        self._streams.discard(streams)
+        for writer in streams:
+            _reset(writer)
+
+    def _abort_all(self):
+        count = len(self._streams)
+        for streams in list(self._streams):
+            self._abort(streams)
+        return count
+
+    async def _abort_all_here(self):
+        return self._abort_all()
+
+
+def _reset(writer):
+    """Closes with RST instead of FIN."""
+    end = writer.get_extra_info("socket")
+    if end is not None and end.fileno() >= 0 and end.family != socket.AF_UNIX:
+        with contextlib.suppress(OSError):  # it has broken by itself
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+# A network that does not do as it should ------------------------------------------------------------------------------------
+
+
+BYTES_PER_TURN = 16
+
+
+class DisturbedConnection(Connection):
+    async def request(self, data):
+        async for piece in self._disturbed(data):
+            yield piece
+
+    async def answer(self, data):
+        relay = self.relay
+        if relay.cut_after_bytes is not None:
+            # An answer that arrives in part only.
+            count, relay.cut_after_bytes = relay.cut_after_bytes, None
+            relay.fired["cut"] += 1
+            yield data[:count]
+            raise Cut
+        async for piece in self._disturbed(data):
+            yield piece
+
+    async def _disturbed(self, data):
+        relay = self.relay
+        if not relay.speaks.is_set():
+            relay.fired["silence"] += 1
+            await relay.speaks.wait()
+        if relay.delay:
+            relay.fired["delay"] += 1
+            await asyncio.sleep(relay.delay)
+        if not relay.is_split:
+            yield data
+            return
+        relay.fired["split"] += 1
+        for index, byte in enumerate(data):
+            yield bytes((byte,))
+            # Others have their turn in between, as they would on a network; not after each byte, which would make the relay
+            # late by as many turns of the event loop as there are bytes.
+            if index % BYTES_PER_TURN == 0:
+                await asyncio.sleep(0)
+
+
+class DisturbedRelay(Relay):
+    """Disturbs what it passes on, in the ways that its attributes say. For an event loop that is there already."""
+
+    connection = DisturbedConnection
+
+    def __init__(self, target):
+        super().__init__(target)
+        self.fired = {"reset": 0, "delay": 0, "split": 0, "silence": 0, "cut": 0}
+        """How often each has happened."""
+        self.speaks = asyncio.Event()
+        """Not set is silence: nothing passes until it is."""
+        self.heal()
+
+    def reset(self):
+        self.fired["reset"] += self.cut()
+
+    def heal(self):
+        self.delay = 0.0
+        """Seconds by which everything comes late."""
+        self.is_split = False
+        """Whether each byte leaves by itself."""
+        self.cut_after_bytes = None
+        """How much of the next answer arrives before the connection breaks."""
+        self.speaks.set()
+
+    async def stop(self):
+        self.heal()
+        await super().stop()
+
+
+# A database whose connections break at the worst moment ---------------------------------------------------------------------
+
+
+class DatabaseConnection(Connection):
+    asked = b""
+
+    async def request(self, data):
+        if self.relay.take("request", data):
+            raise Cut
+        self.asked = data
+        yield data
+
+    async def answer(self, data):
+        if data.endswith(READY_AND_IDLE) and self.relay.take("reply", self.asked):
+            raise Cut
+        yield data
+
+
+class Proxy(Relay):
+    """Stands before a Cluster: listens on a Unix socket in a directory of its own, as PostgreSQL does."""
+
+    connection = DatabaseConnection
+
+    def __init__(self, cluster):
+        self.home = processes.directory()
+        path = "/.s.PGSQL.5432"
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.home + path)
+        os.chmod(self.home + path, 0o777)
+        super().__init__(lambda: cluster.home + path, listener)
+        self.fired = 0
+        """Connections that were cut."""
+        self._armed = None
+        self.start_in_background()
+
+    def url(self, database):
+        return f"host={self.home} user=postgres dbname={database}"
+
+    def cut_after_commit(self, matches):
+        """Loses the reply to the next message for which matches(bytes) holds, once the database has committed it."""
+        self._armed = ("reply", matches)
+
+    def cut_before_request(self, matches):
+        """Loses the next such message itself: the database never sees it."""
+        self._armed = ("request", matches)
+
+    def take(self, kind, data):
+        """Whether this is what was waited for, which then is over."""
+        if self._armed is None or self._armed[0] != kind or not self._armed[1](data):
+            return False
+        self._armed = None
+        self.fired += 1
+        return True
+
+
+def runs(statement):
+    """Messages that run a prepared statement of this name."""
+    return lambda data: data[:1] == b"B" and b"\0" + statement + b"\0" in data
+
+
+def runs_any_of(*statements):
+    return lambda data: any(runs(statement)(data) for statement in statements)
+
+
+def commits(data):
+    """Messages that end a transaction, as a simple query or as an extended one."""
+    return data[:1] in (b"Q", b"P") and b"commit\0" in data[:16]

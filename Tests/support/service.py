@@ -1,0 +1,147 @@
+"""A running headroom."""
+
+import os
+import re
+import signal
+import subprocess
+
+from . import http, processes, settings
+from .waiting import PATIENCE, wait_until
+from .wire import Line
+
+READY = re.compile(r"^ready listen=127\.0\.0\.1:(\d+) http=(?:127\.0\.0\.1:(\d+)|off)\n")
+
+
+def environment(**more):
+    """Ours, without what would tell the service anything by accident."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("HEADROOM_", "DATABASE_", "PG"))}
+    return {**kept, **more}
+
+
+class Service:
+    """Starts `headroom serve` on a free port; `ready` waits for the line that says so.
+
+    With the URL of the schema's owner it is started as in production: somebody has migrated as the owner, and the service logs
+    in as somebody who is granted headroom_service and nothing else. `as_owner` leaves both to the service. What it writes is
+    kept in `directory`, a temporary one unless it is said.
+    """
+
+    def __init__(
+        self, *flags, database_url=None, as_owner=False, wait=True, cwd="/", env=None, binary=None, directory=None, **options
+    ):
+        if database_url and not as_owner:
+            database_url = least_privileged(database_url)
+        self.directory = str(directory) if directory else processes.directory()
+        os.makedirs(self.directory, exist_ok=True)
+        self.stdout, self.stderr = self.directory + "/ready", self.directory + "/headroom.log"
+        # The default port is one for all tests that run at once.
+        http_flags = [] if "--http" in flags or "HEADROOM_HTTP" in (env or {}) else ["--http", "127.0.0.1:0"]
+        # As in production: the URL may hold a password, so it goes through the environment.
+        variables = {"DATABASE_URL": database_url} if database_url else {}
+        # It may be the directory of one that has ended.
+        open(self.stderr, "wb").close()
+        with open(self.stdout, "wb") as out:
+            self.process = processes.start(
+                [binary or settings.binary, "serve", "--listen", "127.0.0.1:0", *http_flags, *flags], log=self.stderr, stdout=out,
+                cwd=cwd, env=environment(**variables, **(env or {})), **options,
+            )  # fmt: skip
+        self.port = None
+        self.http_port = None
+        """None where the HTTP side is off."""
+        self.tls = None
+        """What to connect with, where the service speaks TLS."""
+        if wait:
+            self.ready()
+
+    def ready(self, seconds=PATIENCE):
+        wait_until(self.is_ready, lambda: f"the ready line; the log says\n{self.log()}", seconds)
+        return self
+
+    def is_ready(self):
+        """Whether it has written its ready line, from which its ports are known. Fails when it has ended instead."""
+        line = READY.search(self.output())
+        if line is None:
+            if not self.is_running:
+                raise AssertionError(f"headroom ended with {self.process.returncode}:\n{self.log()}")
+            return False
+        self.port, self.http_port = int(line[1]), line[2] and int(line[2])
+        return True
+
+    @property
+    def is_running(self):
+        return self.process.poll() is None
+
+    @property
+    def address(self):
+        """Of the HTTP side, as a browser writes it."""
+        return f"http://127.0.0.1:{self.http_port}"
+
+    def http(self, method, path, body=None, headers=None, timeout=PATIENCE):
+        """One request to the HTTP side, on a connection of its own; see `support.http.Answer`."""
+        return http.ask(self.http_port, method, path, body, headers, timeout, self.tls)
+
+    def output(self):
+        with open(self.stdout) as file:
+            return file.read()
+
+    def log(self):
+        with open(self.stderr) as file:
+            return file.read()
+
+    def connect(self, timeout=PATIENCE):
+        return Line(self.port, timeout, self.tls)
+
+    def ask(self, request):
+        """One request on a connection of its own; the reply's line."""
+        with self.connect() as line:
+            return line.ask(request)
+
+    def info(self):
+        with self.connect() as line:
+            return information(line)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, seconds=PATIENCE):
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"headroom was still running after {seconds} s:\n{self.log()}") from None
+
+    def stop(self, seconds=PATIENCE):
+        return processes.stop(self.process, seconds)
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def information(line):
+    """INFO's answer on a connection."""
+    return dict(entry[1:].split("=", 1) for entry in line.ask_list("INFO"))
+
+
+OWNER, BACKEND = "user=postgres ", "user=backend "
+"""As they stand in the URLs of a Cluster, which makes the second."""
+
+
+def least_privileged(database_url):
+    return database_url.replace(OWNER, BACKEND)
+
+
+def command(*arguments, database_url=None, timeout=PATIENCE):
+    """Runs another command of the binary to its end."""
+    variables = {"DATABASE_URL": database_url} if database_url else {}
+    return subprocess.run(
+        [settings.binary, *arguments], capture_output=True, text=True, env=environment(**variables), cwd="/", timeout=timeout
+    )
+
+
+def limited(command):
+    """A program in place of the binary's, which starts it after a shell command."""
+    path = processes.directory() + "/headroom"
+    with open(path, "w") as file:
+        file.write(f'#!/bin/sh\n{command}\nexec "{settings.binary}" "$@"\n')
+    os.chmod(path, 0o755)
+    return path

@@ -1,0 +1,83 @@
+"""What tests of the stores' webhooks have in common."""
+
+import http.client
+import json
+import random
+
+from .case import Case
+from .stores import AUTHORIZATION, AppStore, compact, revenuecat
+from .waiting import PATIENCE
+from .wire import Answer
+
+PURCHASE, END = "2026-03-01T12:00:00Z", "2026-04-01T12:00:00Z"
+"""Of the subscription that most histories are about."""
+
+
+class Webhooks(Case):
+    """A service that takes both stores' events, and products that are mapped."""
+
+    CLOCK = PURCHASE
+    FLAGS = None
+    MORE_FLAGS = ()
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.app_store = AppStore()
+        cls.service = cls.serve(
+            *cls.app_store.flags, *cls.MORE_FLAGS, env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION}
+        )
+        cls.set_clock(cls.CLOCK)
+        for source in ("revenuecat", "appstore"):
+            for product, plan, messages in (("premium", "'paid'", "null"), ("unlimited", "'pro'", "null"), ("pack", "null", "50")):
+                cls.psql.run(f"select headroom.map_product('{source}', '{product}', {plan}, p_messages => {messages})")
+        cls.connection = http.client.HTTPConnection("127.0.0.1", cls.service.http_port, timeout=PATIENCE)
+        cls.line = cls.service.connect()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.connection.close()
+        cls.line.close()
+        super().tearDownClass()
+
+    @classmethod
+    def transaction(cls):
+        return str(random.randrange(10**14, 10**15))
+
+    def post(self, path, body, headers=None):
+        """The status and the body, read as JSON."""
+        data = body if isinstance(body, bytes) else compact(body)
+        self.connection.request("POST", path, data, {"Content-Type": "application/json", **(headers or {})})
+        response = self.connection.getresponse()
+        text = response.read()
+        return response.status, json.loads(text)
+
+    def tell(self, event):
+        """One event of either store; what became of it."""
+        if "signedPayload" in event:
+            status, answer = self.post("/webhooks/appstore", event)
+        else:
+            status, answer = self.post("/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def purchase(self, user=None, **fields):
+        """A user who has just bought at RevenueCat, and the transaction."""
+        user, transaction = user or self.user(), self.transaction()
+        event = revenuecat(
+            "INITIAL_PURCHASE", PURCHASE, user, transaction,
+            **{"purchased_at_ms": PURCHASE, "expiration_at_ms": END, **fields},
+        )  # fmt: skip
+        self.assertEqual(self.tell(event)["outcome"], "applied")
+        return user, transaction
+
+    def standing(self, user):
+        """USAGE's and CONSUME's answers."""
+        return [Answer(self.line.ask(f"{verb} {user}")) for verb in ("USAGE", "CONSUME")]
+
+    def assert_stands(self, user, expected, what):
+        """`expected`: the fields of USAGE, and of CONSUME `status` and `reason`; None is absent."""
+        usage, consume = self.standing(user)
+        for name, value in expected.items():
+            found = consume.status if name == "status" else consume.get(name) if name == "reason" else usage.get(name)
+            self.assertEqual(found, value, f"{name}, {what}: {usage.text} {consume.text}")
