@@ -18,12 +18,22 @@ LIMIT_SECONDS = 3_000
 
 
 class EventReader:
-    """Makes results of events, also when the process dies before it has written them all."""
+    """Makes results of events, also when the process dies before it has written them all.
 
-    def __init__(self, report: Report) -> None:
-        self.report = report
+    A test without arguments says that it has started before it waits for its turn, and no event tells when that came. So it is
+    worked out: so many tests run at a time, in the order in which they said so, and each case of a test with arguments tells
+    when it has begun.
+    """
+
+    def __init__(self, report: Report, jobs: int) -> None:
+        self.report, self.jobs = report, jobs
         self.names: dict[str, str] = {}
         """Of the test functions, by their id."""
+        self.waiting: list[str] = []
+        """Tests without arguments whose turn has not come, the next one first."""
+        self.began: dict[str, float] = {}
+        """When the turn of those came that run now, the earliest first."""
+        self.parameterized: set[str] = set()
         self.seconds: dict[str, float] = {}
         self.cases: dict[str, list[float]] = {}
         """When the cases that run now began, by the id of their test."""
@@ -37,6 +47,8 @@ class EventReader:
         if record["kind"] == "test":
             if payload["kind"] == "function":
                 self.names[payload["id"]] = payload.get("displayName", payload["name"])
+                if payload["isParameterized"]:
+                    self.parameterized.add(payload["id"])
         elif payload["kind"] == "runEnded":
             self.has_ended = True
         elif payload["kind"] == "issueRecorded":
@@ -47,15 +59,31 @@ class EventReader:
     def _note(self, kind: str, test: str, instant: float) -> None:
         if kind == "testStarted":
             self.running.add(test)
+            if test not in self.parameterized:
+                self.waiting.append(test)
         elif kind == "testCaseStarted":
             self.cases.setdefault(test, []).append(instant)
+            if self._count_running() > self.jobs and self.began:
+                # It was this one's turn, not that of the test that was thought to have come last.
+                last = list(self.began)[-1]
+                del self.began[last]
+                self.waiting.insert(0, last)
         elif kind == "testCaseEnded":
             # Which of several cases has ended makes no difference to their sum.
             self.seconds[test] = self.seconds.get(test, 0) + instant - self.cases[test].pop()
         elif kind in ("testEnded", "testSkipped"):
             self.running.discard(test)
+            if test in self.waiting:
+                self.waiting.remove(test)
+            if test in self.began:
+                self.seconds[test] = instant - self.began.pop(test)
             issues = self.issues.pop(test, [])
             self._add(test, "\n".join(issues) if issues else None, is_skipped=kind == "testSkipped")
+        while self.waiting and self._count_running() < self.jobs:
+            self.began[self.waiting.pop(0)] = instant
+
+    def _count_running(self) -> int:
+        return len(self.began) + sum(map(len, self.cases.values()))
 
     def _note_issue(self, payload: dict) -> None:
         issue = payload["issue"]
@@ -122,7 +150,7 @@ def run(root: Path, binaries: Path, filters: list[str], jobs: int, report: Repor
         # Hundreds of tests at once, each with sessions of its own, would make every one of them wait for the others.
         "SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH": str(jobs),
     }
-    reader, has_ended = EventReader(report), threading.Event()
+    reader, has_ended = EventReader(report, jobs), threading.Event()
     with open(log, "wb") as output:
         process = processes.start(command, cwd=root, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
         following = threading.Thread(target=follow, args=(events, reader, has_ended))

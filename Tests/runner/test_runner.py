@@ -58,9 +58,12 @@ class Counting(unittest.TestCase):
 class SwiftEvents(unittest.TestCase):
     def setUp(self):
         self.report = Report()
-        self.reader = EventReader(self.report)
-        for name in ("first", "second"):
-            self.read("test", id=f"M.Suite/{name}()/F.swift:1:1", kind="function", name=f"{name}()", displayName=name)
+        self.reader = EventReader(self.report, jobs=2)
+        for name in ("first", "second", "third", "fourth"):
+            self.read(
+                "test", id=f"M.Suite/{name}()/F.swift:1:1", kind="function", name=f"{name}()", displayName=name,
+                isParameterized=name in ("first", "second"),
+            )  # fmt: skip
 
     def read(self, record: str, **payload: Any) -> None:
         self.reader.read(json.dumps({"kind": record, "payload": payload, "version": 0}))
@@ -86,6 +89,23 @@ class SwiftEvents(unittest.TestCase):
         self.run_test("first")
         self.read("event", kind="runEnded", instant={"absolute": 9}, messages=[])
         self.assertEqual(self.finish(), [Result("Swift", "M.Suite", "first", 2)])
+
+    def test_a_test_without_arguments_takes_as_long_as_it_ran_not_as_long_as_it_waited(self):
+        self.event("testStarted", "first", 0)
+        self.event("testCaseStarted", "first", 0)
+        self.event("testStarted", "third", 0)
+        self.event("testStarted", "fourth", 0)
+        self.event("testStarted", "second", 0)
+        self.event("testEnded", "third", 5)
+        # A turn was free at 5, and this case was before the fourth in the row.
+        self.event("testCaseStarted", "second", 5.1)
+        self.event("testCaseEnded", "second", 7)
+        self.event("testEnded", "second", 7)
+        self.event("testEnded", "fourth", 10)
+        self.event("testCaseEnded", "first", 10)
+        self.event("testEnded", "first", 10)
+        seconds = {result.name: round(result.seconds, 3) for result in self.report.results}
+        self.assertEqual(seconds, {"third": 5, "second": 1.9, "fourth": 3, "first": 10})
 
     def test_its_issues_fail_it_unless_they_are_known(self):
         place = {"fileID": "M/F.swift", "line": 7}

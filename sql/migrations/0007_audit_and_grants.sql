@@ -574,7 +574,7 @@ begin
     on conflict (user_id) do nothing;
     if not found then
         -- Known, but without a subscription: an anchor day was kept, or a subscription was removed.
-        perform from headroom.subscribers where user_id = p_user_id for update;
+        perform from headroom.subscribers where user_id = p_user_id for no key update;
         if exists (select from headroom.subscriptions where user_id = p_user_id) then
             return false;
         end if;
@@ -631,8 +631,16 @@ begin
         -- A second turn only after losing a race for a row that was not there: the winner's row is there now.
         loop
             if not v_is_read then
-                -- Against set_plan, which takes the same row for update: terms read after this hold until we commit.
-                perform from headroom.subscribers where user_id = p_user_id for share;
+                -- Against set_plan, which takes the same row for update: terms read after this hold until we commit. Not
+                -- for share: introduce takes the row for itself, and two sessions that share it would deadlock there.
+                perform from headroom.subscribers where user_id = p_user_id for no key update;
+                if not found and v_verb in ('consume', 'reserve') and p_unknown_users <> 'deny' and exists (
+                    select from public.message_usage as usage where usage.user_id = p_user_id
+                ) then
+                    -- A row that a grant or an operator made. It is locked below, and the subscriber comes first.
+                    insert into headroom.subscribers (user_id) values (p_user_id) on conflict (user_id) do nothing;
+                    perform from headroom.subscribers where user_id = p_user_id for no key update;
+                end if;
                 v_terms := headroom.terms_of(p_user_id, v_now, p_unknown_users);
                 select * into v_row from public.message_usage as usage
                 where usage.user_id = p_user_id and usage.billing_period = v_terms.billing_period
@@ -1118,7 +1126,7 @@ begin
     end if;
     perform headroom.bring_back(p_user_id);
     -- As a message does, so that neither the plan nor the period changes before this is written.
-    perform from headroom.subscribers where user_id = p_user_id for share;
+    perform from headroom.subscribers where user_id = p_user_id for no key update;
     v_terms := headroom.terms_of(p_user_id, v_now, p_unknown_users);
 
     -- Another session with the same key is waited for here.

@@ -733,16 +733,18 @@ begin atomic
 end;
 
 -- Makes these users known and locks them, then their usage, each in the order in which batches and resets lock: effects
--- of one notification change several users, in an order of their own.
+-- of one notification change several users, in an order of their own. A user is made known and locked before the next one
+-- is looked at: making all of them known first would hold a new user while waiting for one who comes before.
 create function headroom.lock_subscribers(p_users uuid[]) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
+declare
+    v_user uuid;
 begin
-    insert into headroom.subscribers (user_id)
-    select users.user_id from unnest(p_users) as users (user_id) order by users.user_id
-    on conflict (user_id) do nothing;
-    perform from headroom.subscribers as subscriber
-    where subscriber.user_id = any (p_users) order by subscriber.user_id for update;
+    for v_user in select distinct users.user_id from unnest(p_users) as users (user_id) order by users.user_id loop
+        insert into headroom.subscribers (user_id) values (v_user) on conflict (user_id) do nothing;
+        perform from headroom.subscribers as subscriber where subscriber.user_id = v_user for update;
+    end loop;
     perform from public.message_usage as usage
     where usage.user_id = any (p_users) order by usage.user_id, usage.billing_period for update;
 end

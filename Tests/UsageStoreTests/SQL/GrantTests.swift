@@ -92,7 +92,7 @@ struct GrantTests {
         #expect(try await psql.number("select count(*) from headroom.subscribers") == 0)
         // Refused, so this starts none either.
         #expect(try await psql.text("select status from increment_and_check_usage('\(ada)', 106)") == "BLOCKED")
-        #expect(try await psql.number("select count(*) from headroom.subscribers") == 0)
+        #expect(try await psql.number("select count(trial_started_at) from headroom.subscribers") == 0)
         try await psql.execute("update headroom.test_clock set at = '2026-11-20T12:00:00Z'")
         #expect(try await psql.text("select status from increment_and_check_usage('\(ada)', 105)") == "ALLOWED")
         #expect(

@@ -489,7 +489,7 @@ class Away(Case):
 
     OWN_CLUSTER = True
     # Requests that come first wait for so long.
-    FLAGS = ("--request-timeout-ms", "2000")
+    FLAGS = ("--request-timeout-ms", "8000")
 
     def test_pages_say_so_with_what_is_still_known_and_recover(self):
         user = new_user()

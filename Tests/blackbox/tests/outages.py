@@ -187,7 +187,7 @@ class CutSessions(UnderLoad):
 class AllowedWhenUnavailable(Case):
     OWN_CLUSTER = True
     # Also what a machine may be held up for without a message being let through for that.
-    FLAGS = ("--request-timeout-ms", "3000", "--when-unavailable", "allow")
+    FLAGS = ("--request-timeout-ms", "8000", "--when-unavailable", "allow")
 
     def test_messages_are_let_through_uncounted_while_the_database_is_away(self):
         user = self.user()

@@ -25,7 +25,7 @@ class RowLocks(Case):
 
     def test_a_locked_row_does_not_fail_its_neighbours_in_the_same_batch(self):
         # Long enough for the neighbours to be done with after a lock was waited for, and short enough to wait for.
-        service = self.serve("--lanes", "1", "--request-timeout-ms", "4000")
+        service = self.serve("--lanes", "1", "--request-timeout-ms", "8000")
         users = self.warm(40)
         locked = {users[7], users[20], users[21]}
         session = self.lock(*locked)

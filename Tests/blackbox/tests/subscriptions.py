@@ -340,7 +340,7 @@ class ManySubscriptions(Case):
 class SubscriptionsThroughOutages(Case):
     OWN_CLUSTER = True
     # Requests that come first while the database is away wait for so long.
-    FLAGS = ("--request-timeout-ms", "2000")
+    FLAGS = ("--request-timeout-ms", "8000")
 
     def test_what_changed_while_the_database_was_away_is_told_when_it_is_back(self):
         user = self.subscriber("paid", used=1)

@@ -339,7 +339,7 @@ class DatabaseAway(Case):
     FLAGS = None
 
     def test_an_event_is_answered_503_while_the_database_is_away_and_counts_when_it_is_sent_again(self):
-        service = self.serve("--request-timeout-ms", "2000", env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION})
+        service = self.serve("--request-timeout-ms", "8000", env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION})
         self.psql.run("select headroom.map_product('revenuecat', 'premium', 'paid')")
         user, now = self.user(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))

@@ -1,0 +1,94 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import UsageStore
+
+/// Sessions that lock the same users must not each hold what the other waits for. A user's rows are locked in the order
+/// of user id, and within a user the subscriber before the usage (docs/decisions/0003-lock-order.md).
+@Suite("Two sessions that lock the same users")
+struct LockCycleTests {
+    private func waiting(_ number: Int, _ database: TestDatabase) async throws {
+        try await waitUntil("\(number) sessions wait for a lock") {
+            try await database.psql.number(
+                """
+                select count(*) from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock'
+                """
+            ) == number
+        }
+    }
+
+    private func counting(_ user: UserID) -> String {
+        "select headroom.perform('\(user)', array['consume'], array[1], array[null], array[null::integer], 'trial')"
+    }
+
+    private func expectNoDeadlock(_ database: TestDatabase) async throws {
+        let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()"
+        #expect(try await database.psql.number(deadlocks) == 0)
+    }
+
+    @Test("a notification makes no later user known while it waits for an earlier one")
+    func newUser() async throws {
+        let database = try await TestDatabase.fresh()
+        let (known, new) = (user(1), user(2))
+        try await database.psql.execute(counting(known))
+        let batch = try await Session.open(database.conninfo)
+        let notification = try await Session.open(database.conninfo)
+        try await batch.execute("begin; \(counting(known))")
+        let merged: [String: Any & Sendable] = ["kind": "merged", "identities": ["\(known)", "\(new)"]]
+        let second = Task { try await notification.take(Told("merge", "2026-11-06", by: ["\(known)"], merged)) }
+        try await waiting(1, database)
+        try await batch.execute("\(counting(new)); commit")
+        #expect(try await second.value["outcome"] == "applied")
+        #expect(try await database.count(of: new, period: "trial") == 1)
+        try await expectNoDeadlock(database)
+    }
+
+    @Test("a first message locks its user before the row that a grant has made")
+    func grantedRow() async throws {
+        let database = try await TestDatabase.fresh()
+        let granted = user(1)
+        try await database.psql.execute("select grant_messages('\(granted)', 5)")
+        let holder = try await Session.open(database.conninfo)
+        let batch = try await Session.open(database.conninfo)
+        let notification = try await Session.open(database.conninfo)
+        try await holder.execute("begin; select from message_usage where user_id = '\(granted)' for update")
+        let first = Task { try await batch.execute(counting(granted)) }
+        try await waiting(1, database)
+        let second = Task { try await notification.execute("select headroom.lock_subscribers('{\(granted)}')") }
+        try await waiting(2, database)
+        try await holder.execute("commit")
+        try await first.value
+        try await second.value
+        #expect(try await database.psql.number("select sum(message_count) from message_usage") == 1)
+        try await expectNoDeadlock(database)
+    }
+
+    @Test("two first messages of a subscriber without a plan do not both hold the row that each of them changes")
+    func firstMessages() async throws {
+        let database = try await TestDatabase.fresh()
+        let subscriber = user(1)
+        try await database.psql.execute("insert into headroom.subscribers (user_id) values ('\(subscriber)')")
+        let holder = try await Session.open(database.conninfo)
+        let batches = [try await Session.open(database.conninfo), try await Session.open(database.conninfo)]
+        // What the check of a foreign key holds; only a session that wants the row for itself alone waits for it.
+        try await holder.execute(
+            "begin; select from headroom.subscribers where user_id = '\(subscriber)' for key share"
+        )
+        let messages = batches.map { batch in Task { try await batch.execute(counting(subscriber)) } }
+        try await waitUntil("both have counted or wait") {
+            try await database.psql.number(
+                """
+                select count(*) from pg_stat_activity
+                where datname = current_database() and query like 'select headroom.perform%'
+                    and (wait_event_type = 'Lock' or state = 'idle')
+                """
+            ) == 2
+        }
+        try await holder.execute("commit")
+        for message in messages { try await message.value }
+        #expect(try await database.psql.number("select sum(message_count) from message_usage") == 2)
+        try await expectNoDeadlock(database)
+    }
+}
