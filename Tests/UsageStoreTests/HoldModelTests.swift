@@ -7,7 +7,7 @@ import Usage
 /// One history after the other: each has a handful of database sessions.
 @Suite("Keys and holds, held against the model", .serialized)
 struct HoldModelTests {
-    @Test("answer random histories as the model does", arguments: [UInt64](1...7) + [UInt64.random(in: 100 ... .max)])
+    @Test("answer random histories as the model does", arguments: SeededGenerator.seeds(always: [1, 2, 3, 4]))
     func randomHistory(seed: UInt64) async throws {
         print("keys and holds, history of seed \(seed)")
         let database = try await TestDatabase.fresh()
@@ -26,7 +26,7 @@ struct HoldModelTests {
         }
     }
 
-    @Test("answer so also when replies are lost again and again", arguments: [1, 2, UInt64.random(in: 100 ... .max)])
+    @Test("answer so also when replies are lost again and again", arguments: SeededGenerator.seeds(always: [1, 2]))
     func randomLosses(seed: UInt64) async throws {
         print("keys, holds and lost replies, history of seed \(seed)")
         let database = try await TestDatabase.fresh()

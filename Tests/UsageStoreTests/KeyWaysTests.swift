@@ -67,7 +67,7 @@ struct KeyWaysTests {
         #expect(way == (isCareful ? "true" : "false"))
     }
 
-    @Test("is answered and remembered alike", arguments: [1, 2, UInt64.random(in: 3 ... .max)])
+    @Test("is answered and remembered alike", arguments: SeededGenerator.seeds(always: [1, 2]))
     func alike(seed: UInt64) async throws {
         print("hot and careful keys, seed \(seed)")
         let hot = try await run(seed: seed, isCareful: false)

@@ -117,7 +117,7 @@ struct ExchangeTests {
     @Test("However the Stop button and the end of an answer race, what is kept is what is counted")
     func stoppingAtTheEnd() async throws {
         let service = try await ServiceProcess.start()
-        let seed = UInt64.random(in: 0...(.max))
+        let seed = SeededGenerator.newSeed()
         print("seed \(seed) of the moments of stopping")
         var generator = SeededGenerator(seed: seed)
         let rounds = (0..<25).map { _ in Int.random(in: 0...1_000, using: &generator) }

@@ -1,8 +1,30 @@
+import Foundation
+
 /// SplitMix64 (Steele, Lea and Flood): the same numbers for the same seed, so that a test that prints its seed can be run
 /// again.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
+    public static let seeds = seeds(always: [1, 2, 3])
+
     /// Fixed seeds, and one that is new in each run; a test takes them as its argument, so a failure prints its own.
-    public static let seeds: [UInt64] = [1, 2, 3, UInt64.random(in: 4...UInt64.max)]
+    ///
+    /// `HEADROOM_TEST_SEEDS` replaces them all: `7`, or `100-199`.
+    public static func seeds(always: [UInt64]) -> [UInt64] {
+        chosen ?? always + [.random(in: 1_000 ... .max)]
+    }
+
+    /// For a test that takes one seed, which it prints.
+    public static func newSeed() -> UInt64 {
+        chosen?.first ?? .random(in: 1_000 ... .max)
+    }
+
+    private static let chosen: [UInt64]? = {
+        guard let text = ProcessInfo.processInfo.environment["HEADROOM_TEST_SEEDS"] else { return nil }
+        let ends = text.split(separator: "-").compactMap { UInt64($0) }
+        guard let first = ends.first, let last = ends.last, first <= last else {
+            preconditionFailure("HEADROOM_TEST_SEEDS is \(text), and should be like 7 or 100-199")
+        }
+        return Array(first...last)
+    }()
 
     private var state: UInt64
 

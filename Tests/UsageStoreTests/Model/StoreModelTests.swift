@@ -1,4 +1,3 @@
-import Foundation
 import TestSupport
 import Testing
 import Usage
@@ -9,16 +8,12 @@ import Usage
 struct StoreModelTests {
     private static let steps = 300
 
-    /// Some that are always run, or those that `HEADROOM_TEST_SEEDS` names: `7`, or `100-199`.
-    private static let seeds: [UInt64] = {
-        guard let text = ProcessInfo.processInfo.environment["HEADROOM_TEST_SEEDS"] else { return Array(1...6) }
-        let ends = text.split(separator: "-").compactMap { UInt64($0) }
-        guard let first = ends.first, let last = ends.last, first <= last else { return [] }
-        return Array(first...last)
-    }()
-
     // One after the other: each takes three connections, and a long list of seeds would take all that there are.
-    @Test("tells each request what the reference model tells it", .serialized, arguments: seeds)
+    @Test(
+        "tells each request what the reference model tells it",
+        .serialized,
+        arguments: SeededGenerator.seeds(always: [1, 2, 3, 4, 5])
+    )
     func agreement(seed: UInt64) async throws {
         print("random history with seed \(seed)")
         let unknownUsers = UnknownUsers.allCases[Int(seed % 3)]

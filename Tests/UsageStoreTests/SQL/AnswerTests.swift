@@ -7,7 +7,6 @@ import Usage
 
 @Suite("An answer in SQL")
 struct SQLAnswerTests {
-    private static let seeds: [UInt64] = [1, 2, 3]
     private static let plans = [
         Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 800),
         Plan(name: "pro", label: "Pro", cycle: .monthly, allowance: nil),
@@ -17,7 +16,10 @@ struct SQLAnswerTests {
         Plan(name: "taste", label: "Taste", cycle: .lifetime, allowance: 3),
     ]
 
-    @Test("says field by field, words included, what the line protocol says of the same standing", arguments: seeds)
+    @Test(
+        "says field by field, words included, what the line protocol says of the same standing",
+        arguments: SeededGenerator.seeds
+    )
     func agreement(seed: UInt64) async throws {
         print("random standings with seed \(seed)")
         let database = try await TestDatabase.fresh()
