@@ -149,7 +149,7 @@ class ChatPages(ChatCase):
                     other.open("/")
                     wait_until(lambda: other.all("li a"), "the people")
                     other.picture("chat-people")
-                    self.assertEqual(other.axe(), [])
+                    self.assertEqual(other.axe_in_this_look(), [])
                     self.assertLessEqual(other.overflow(), 0)
         self.assertIn("Ben <b>\nat the limit", other.text("li:nth-child(2)").replace("\n\n", "\n"))
         other.run("window.isBefore = true")
@@ -168,7 +168,7 @@ class ChatPages(ChatCase):
     def assert_is_fine(self, name):
         self.browser.picture("chat-" + name.replace("_", "-"))
         self.assertLessEqual(self.browser.overflow(), 0)
-        self.assertEqual(self.browser.axe(), [])
+        self.assertEqual(self.browser.axe_in_this_look(), [])
         self.assertEqual(self.browser.run("return document.querySelectorAll('h1').length"), 1)
 
     def assert_shows(self, user, state):
