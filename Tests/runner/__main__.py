@@ -71,6 +71,12 @@ def main() -> int:
             thread.start()
         for thread in threads:
             thread.join()
+    except SystemExit:
+        # What was running is named then, because its process has ended.
+        processes.stop_all()
+        for thread in threads:
+            thread.join(10)
+        report.add(Result("runner", "script/test", "runs to its end", 0, "it was stopped from outside, perhaps after its time"))
     finally:
         processes.stop_all()
     return report.finish()

@@ -115,12 +115,13 @@ def run(root: Path, binary: Path, words: list[str], jobs: int, report: Report, h
         worker.thread.join()
     report_missing(classes, schedule, report)
     if has_to_remember:
-        seconds = {**remembered, **schedule.seconds}
+        # Of a class that is gone nothing is remembered.
+        seconds = schedule.seconds if not words else {**remembered, **schedule.seconds}
         REMEMBERED.write_text(json.dumps(dict(sorted(seconds.items())), indent=4) + "\n")
 
 
 def report_missing(classes: list[str], schedule: Schedule, report: Report) -> None:
-    """Classes that were begun by a thread of ours that died, or that none was left to begin."""
+    """Classes whose thread of ours died, or for which no thread was left."""
     for name in classes:
         if name not in schedule.seconds:
             report.add(Result(PART, name, "runs to its end", 0, "it did not, by a fault of the runner that is printed above"))

@@ -14,7 +14,7 @@ PROGRESS_SECONDS = 30
 @dataclass(frozen=True)
 class Result:
     part: str
-    """Which kind of tests: Swift, black-box …"""
+    """Swift or Python."""
     group: str
     """The suite or class."""
     name: str

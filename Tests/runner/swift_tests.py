@@ -20,7 +20,7 @@ LIMIT_SECONDS = 3_000
 class EventReader:
     """Makes results of events, also when the process dies before it has written them all.
 
-    A test without arguments says that it has started before it waits for its turn, and no event tells when that came. So it is
+    A test without arguments says that it has started before it waits for its turn, and no event tells when its turn came. So it is
     worked out: so many tests run at a time, in the order in which they said so, and each case of a test with arguments tells
     when it has begun.
     """

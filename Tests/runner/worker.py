@@ -94,7 +94,7 @@ def each(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
 def chosen(words: list[str]) -> dict[str, list[unittest.TestCase]]:
     """The tests of each class. A file that cannot be imported is a class with one test, which fails."""
     modules = [f"tests.{file.stem}" for file in sorted(TESTS.glob("blackbox/tests/*.py")) if file.stem != "__init__"]
-    # Of what computes: the checker of faults, the figures of the benchmarks, this runner.
+    # Unit tests: the checker of faults, the figures of the benchmarks, this runner.
     modules += [file.stem for file in sorted(TESTS.glob("*/test_*.py"))]
     classes: dict[str, list[unittest.TestCase]] = {}
     for test in each(unittest.defaultTestLoader.loadTestsFromNames(modules)):

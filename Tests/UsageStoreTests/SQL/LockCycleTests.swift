@@ -4,11 +4,11 @@ import Usage
 
 @testable import UsageStore
 
-/// Sessions that lock the same users must not each hold what the other waits for. A user's rows are locked in the order
-/// of user id, and within a user the subscriber before the usage (docs/decisions/0003-lock-order.md).
+/// Sessions that lock the same users must not each hold what the other waits for. Users are locked in the order of their
+/// ids, and of each user the subscriber before the usage (docs/decisions/0003-lock-order.md).
 @Suite("Two sessions that lock the same users")
 struct LockCycleTests {
-    private func waiting(_ number: Int, _ database: TestDatabase) async throws {
+    private func waitUntilBlocked(_ number: Int, _ database: TestDatabase) async throws {
         try await waitUntil("\(number) sessions wait for a lock") {
             try await database.psql.number(
                 """
@@ -19,7 +19,7 @@ struct LockCycleTests {
         }
     }
 
-    private func counting(_ user: UserID) -> String {
+    private func countStatement(_ user: UserID) -> String {
         "select headroom.perform('\(user)', array['consume'], array[1], array[null], array[null::integer], 'trial')"
     }
 
@@ -28,18 +28,18 @@ struct LockCycleTests {
         #expect(try await database.psql.number(deadlocks) == 0)
     }
 
-    @Test("a notification makes no later user known while it waits for an earlier one")
+    @Test("a notification inserts no later user while it waits for an earlier one")
     func newUser() async throws {
         let database = try await TestDatabase.fresh()
         let (known, new) = (user(1), user(2))
-        try await database.psql.execute(counting(known))
+        try await database.psql.execute(countStatement(known))
         let batch = try await Session.open(database.conninfo)
         let notification = try await Session.open(database.conninfo)
-        try await batch.execute("begin; \(counting(known))")
+        try await batch.execute("begin; \(countStatement(known))")
         let merged: [String: Any & Sendable] = ["kind": "merged", "identities": ["\(known)", "\(new)"]]
         let second = Task { try await notification.take(Told("merge", "2026-11-06", by: ["\(known)"], merged)) }
-        try await waiting(1, database)
-        try await batch.execute("\(counting(new)); commit")
+        try await waitUntilBlocked(1, database)
+        try await batch.execute("\(countStatement(new)); commit")
         #expect(try await second.value["outcome"] == "applied")
         #expect(try await database.count(of: new, period: "trial") == 1)
         try await expectNoDeadlock(database)
@@ -54,10 +54,10 @@ struct LockCycleTests {
         let batch = try await Session.open(database.conninfo)
         let notification = try await Session.open(database.conninfo)
         try await holder.execute("begin; select from message_usage where user_id = '\(granted)' for update")
-        let first = Task { try await batch.execute(counting(granted)) }
-        try await waiting(1, database)
+        let first = Task { try await batch.execute(countStatement(granted)) }
+        try await waitUntilBlocked(1, database)
         let second = Task { try await notification.execute("select headroom.lock_subscribers('{\(granted)}')") }
-        try await waiting(2, database)
+        try await waitUntilBlocked(2, database)
         try await holder.execute("commit")
         try await first.value
         try await second.value
@@ -72,11 +72,11 @@ struct LockCycleTests {
         try await database.psql.execute("insert into headroom.subscribers (user_id) values ('\(subscriber)')")
         let holder = try await Session.open(database.conninfo)
         let batches = [try await Session.open(database.conninfo), try await Session.open(database.conninfo)]
-        // What the check of a foreign key holds; only a session that wants the row for itself alone waits for it.
+        // What the check of a foreign key takes. Only "for update" waits for it.
         try await holder.execute(
             "begin; select from headroom.subscribers where user_id = '\(subscriber)' for key share"
         )
-        let messages = batches.map { batch in Task { try await batch.execute(counting(subscriber)) } }
+        let messages = batches.map { batch in Task { try await batch.execute(countStatement(subscriber)) } }
         try await waitUntil("both have counted or wait") {
             try await database.psql.number(
                 """
