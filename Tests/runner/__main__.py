@@ -72,6 +72,7 @@ def main() -> int:
         for thread in threads:
             thread.join()
     except SystemExit:
+        report.is_stopped = True
         # What was running is named then, because its process has ended.
         processes.stop_all()
         for thread in threads:

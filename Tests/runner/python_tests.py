@@ -57,7 +57,7 @@ class Worker:
         self.thread.start()
 
     def _work(self) -> None:
-        while name := self.schedule.next():
+        while not self.report.is_stopped and (name := self.schedule.next()):
             began = time.monotonic()
             self._run(name)
             self.schedule.seconds[name] = round(time.monotonic() - began, 1)
@@ -113,7 +113,8 @@ def run(root: Path, binary: Path, words: list[str], jobs: int, report: Report, h
     ]
     for worker in workers:
         worker.thread.join()
-    report_missing(classes, schedule, report)
+    if not report.is_stopped:
+        report_missing(classes, schedule, report)
     if has_to_remember:
         # Of a class that is gone nothing is remembered.
         seconds = schedule.seconds if not words else {**remembered, **schedule.seconds}

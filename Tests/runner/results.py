@@ -33,6 +33,8 @@ class Report:
 
     def __init__(self) -> None:
         self.results: list[Result] = []
+        self.is_stopped = False
+        """Nothing new is to begin."""
         self.began = time.monotonic()
         self._printed_at = self.began
         self._lock = threading.Lock()

@@ -125,8 +125,9 @@ def main() -> None:
     settings.binary, settings.seed = os.path.abspath(arguments.binary), arguments.seed
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8_192) if hard > 0 else 8_192, hard))
-    # As an exception, so that everything is stopped on the way out.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    # As an exception, so that everything is stopped on the way out; as this one, because unittest takes any other for a
+    # failure of the test that runs.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for line in sys.stdin:
             name = line.strip()
@@ -134,6 +135,8 @@ def main() -> None:
             random.seed(f"{arguments.seed}/{name}")
             unittest.TestSuite(classes[name]).run(Recorder(write))
             write(end=name)
+    except KeyboardInterrupt:
+        sys.exit(1)
     finally:
         processes.stop_all()
 
