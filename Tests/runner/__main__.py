@@ -61,8 +61,13 @@ def main() -> int:
         except Exception:  # noqa: BLE001: a fault of the runner is a failure like any other
             report.add(Result("runner", "script/test", "runs all tests", 0, traceback.format_exc()))
 
-    # As an exception, so that everything is stopped on the way out.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    def end(*_: object) -> None:
+        # Once: `timeout` signals its child and then the whole group, and stopping must not be interrupted.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        # As an exception, so that everything is stopped on the way out.
+        sys.exit(1)
+
+    signal.signal(signal.SIGTERM, end)
     # A shell that starts this in the background has it ignored, and so would every program that a test interrupts.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threads = [threading.Thread(target=guarded, args=(part,), daemon=True) for part in parts]
