@@ -78,13 +78,13 @@ def main() -> int:
             thread.join()
     except SystemExit:
         report.is_stopped = True
-        # What was running is named then, because its process has ended.
+    finally:
         processes.stop_all()
+    if report.is_stopped:
+        # What was running is named now, because its process has ended.
         for thread in threads:
             thread.join(10)
         report.add(Result("runner", "script/test", "runs to its end", 0, "it was stopped from outside, perhaps after its time"))
-    finally:
-        processes.stop_all()
     return report.finish()
 
 
