@@ -739,14 +739,8 @@ class Away(FlowCase):
         # Until this window is connected again as well, the message is one that it would send itself.
         wait_until(lambda: browser.text(".note") == "Still on its way…", "it can be stopped by its sender only")
         browser.show_window(sender)
-
-        def stop():
-            # Pressed again where the answer has begun anew meanwhile, as a person would.
-            if browser.is_shown("#stop"):
-                browser.find("#stop").click()
-            return "Stopped. I gave this message back." in browser.text(".note")
-
-        wait_until(stop, "it is stopped and given back")
+        browser.find("#stop").click()
+        browser.wait_for_text(".note", "Stopped. I gave this message back.")
         browser.show_window(other)
         browser.wait_for_text(".note", "Stopped.")
         browser.wait_for_text(".note", "Edit")
