@@ -45,12 +45,21 @@ export class Keeping {
     /** Writes what differs from the outbox before: of the rest, another window may know better. */
     keep(outbox, before) {
         for (const message of outbox) {
-            if (before.includes(message)) continue;
-            if (message.waitsFor !== null) this.#put(message);
-            // For the others it is under way now, and theirs again if this window does not come to its end.
-            else if (this.find(message.id)) this.#put({ ...message, waitsFor: "elsewhere" });
+            if (!before.includes(message)) this.#share(message);
         }
         this.keepUnderWay(outbox);
+    }
+
+    /** Writes what the other windows have to know of a message. */
+    #share(message) {
+        const kept = this.find(message.id);
+        if (message.waitsFor === null && !kept) return;
+        // Under way here, for the others it is "elsewhere", and theirs again if this window does not come to its end.
+        const waitsFor = message.waitsFor ?? "elsewhere";
+        // A window sees what another has written a moment late. One that asks again and again for what another sends
+        // would write over the other's decision in that moment, so it does not write what it already reads.
+        if (waitsFor === "elsewhere" && kept?.waitsFor === "elsewhere") return;
+        this.#put({ ...message, waitsFor });
     }
 
     keepUnderWay(outbox) {

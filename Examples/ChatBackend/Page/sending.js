@@ -163,7 +163,12 @@ export class Sending {
         clearTimeout(this.#retrying[waitsFor]);
         this.#retrying[waitsFor] = setTimeout(() => {
             const { connection, offlineWords } = this.#store.state;
-            if (waitsFor === "elsewhere" || (connection === "open" && (waitsFor === "connection" || !offlineWords))) {
+            if (waitsFor === "elsewhere") {
+                // Without a connection it cannot be asked for. It goes on waiting for the other window, which may have
+                // one: to wait for the connection instead would be written over what the other window decides.
+                if (connection === "lost") this.#retryLater(waitsFor);
+                else this.wake(waitsFor);
+            } else if (connection === "open" && (waitsFor === "connection" || !offlineWords)) {
                 this.wake(waitsFor);
             }
         }, retryPause_ms);

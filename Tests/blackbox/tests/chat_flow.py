@@ -601,6 +601,20 @@ class FailingModel(FlowCase):
         self.browser.wait_for_text(".indicator .words", "41 of 100")
 
 
+# In a window: how often it sends a message from now on, and what it writes for all windows.
+RECORD_ATTEMPTS_AND_WRITES = """
+    window.attempts = 0;
+    window.writes = [];
+    const fetch = window.fetch;
+    window.fetch = (...request) => { attempts += /messages$/.test(request[0]); return fetch(...request); };
+    const setItem = Storage.prototype.setItem;
+    Storage.prototype.setItem = function (name, text) {
+        if (this === localStorage) writes.push([name, text]);
+        return setItem.call(this, name, text);
+    };
+"""
+
+
 class Away(FlowCase):
     """Headroom and the chat's backend go away and come back."""
 
@@ -738,6 +752,10 @@ class Away(FlowCase):
         browser.show_window(other)
         # Until this window is connected again as well, the message is one that it would send itself.
         wait_until(lambda: browser.text(".note") == "Still on its way…", "it can be stopped by its sender only")
+        # What it wrote while it asks could be written over what the sender decides in the same moment.
+        browser.driver.execute_script(RECORD_ATTEMPTS_AND_WRITES)
+        wait_until(lambda: browser.driver.execute_script("return attempts") >= 2, "it asks for the message again")
+        self.assertEqual(browser.driver.execute_script("return writes"), [])
         browser.show_window(sender)
         browser.find("#stop").click()
         browser.wait_for_text(".note", "Stopped. I gave this message back.")
