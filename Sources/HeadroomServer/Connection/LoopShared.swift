@@ -2,7 +2,6 @@ import DequeModule
 import LineProtocol
 import Logging
 import NIOCore
-import Synchronization
 import Usage
 import UsageStore
 
@@ -12,7 +11,7 @@ import UsageStore
 /// All requests that one turn of the event loop decodes go to each lane at once, and all outcomes of a batch come back
 /// with one hop: on a busy service a lock, a wake-up and a hop are paid per batch, not per message.
 ///
-/// @unchecked Sendable: everything but `arrived` is touched on the event loop only; `arrived` is behind its lock.
+/// @unchecked Sendable: everything but `arrivals` is touched on the event loop only; `arrivals` has a lock of its own.
 final class LoopShared: Mailbox, @unchecked Sendable {
     let logger: Logger
     let surroundings: ConnectionStateMachine.Surroundings
@@ -23,18 +22,12 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private let census: Census
     private let limits: ConnectionLimits
     private let allocator = ByteBufferAllocator()
-    private let arrived = Mutex(Arrivals())
+    private let arrivals = ArrivalQueue<Arrival>()
 
     /// In one list, so that a message about a user never overtakes the answer to the subscription.
     private enum Arrival {
         case completions([Completion])
         case publications([Publication])
-    }
-
-    private struct Arrivals {
-        var list: [Arrival] = []
-        /// The event loop goes away, and nobody is left to be told.
-        var isOver = false
     }
 
     private(set) var policy = AccessPolicy.open
@@ -116,7 +109,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     /// From any thread, before the event loop ends: connections that were cut had requests under way, whose outcomes come
     /// all the same.
     func end() {
-        arrived.withLock { $0.isOver = true }
+        arrivals.close()
     }
 
     // MARK: Turns
@@ -280,21 +273,11 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     }
 
     private func arrive(_ arrival: Arrival) {
-        let isFirst = arrived.withLock {
-            guard !$0.isOver else { return false }
-            $0.list.append(arrival)
-            return $0.list.count == 1
-        }
-        // A hop that is on its way takes these along.
-        if isFirst { eventLoop.execute { self.takeDelivery() } }
+        arrivals.append(arrival) { eventLoop.execute { self.takeDelivery() } }
     }
 
     private func takeDelivery() {
-        let arrivals = arrived.withLock { arrived in
-            defer { arrived.list.removeAll(keepingCapacity: true) }
-            return arrived.list
-        }
-        for arrival in arrivals {
+        for arrival in arrivals.takeAll() {
             switch arrival {
             case .completions(let completions): deliverOnLoop(completions)
             case .publications(let publications): publishOnLoop(publications)
