@@ -145,7 +145,9 @@ class HTTPPort(Case):
             for connection in lines + pages:
                 connection.close()
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "the HTTP side is back")
-        self.assertTrue(service.ask(f"CONSUME {self.user()}").startswith("+ALLOWED "))
+        # Until the ends of the others are noticed, they count.
+        user = self.user()
+        wait_until(lambda: service.ask(f"CONSUME {user}").startswith("+ALLOWED "), "the line port is back")
 
     def test_half_a_request_does_not_hold_the_end_up(self):
         # Nothing else ends it as soon as it is waited for here.
