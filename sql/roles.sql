@@ -14,12 +14,13 @@
 do $roles$
 declare
     v_role text;
-    v_act_as constant text := case
-        when current_setting('server_version_num')::integer < 160000 then 'MEMBER'
-        else 'SET'
-    end;
+    v_act_as text;
     v_login text;
 begin
+    -- Before anything else: in a schema of the caller's path, somebody may have planted a function that fits a call better
+    -- than PostgreSQL's own.
+    set local search_path = pg_catalog, pg_temp;
+    v_act_as := case when current_setting('server_version_num')::integer < 160000 then 'MEMBER' else 'SET' end;
     foreach v_role in array array['headroom_service', 'headroom_operator', 'headroom_dashboard', 'headroom_user'] loop
         if exists (select from pg_catalog.pg_roles where rolname = v_role) then
             continue;

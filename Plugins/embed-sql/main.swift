@@ -2,9 +2,10 @@ import Foundation
 
 // embed-sql SQL-DIRECTORY OUTPUT.swift LAST-RUN
 //
-// Writes `enum EmbeddedSQL` with the migrations in order, and every query and every script of the directory itself under
-// its file's name. Run by the EmbedSQL plugin; depends on nothing, because everything it depended on would be built
-// before the first target that has SQL.
+// Writes `enum EmbeddedSQL` with the migrations of tables/ by number, the definitions of functions/ so that each comes
+// after those it needs, and every query and every script of the directory itself under its file's name. Run by the
+// EmbedSQL plugin; depends on nothing, because everything it depended on would be built before the first target that has
+// SQL.
 
 /// What is wrong with the files, in the form in which compilers say it.
 struct EmbeddingError: Error {
@@ -93,7 +94,7 @@ func readQueries(in directories: [String]) throws -> [Query] {
             throw EmbeddingError(path: path, message: message)
         }
         let name = String(words[0]) + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
-        guard name != "migrations", !queries.contains(where: { $0.name == name }) else {
+        guard name != "migrations", name != "definitions", !queries.contains(where: { $0.name == name }) else {
             throw EmbeddingError(path: path, message: "EmbeddedSQL.\(name) exists already; choose another file name")
         }
         queries.append(Query(name: name, sql: try read(path)))
@@ -114,11 +115,15 @@ func literal(_ text: String) -> String {
     return "\(marks)\"\"\"\n\(text)\n\"\"\"\(marks)"
 }
 
-func source(migrations: [Migration], queries: [Query]) -> String {
+func source(migrations: [Migration], definitions: [Definition], queries: [Query]) -> String {
     var text = "// Written by embed-sql from the files in sql/. Change those.\n\nenum EmbeddedSQL {\n"
     text += "static let migrations: [(number: Int, name: String, sql: String)] = [\n"
     for migration in migrations {
         text += "(number: \(migration.number), name: \"\(migration.name)\", sql: \(literal(migration.sql))),\n"
+    }
+    text += "]\nstatic let definitions: [(schema: String, name: String, sql: String)] = [\n"
+    for definition in definitions {
+        text += "(schema: \"\(definition.schema)\", name: \"\(definition.name)\", sql: \(literal(definition.sql))),\n"
     }
     text += "]\n"
     for query in queries {
@@ -128,9 +133,10 @@ func source(migrations: [Migration], queries: [Query]) -> String {
 }
 
 func embed(_ directory: String, into output: String) throws {
-    let migrations = try readMigrations(in: directory + "/migrations")
+    let migrations = try readMigrations(in: directory + "/tables")
+    let definitions = try inOrder(readDefinitions(in: directory + "/functions"))
     let queries = try readQueries(in: [directory, directory + "/queries"])
-    let text = source(migrations: migrations, queries: queries)
+    let text = source(migrations: migrations, definitions: definitions, queries: queries)
     // An output that is left alone is not compiled again.
     if (try? String(contentsOfFile: output, encoding: .utf8)) != text {
         try text.write(toFile: output, atomically: true, encoding: .utf8)

@@ -15,17 +15,19 @@ public struct SchemaSetup: Sendable {
         self.logger = logger
     }
 
-    /// - Returns: names of the migrations that were applied; empty when there was nothing to do.
+    /// - Returns: what was changed; empty when there was nothing to do.
     @discardableResult
-    public func migrate() async throws -> [String] {
+    public func migrate() async throws -> MigrationPlan {
         let applied = try await withConnection { [logger] connection in
             try Schema.migrate(connection) { logger.warning("set aside", metadata: ["migration.warning": "\($0)"]) }
-                .map(\.fileName)
         }
-        for name in applied {
-            logger.notice("migration applied", metadata: ["migration.file": "\(name)"])
-        }
+        log(applied)
         return applied
+    }
+
+    private func log(_ applied: MigrationPlan) {
+        guard !applied.isEmpty else { return }
+        logger.notice("schema migrated", metadata: ["migration.changes": "\(applied.summary)"])
     }
 
     /// Makes sure that the service can run: migrates where this login owns the schema, and else looks whether somebody
@@ -36,14 +38,17 @@ public struct SchemaSetup: Sendable {
         let preparation = try await withConnection { [logger] connection in
             try Schema.prepare(connection) { logger.warning("set aside", metadata: ["migration.warning": "\($0)"]) }
         }
-        for name in preparation.applied.map(\.fileName) {
-            logger.notice("migration applied", metadata: ["migration.file": "\(name)"])
-        }
+        log(preparation.applied)
         if preparation.hasOtherWords {
             logger.warning(
                 "the SQL functions say another release's sentences; have the schema's owner run headroom migrate"
             )
         }
+    }
+
+    /// What `migrate` would do.
+    public func plan() async throws -> MigrationPlan {
+        try await withConnection { try Schema.migrator.plan($0) }
     }
 
     public func status() async throws -> [MigrationStatus] {

@@ -9,7 +9,8 @@ public struct ConnectionOptions: Sendable {
     public var connectTimeout: Duration
     /// Shown in pg_stat_activity, unless the connection string has its own `application_name`.
     public var applicationName: String
-    /// Settings such as `("statement_timeout", "2s")`, made with one statement once connected.
+    /// Settings such as `("statement_timeout", "2s")`, made with one statement once connected, after
+    /// `Connection.pinnedSettings`.
     public var sessionSettings: [(String, String)]
     /// The role that the session acts as, of which its login must be a member; nil is the login itself.
     public var role: String?

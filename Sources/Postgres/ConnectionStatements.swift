@@ -65,8 +65,7 @@ extension Connection {
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
         // The role comes last: what the login may set, the role need not be allowed to.
-        let settings = settings + (role.map { [("role", $0)] } ?? [])
-        guard !settings.isEmpty else { return }
+        let settings = Connection.pinnedSettings + settings + (role.map { [("role", $0)] } ?? [])
         var parameters = Parameters()
         for (name, value) in settings {
             parameters.append(text: name)

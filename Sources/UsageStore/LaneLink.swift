@@ -265,8 +265,6 @@ enum LaneSession {
             ("plan_cache_mode", "force_generic_plan"),
             // Disabled plan types cost 10^10 each, which looks worth compiling to the planner and never is.
             ("jit", "off"),
-            ("search_path", "pg_catalog"),
-            ("timezone", "UTC"),
             ("lock_timeout", milliseconds(requestTimeout / 4)),
             ("statement_timeout", milliseconds(requestTimeout * 3 / 4)),
             ("idle_in_transaction_session_timeout", milliseconds(requestTimeout * 2)),

@@ -5,22 +5,23 @@ import Usage
 public enum Schema {
     public static var migrator: Migrator {
         Migrator(
-            migrations: EmbeddedSQL.migrations.map {
-                Migration(
-                    number: $0.number,
-                    name: $0.name,
-                    sql: $0.sql,
-                    preparation: $0.number == firstThatTakesNames ? EmbeddedSQL.setAside : nil
-                )
-            }
+            files: SchemaFiles(
+                before: [Definition(file: "roles.sql", sql: EmbeddedSQL.roles)],
+                migrations: EmbeddedSQL.migrations.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) },
+                makeRoom: EmbeddedSQL.setAside,
+                definitions: [Definition(file: "hand_over.sql", sql: EmbeddedSQL.handOver)]
+                    + EmbeddedSQL.definitions.map {
+                        Definition(file: "functions/\($0.schema)/\($0.name).sql", sql: $0.sql)
+                    },
+                after: [Definition(file: "triggers.sql", sql: EmbeddedSQL.triggers)],
+                last: [Definition(file: "rights.sql", sql: EmbeddedSQL.rights)],
+                release: HeadroomVersion.current
+            )
         )
     }
 
-    /// The number of the schema that this binary works with.
+    /// The number of the newest migration that this binary works with.
     public static var newestMigration: Int { EmbeddedSQL.migrations.map(\.number).max() ?? 0 }
-
-    /// Before it there is none of our functions and views in schema public.
-    private static let firstThatTakesNames = 4
 
     /// What an administrator runs where the login that migrates may not make roles.
     public static var rolesScript: String { EmbeddedSQL.roles }
@@ -33,13 +34,13 @@ public enum Schema {
     public static func migrate(
         _ connection: Connection,
         warn: (String) -> Void = { _ in }
-    ) throws -> [Migration] {
+    ) throws -> MigrationPlan {
         try migrator.migrate(connection, finally: writeWords, warn: warn)
     }
 
     /// What `prepare` found and did.
     public struct Preparation: Sendable {
-        public var applied: [Migration]
+        public var applied: MigrationPlan
         /// The SQL functions say another release's sentences, until the schema's owner migrates.
         public var hasOtherWords: Bool
     }
@@ -57,7 +58,7 @@ public enum Schema {
         var rights = try LoginRights(of: connection)
         if rights.mayMigrate {
             let applied = try migrate(connection, warn: warn)
-            // The first migration that knows of roles may just have made them.
+            // Migrating may just have made the roles.
             rights = try LoginRights(of: connection)
             guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
             return Preparation(applied: applied, hasOtherWords: false)
@@ -66,7 +67,7 @@ public enum Schema {
         try connection.execute("set role \(ServiceRole.name)", deadline: .now + .seconds(30))
         try migrator.requireCurrent(connection, owner: rights.owner)
         let words = try connection.query(EmbeddedSQL.countOtherWords, wordParameters(), deadline: .now + .seconds(30))
-        return Preparation(applied: [], hasOtherWords: words.int32(0, 0) > 0)
+        return Preparation(applied: MigrationPlan(), hasOtherWords: words.int32(0, 0) > 0)
     }
 
     private static func writeWords(_ connection: Connection) throws(PostgresError) {

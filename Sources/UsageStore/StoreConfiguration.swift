@@ -74,8 +74,6 @@ extension StoreConfiguration {
                 ("plan_cache_mode", "force_custom_plan"),
                 ("max_parallel_workers_per_gather", "0"),
                 ("jit", "off"),
-                ("search_path", "pg_catalog"),
-                ("timezone", "UTC"),
                 ("default_transaction_read_only", "on"),
             ],
             role: ServiceRole.name

@@ -1,5 +1,6 @@
 import ArgumentParser
 import HeadroomServer
+import UsageStore
 
 @main
 struct Headroom: AsyncParsableCommand {

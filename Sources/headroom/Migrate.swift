@@ -11,8 +11,15 @@ struct Migrate: AsyncParsableCommand {
 
     @OptionGroup var database: DatabaseOptions
 
-    @Flag(help: "Only tell which migrations are applied, and change nothing. Exit status 1 when some are missing.")
+    @Flag(help: "Only show which files are applied. Exit status 1 when some are missing or differ.")
     var status = false
+
+    @Flag(help: "Only show what would be done, and why. Exit status 1 when there is something to do.")
+    var plan = false
+
+    func validate() throws {
+        if status, plan { throw ValidationError("give --status or --plan, not both") }
+    }
 
     func run() async throws {
         let access = try DatabaseAccess(database)
@@ -22,28 +29,51 @@ struct Migrate: AsyncParsableCommand {
     }
 
     private func work(_ setup: SchemaSetup) async throws {
-        guard status else {
-            let applied = try await setup.migrate()
-            print(applied.isEmpty ? "the schema is current" : "applied \(applied.joined(separator: ", "))")
-            return
+        if status { return try await showStatus(setup) }
+        if plan { return try await showPlan(setup) }
+        let applied = try await setup.migrate()
+        for change in applied.changes {
+            if case .apply(let file) = change { print("applied \(file)") }
+            if case .drop(let object) = change { print("dropped \(object)") }
         }
-        let migrations = try await setup.status()
-        for migration in migrations { print(migration.line) }
-        if migrations.contains(where: { $0.appliedAt == nil }) { throw ExitCode(1) }
+        print(applied.isEmpty ? "the schema is current" : "the schema is current now: \(applied.summary)")
+    }
+
+    private func showPlan(_ setup: SchemaSetup) async throws {
+        let plan = try await setup.plan()
+        for change in plan.changes { print(change.line) }
+        print(plan.isEmpty ? "nothing to do: the schema is current" : "to do, in one transaction: \(plan.summary)")
+        if !plan.isEmpty { throw ExitCode(1) }
+    }
+
+    private func showStatus(_ setup: SchemaSetup) async throws {
+        let files = try await setup.status()
+        for file in files { print(file.line) }
+        let isCurrent = files.allSatisfy { if case .applied = $0.state { true } else { false } }
+        if !isCurrent { throw ExitCode(1) }
+    }
+}
+
+extension MigrationPlan.Change {
+    fileprivate var line: String {
+        switch self {
+        case .apply(let file): "apply \(file): it is not applied yet"
+        case .create(let file): "apply \(file): the database does not have it yet"
+        case .replace(let file): "apply \(file): the database has another text of it"
+        case .drop(let object): "drop what \(object) defined: this release does not have the file"
+        }
     }
 }
 
 extension MigrationStatus {
-    /// `0001_message_usage.sql  applied 2026-11-21T09:30:00Z`
+    /// `tables/0001_message_usage.sql  applied 2026-11-21T09:30:00Z`
     fileprivate var line: String {
         func at(_ microseconds: Int64) -> String { Instant(microsecondsSince1970: microseconds).text }
         return switch state {
-        case .applied(let microseconds): "\(fileName)  applied \(at(microseconds))"
-        case .pending: "\(fileName)  pending"
-        case .changed(let microseconds):
-            "\(fileName)  applied \(at(microseconds)), with another text than this binary's"
-        case .unknown(let microseconds):
-            "\(fileName)  applied \(at(microseconds)), unknown to this binary, which is older"
+        case .applied(let microseconds): "\(file)  applied \(at(microseconds))"
+        case .pending: "\(file)  pending"
+        case .changed(let microseconds): "\(file)  applied \(at(microseconds)), with another text than this binary's"
+        case .unknown(let microseconds): "\(file)  applied \(at(microseconds)), unknown to this binary"
         }
     }
 }

@@ -38,14 +38,16 @@ import Testing
         )
     }
 
-    @Test func migrationsComeInOrderAndQueriesUnderTheirNames() throws {
+    @Test func migrationsAndDefinitionsComeInOrderAndQueriesUnderTheirNames() throws {
         let outcome = try embed([
-            "migrations/0002_more.sql": "SELECT 2;\n",
-            "migrations/0001_usage.sql": "SELECT '\"\"\"#', '\\(x)', '##';\n",
+            "tables/0002_more.sql": "SELECT 2;\n",
+            "tables/0001_usage.sql": "SELECT '\"\"\"#', '\\(x)', '##';\n",
             "queries/consume_batch.sql": "SELECT 3",
             "queries/default.sql": "SELECT 4;\n\n",
             "queries/README.md": "not SQL",
             "roles.sql": "SELECT 5",
+            "functions/headroom/a.sql": "create or replace view headroom.a as select headroom.b();\n",
+            "functions/headroom/b.sql": "create or replace function headroom.b() returns int language sql return 1;\n",
         ])
         #expect(outcome.status == 0)
         #expect(
@@ -60,6 +62,16 @@ import Testing
                 \"""###),
                 (number: 2, name: "more", sql: #\"""
                 SELECT 2;
+
+                \"""#),
+                ]
+                static let definitions: [(schema: String, name: String, sql: String)] = [
+                (schema: "headroom", name: "b", sql: #\"""
+                create or replace function headroom.b() returns int language sql return 1;
+
+                \"""#),
+                (schema: "headroom", name: "a", sql: #\"""
+                create or replace view headroom.a as select headroom.b();
 
                 \"""#),
                 ]
@@ -81,21 +93,36 @@ import Testing
     }
 
     @Test func nothingToEmbedIsAnEmptyList() throws {
-        let outcome = try embed(["migrations/README.md": ""])
-        #expect(outcome.status == 0 && outcome.source.contains("] = [\n]\n}"))
+        let outcome = try embed(["tables/README.md": ""])
+        #expect(outcome.status == 0 && outcome.source.contains("] = [\n]\nstatic let definitions"))
+        #expect(outcome.source.hasSuffix("] = [\n]\n}\n"))
     }
 
     @Test(arguments: [
-        (["migrations/1_usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
-        (["migrations/0001-usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
-        (["migrations/0001_Usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
-        (["migrations/0001_a.sql": "", "migrations/0001_b.sql": ""], "has the number of 0001_a.sql"),
-        (["migrations/0001_a.sql": "", "migrations/0003_c.sql": ""], "migration 2 is missing"),
-        (["migrations/0000_a.sql": ""], "migration 1 is missing"),
-        (["migrations/0001_a.sql": "SELECT 1;\r\n"], "use LF line ends"),
+        (["tables/1_usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
+        (["tables/0001-usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
+        (["tables/0001_Usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
+        (["tables/0001_a.sql": "", "tables/0001_b.sql": ""], "has the number of 0001_a.sql"),
+        (["tables/0001_a.sql": "", "tables/0003_c.sql": ""], "migration 2 is missing"),
+        (["tables/0000_a.sql": ""], "migration 1 is missing"),
+        (["tables/0001_a.sql": "SELECT 1;\r\n"], "use LF line ends"),
         (["queries/Consume.sql": ""], "a query is named in_lower_case.sql"),
         (["queries/a__b.sql": ""], "a query is named in_lower_case.sql"),
         (["queries/migrations.sql": ""], "exists already"),
+        (["queries/definitions.sql": ""], "exists already"),
+        (["functions/headroom/Now.sql": ""], "a definition is named after its function or view"),
+        (["functions/headroom/now.of.day.sql": ""], "a definition is named after its function or view"),
+        (
+            ["functions/headroom/now.sql": "create function headroom.now() returns int language sql return 1;"],
+            "does not say `create or replace function headroom.now`"
+        ),
+        (
+            [
+                "functions/headroom/a.sql": "create or replace view headroom.a as select headroom.b();",
+                "functions/headroom/b.sql": "create or replace view headroom.b as select from headroom.a;",
+            ],
+            "needs itself by way of others"
+        ),
         (["queries/roles.sql": "", "roles.sql": ""], "exists already"),
     ])
     func mistakesNameTheFileAndTheCure(files: [String: String], message: String) throws {

@@ -13,19 +13,27 @@ import Testing
         name: "names",
         sql: "ALTER TABLE public.users ADD COLUMN name text;\n"
     )
-    private static let both = Migrator(migrations: [second, first])
+    private static let both = migrator([second, first])
+
+    private static func migrator(_ migrations: [Migration]) -> Migrator {
+        Migrator(files: SchemaFiles(migrations: migrations))
+    }
 
     private func migrate(
         _ conninfo: String,
         _ migrator: Migrator = both,
         role: String? = nil
-    ) async throws -> [Migration] {
+    ) async throws -> MigrationPlan {
         try await onThread {
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
             if let role { try connection.execute("SET ROLE \(role)", deadline: .now + waitLimit) }
             return try migrator.migrate(connection)
         }
+    }
+
+    private static func applied(_ migrations: Migration...) -> MigrationPlan {
+        MigrationPlan(changes: migrations.map { .apply(file: $0.file) })
     }
 
     private func failToMigrate(_ conninfo: String, _ migrator: Migrator) async throws -> MigrationError {
@@ -56,51 +64,52 @@ import Testing
 
     @Test func whatIsMissingIsAppliedOnceAndInOrder() async throws {
         let conninfo = try await TestServer.emptyDatabase()
-        #expect(try await migrate(conninfo, Migrator(migrations: [Self.first])) == [Self.first])
-        #expect(try await migrate(conninfo) == [Self.second])
-        #expect(try await migrate(conninfo) == [])
+        #expect(try await migrate(conninfo, Self.migrator([Self.first])) == Self.applied(Self.first))
+        #expect(try await migrate(conninfo) == Self.applied(Self.second))
+        #expect(try await migrate(conninfo).isEmpty)
         #expect(try await TestObserver(conninfo).count("public.users WHERE name IS NULL") == 1)
         #expect(try await TestObserver(conninfo).count("headroom.migrations") == 2)
     }
 
     @Test func instancesThatStartTogetherShareTheWork() async throws {
         let conninfo = try await TestServer.emptyDatabase()
-        let applied = try await withThrowingTaskGroup(of: [Migration].self) { group in
+        let applied = try await withThrowingTaskGroup(of: MigrationPlan.self) { group in
             for _ in 0..<4 { group.addTask { try await migrate(conninfo) } }
-            return try await group.reduce([]) { $0 + $1 }
+            return try await group.reduce([]) { $0 + $1.changes }
         }
-        #expect(applied == [Self.first, Self.second])
+        #expect(applied == Self.applied(Self.first, Self.second).changes)
         #expect(try await TestObserver(conninfo).count("public.users") == 1)
     }
 
     @Test func aFailingMigrationLeavesNothingAndIsNamed() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let bad = Migration(number: 2, name: "bad", sql: "CREATE TABLE public.t ();\nSELECT 1;\nSELECT nope;\n")
-        let error = try await failToMigrate(conninfo, Migrator(migrations: [Self.first, bad]))
+        let error = try await failToMigrate(conninfo, Self.migrator([Self.first, bad]))
         #expect(error.code == .migrationFailed && !error.isTransient)
-        #expect(error.message.contains("0002_bad.sql:3") && error.message.contains("42703"))
+        #expect(error.message.contains("tables/0002_bad.sql:3") && error.message.contains("42703"))
         #expect(error.message.contains("column \"nope\" does not exist"))
         #expect(try await TestObserver(conninfo).count("pg_class WHERE relname = 't'") == 0)
-        #expect(try await TestObserver(conninfo).count("headroom.migrations") == 1)
-        #expect(try await migrate(conninfo) == [Self.second])
+        // Nor anything of what came before it.
+        #expect(try await TestObserver(conninfo).count("pg_namespace WHERE nspname = 'headroom'") == 0)
+        #expect(try await migrate(conninfo) == Self.applied(Self.first, Self.second))
     }
 
     @Test func aMigrationThatCommitsIsRefused() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let bad = Migration(number: 1, name: "bad", sql: "CREATE TABLE public.t ();\nCOMMIT;\n")
-        let error = try await failToMigrate(conninfo, Migrator(migrations: [bad]))
+        let error = try await failToMigrate(conninfo, Self.migrator([bad]))
         #expect(error.code == .migrationFailed && error.message.contains("COMMIT"))
     }
 
     @Test func aChangedMigrationIsRefusedAndShown() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo)
-        let changed = Migrator(migrations: [
+        let changed = Self.migrator([
             Migration(number: 1, name: "users", sql: Self.first.sql + "-- another thought\n"), Self.second,
         ])
         let error = try await failToMigrate(conninfo, changed)
         #expect(error.code == .changedAfterApplied)
-        #expect(error.message.contains("0001_users.sql was changed after it had been applied"))
+        #expect(error.message.contains("tables/0001_users.sql was changed after it had been applied"))
         let states = try await status(conninfo, changed).map(\.state)
         guard case .changed = states[0], case .applied = states[1] else {
             Issue.record("unexpected: \(states)")
@@ -111,11 +120,12 @@ import Testing
     @Test func aNewerDatabaseIsRefusedAndShown() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo)
-        let older = Migrator(migrations: [Self.first])
+        let older = Self.migrator([Self.first])
         let error = try await failToMigrate(conninfo, older)
-        #expect(error.code == .databaseNewer && error.message.contains("start the newer release"))
+        #expect(error.code == .databaseNewer && error.message.contains("0002_names.sql is applied there"))
+        #expect(error.message.contains("start the newer release"))
         let states = try await status(conninfo, older)
-        #expect(states.map(\.number) == [1, 2] && states.map(\.name) == ["users", "names"])
+        #expect(states.map(\.file) == ["tables/0001_users.sql", "tables/0002_names.sql"])
         guard case .unknown = states[1].state else {
             Issue.record("unexpected: \(states)")
             return
@@ -124,7 +134,7 @@ import Testing
 
     @Test func theChecksumIsWhatSha256sumSays() async throws {
         let conninfo = try await TestServer.emptyDatabase()
-        _ = try await migrate(conninfo, Migrator(migrations: [Migration(number: 1, name: "a", sql: "SELECT 1;\n")]))
+        _ = try await migrate(conninfo, Self.migrator([Migration(number: 1, name: "a", sql: "SELECT 1;\n")]))
         let sum = "b4e0497804e46e0a0b0b8c31975b062152d551bac49c3c2e80932567b4085dcd"
         #expect(try await TestObserver(conninfo).count("headroom.migrations WHERE checksum = '\(sum)'") == 1)
     }
@@ -135,13 +145,20 @@ import Testing
         try await execute(conninfo, "CREATE ROLE \(role)")
         #expect(try await status(conninfo, role: role).map(\.state) == [.pending, .pending])
         #expect(try await TestObserver(conninfo).count("pg_namespace WHERE nspname = 'headroom'") == 0)
-        _ = try await migrate(conninfo, Migrator(migrations: [Self.first]))
+        _ = try await migrate(conninfo, Self.migrator([Self.first]))
         let refused = await #expect(throws: MigrationError.self) { try await status(conninfo, role: role) }
         #expect(refused?.message.contains("USAGE on the schema") == true)
-        let grants = "GRANT USAGE ON SCHEMA headroom TO \(role); GRANT SELECT ON headroom.migrations TO \(role)"
+        let grants = """
+            GRANT USAGE ON SCHEMA headroom TO \(role);
+            GRANT SELECT ON headroom.migrations, headroom.definitions TO \(role)
+            """
         try await execute(conninfo, grants)
         let states = try await status(conninfo, role: role)
-        #expect(states[0].appliedAt != nil && states[1].state == .pending)
+        #expect(states[1].state == .pending)
+        guard case .applied = states[0].state else {
+            Issue.record("unexpected: \(states)")
+            return
+        }
     }
 
     @Test func whoMayNotMigrateIsToldWhatIsMissingAndWhoMay() async throws {
@@ -153,21 +170,21 @@ import Testing
                 try migrator.requireCurrent(connection, owner: "ann")
             }
         }
-        _ = try await migrate(conninfo, Migrator(migrations: [Self.first]))
+        _ = try await migrate(conninfo, Self.migrator([Self.first]))
         let missing = await #expect(throws: MigrationError.self) { try await require(Self.both) }
         #expect(missing?.code == .missing)
-        #expect(missing?.message.contains("0002_names.sql must be applied first") == true)
+        #expect(missing?.message.contains("tables/0002_names.sql must be applied first") == true)
         #expect(missing?.message.contains("have ann, who owns the schema, run `headroom migrate`") == true)
-        #expect(try await status(conninfo).map { $0.appliedAt != nil } == [true, false])
+        #expect(try await status(conninfo).map { $0.state == .pending } == [false, true])
         _ = try await migrate(conninfo)
         try await require(Self.both)
         let newer = await #expect(throws: MigrationError.self) {
-            try await require(Migrator(migrations: [Self.first]))
+            try await require(Self.migrator([Self.first]))
         }
         #expect(newer?.code == .databaseNewer)
         let other = Migration(number: 2, name: "names", sql: "SELECT 1;\n")
         let changed = await #expect(throws: MigrationError.self) {
-            try await require(Migrator(migrations: [Self.first, other]))
+            try await require(Self.migrator([Self.first, other]))
         }
         #expect(changed?.code == .changedAfterApplied)
     }
@@ -179,7 +196,7 @@ import Testing
             defer { holder.close() }
             let deadline = ContinuousClock.now + waitLimit
             _ = try holder.query("SELECT pg_advisory_lock(7522525836636811117)", deadline: deadline)
-            let impatient = Migrator(migrations: [], lockTimeout: .milliseconds(100))
+            let impatient = Migrator(files: SchemaFiles(), lockTimeout: .milliseconds(100))
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
             let error = #expect(throws: MigrationError.self) { _ = try impatient.migrate(connection) }
@@ -192,7 +209,7 @@ import Testing
         #expect(error.message.contains("another instance has been migrating"))
     }
 
-    @Test func finallyRunsInATransactionBehindTheLock() async throws {
+    @Test func finallyRunsInTheSameTransactionBehindTheLock() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         try await onThread {
             let connection = try Connection.connect(conninfo)
@@ -204,6 +221,8 @@ import Testing
                 }
             }
             #expect(refused?.code == .finallyFailed)
+            let tables = try connection.query("SELECT FROM pg_class WHERE relname = 'users'", deadline: deadline)
+            #expect(tables.rowCount == 0)
             let applied = try Self.both.migrate(connection) { (connection) throws(PostgresError) in
                 let locks = try connection.query(
                     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
@@ -212,7 +231,7 @@ import Testing
                 #expect(locks.int64(0, 0) == 1)
                 try connection.execute("INSERT INTO public.users VALUES (3)", deadline: deadline)
             }
-            #expect(applied.isEmpty)
+            #expect(applied == Self.applied(Self.first, Self.second))
             let ids = try connection.query("SELECT array_agg(id ORDER BY id) FROM public.users", deadline: deadline)
             #expect(ids.int32s(0, 0) == [1, 3])
             let locks = try connection.query(
@@ -236,10 +255,10 @@ import Testing
             let asks = Migration(
                 number: 1,
                 name: "asks",
-                sql: "CREATE TABLE seen AS SELECT current_setting('statement_timeout') AS statement_timeout"
+                sql: "CREATE TABLE public.seen AS SELECT current_setting('statement_timeout') AS statement_timeout"
             )
-            #expect(try Migrator(migrations: [asks]).migrate(connection) == [asks])
-            let seen = try connection.query("SELECT statement_timeout FROM seen", deadline: .now + waitLimit)
+            #expect(try Self.migrator([asks]).migrate(connection) == Self.applied(asks))
+            let seen = try connection.query("SELECT statement_timeout FROM public.seen", deadline: .now + waitLimit)
             #expect(seen.text(0, 0) == "0")
             let timeout = try connection.query("SHOW statement_timeout", deadline: .now + waitLimit)
             #expect(timeout.text(0, 0) == "5s")

@@ -1,50 +1,80 @@
-/// One numbered step of the schema. Once applied somewhere it is never changed: what has to be different is the next
-/// migration's work.
+/// One numbered step of the tables. Once it is applied somewhere, it is never changed: what has to be different is the
+/// next migration's work.
 public struct Migration: Sendable, Hashable {
     public let number: Int
     public let name: String
     public let sql: String
-    /// One statement that makes room for it in a database that was somebody's before: runs in the same transaction. It
-    /// is no part of the schema, so it may be changed.
-    public let preparation: String?
 
-    public init(number: Int, name: String, sql: String, preparation: String? = nil) {
+    public init(number: Int, name: String, sql: String) {
         self.number = number
         self.name = name
         self.sql = sql
-        self.preparation = preparation
     }
 
-    /// The file below sql/migrations.
-    public var fileName: String {
+    /// The file below sql/.
+    public var file: String {
         let digits = String(number)
-        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name + ".sql"
+        return "tables/" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name + ".sql"
     }
 }
 
-/// Where a database stands as to one migration.
-public struct MigrationStatus: Sendable, Hashable {
-    public enum State: Sendable, Hashable {
-        /// Microseconds since 1970, by the database's clock.
-        case applied(at: Int64)
-        case pending
-        /// Applied, but not with the text that this binary carries.
-        case changed(at: Int64)
-        /// Applied by a newer binary; this one does not know it.
-        case unknown(at: Int64)
+/// A file that may be applied any number of times, and is whenever it has changed: a function, a view, or a script.
+public struct Definition: Sendable, Hashable {
+    /// Below sql/, such as functions/headroom/now.sql.
+    public let file: String
+    public let sql: String
+
+    public init(file: String, sql: String) {
+        self.file = file
+        self.sql = sql
+    }
+}
+
+extension Definition {
+    /// The function or view that a file defines: `headroom.now` for functions/headroom/now.sql; nil for a script.
+    static func object(of file: String) -> String? {
+        let parts = file.split(separator: "/")
+        guard parts.count == 3, parts[0] == "functions" else { return nil }
+        // A variant's name stands behind a dot.
+        return parts[1] + "." + parts[2].prefix { $0 != "." }
+    }
+}
+
+/// Everything that makes up a schema, in the order in which it is applied.
+public struct SchemaFiles: Sendable {
+    /// What has to be there before anything else, such as roles.
+    public var before: [Definition]
+    public var migrations: [Migration]
+    /// One statement that makes room for the definitions in a database that was somebody's before. Runs when they are
+    /// applied for the first time.
+    public var makeRoom: String?
+    /// Applied as a whole whenever one of them, or a table, has changed.
+    public var definitions: [Definition]
+    /// Applied after the definitions, each when it has changed itself.
+    public var after: [Definition]
+    /// Applied last, whenever anything was.
+    public var last: [Definition]
+    /// The release that the files belong to, as MAJOR.MINOR.PATCH.
+    public var release: String
+
+    public init(
+        before: [Definition] = [],
+        migrations: [Migration] = [],
+        makeRoom: String? = nil,
+        definitions: [Definition] = [],
+        after: [Definition] = [],
+        last: [Definition] = [],
+        release: String = "0.0.0"
+    ) {
+        self.before = before
+        self.migrations = migrations.sorted { $0.number < $1.number }
+        self.makeRoom = makeRoom
+        self.definitions = definitions
+        self.after = after
+        self.last = last
+        self.release = release
     }
 
-    public let number: Int
-    public let name: String
-    public let state: State
-
-    /// The file below sql/migrations.
-    public var fileName: String { Migration(number: number, name: name, sql: "").fileName }
-
-    public var appliedAt: Int64? {
-        switch state {
-        case .applied(let at), .changed(let at), .unknown(let at): at
-        case .pending: nil
-        }
-    }
+    /// All that may be applied again.
+    var repeatable: [Definition] { before + definitions + after + last }
 }

@@ -1,5 +1,4 @@
-/// Why a database was not brought to the binary's schema. Whatever was applied before the failing migration stays; the
-/// failing one left nothing behind.
+/// Why a database was not brought to the binary's schema. It is as it was before.
 public struct MigrationError: Error, Sendable, CustomStringConvertible {
     public enum Code: Sendable, Hashable {
         case serverTooOld
@@ -11,8 +10,10 @@ public struct MigrationError: Error, Sendable, CustomStringConvertible {
         case lockTimedOut
         /// The server refused a migration's statement.
         case migrationFailed
-        /// `finally` failed; the migrations themselves are applied.
+        /// `finally` failed.
         case finallyFailed
+        /// The schema is of a time when functions were not recorded apart from tables.
+        case outdated
         /// Migrations are missing, and whoever asks may not apply them.
         case missing
         /// The database failed around the migrations: connection, privileges, a read-only server.
@@ -45,17 +46,28 @@ extension MigrationError {
         return MigrationError(.serverTooOld, message)
     }
 
-    static func databaseNewer(number: Int, name: String) -> MigrationError {
+    /// - Parameter evidence: what shows it.
+    static func databaseNewer(_ evidence: String) -> MigrationError {
         let message = """
-            the database is newer than this binary: migration \(number) (\(name)) is applied there \
-            and not known here; start the newer release, or restore a backup from before the upgrade
+            the database is newer than this binary: \(evidence); start the newer release, or restore a backup from \
+            before the upgrade
             """
         return MigrationError(.databaseNewer, message)
     }
 
+    static func outdated(schema: String) -> MigrationError {
+        let message = """
+            this database has the schema of a development version from before the first release, which cannot be \
+            upgraded. Use another database; or keep message_usage and lose the rest: drop schema \(schema) cascade, \
+            drop the columns of message_usage other than user_id, billing_period, message_count, "limit" and updated_at, \
+            and migrate again
+            """
+        return MigrationError(.outdated, message)
+    }
+
     static func changed(_ migration: Migration) -> MigrationError {
         let message = """
-            \(migration.fileName) was changed after it had been applied; restore the file as it was, and put the \
+            \(migration.file) was changed after it had been applied; restore the file as it was, and put the \
             change into a new migration
             """
         return MigrationError(.changedAfterApplied, message)
@@ -69,26 +81,39 @@ extension MigrationError {
         return MigrationError(.lockTimedOut, message, underlying: error)
     }
 
-    static func failed(_ migration: Migration, _ error: PostgresError) -> MigrationError {
-        var place = migration.fileName
+    static func failed(_ file: String, _ sql: String, _ error: PostgresError) -> MigrationError {
+        var place = file
         if let position = error.position {
-            place += ":\(line(of: position, in: migration.sql))"
+            place += ":\(line(of: position, in: sql))"
         }
         return MigrationError(.migrationFailed, "\(place) failed and was rolled back: \(error)", underlying: error)
     }
 
-    static func endsTransaction(_ migration: Migration) -> MigrationError {
+    static func endsTransaction(_ file: String) -> MigrationError {
         let message = """
-            \(migration.fileName) ends the transaction it runs in; remove its COMMIT or ROLLBACK: each migration and \
-            its record are one transaction. Part of it may be applied: look before starting again
+            \(file) ends the transaction it runs in; remove its COMMIT or ROLLBACK: a migration is one transaction. Part \
+            of it may be applied: look before starting again
             """
         return MigrationError(.migrationFailed, message)
     }
 
-    static func missing(_ migrations: [String], owner: String?) -> MigrationError {
+    static func finallyFailed(_ error: PostgresError) -> MigrationError {
+        let message = "what follows the schema failed, and nothing was changed: \(error)"
+        return MigrationError(.finallyFailed, message, underlying: error)
+    }
+
+    static func notDropped(_ object: String, _ error: PostgresError) -> MigrationError {
         let message = """
-            the schema is older than this binary: \(migrations.joined(separator: ", ")) must be applied first, which \
-            this login may not do; have \(owner ?? "the owner"), who owns the schema, run `headroom migrate`, then start \
+            this release no longer has \(object.isEmpty ? "a function or view" : object), and it cannot be dropped: \
+            \(error.message). DROP \(object) in psql tells what depends on it; drop or change that, and migrate again
+            """
+        return MigrationError(.migrationFailed, message, underlying: error)
+    }
+
+    static func missing(_ files: [String], owner: String?) -> MigrationError {
+        let shown = files.prefix(5).joined(separator: ", ") + (files.count > 5 ? " and \(files.count - 5) more" : "")
+        let message = """
+            the schema is not this binary's: \(shown) must be applied first, which this login may not do; have \(owner ?? "the owner"), who owns the schema, run `headroom migrate`, then start \
             again
             """
         return MigrationError(.missing, message)
@@ -102,7 +127,7 @@ extension MigrationError {
         case .server(.insufficientPrivilege):
             advice = """
                 ; migrating needs CREATE on the database, showing the status needs USAGE on the schema and SELECT on \
-                its table migrations
+                its tables migrations and definitions
                 """
         default: advice = ""
         }

@@ -30,7 +30,7 @@ public final class ActivityRecorder: Sendable {
             connectTimeout: timeout,
             applicationName: "headroom housekeeper",
             // Nobody waits for this to be durable, so no flush of the log is made for it.
-            sessionSettings: [("synchronous_commit", "off"), ("timezone", "UTC")],
+            sessionSettings: [("synchronous_commit", "off")],
             role: ServiceRole.name
         )
         self.timeout = timeout

@@ -17,7 +17,15 @@ public final class Session: @unchecked Sendable {
     }
 
     public static func open(_ conninfo: String) async throws -> Session {
-        try await open(ConnectionOptions(conninfo: conninfo, connectTimeout: waitLimit, applicationName: "psql"))
+        try await open(
+            ConnectionOptions(
+                conninfo: conninfo,
+                connectTimeout: waitLimit,
+                applicationName: "psql",
+                // PostgreSQL's default, as an operator has it.
+                sessionSettings: [("search_path", "\"$user\", public")]
+            )
+        )
     }
 
     public func run<Value: Sendable>(_ work: @escaping @Sendable (Connection) throws -> Value) async throws -> Value {

@@ -90,7 +90,7 @@ struct RightsTests {
         Right("select * from headroom.store_events", .service, .operator),
         Right("delete from headroom.store_events", .service),
         Right("select * from headroom.audit_log", .service, .operator),
-        Right("insert into headroom.audit_log (action, actor) values ('plan', 'nobody')", .service),
+        Right("insert into headroom.audit_log (at, action, actor) values (now(), 'plan', 'nobody')", .service),
         Right("update headroom.audit_log set actor = 'nobody'"),
         Right("delete from headroom.audit_log", .service),
         Right("select * from headroom.secrets", .service),

@@ -5,14 +5,6 @@ import Testing
 
 @Suite("The script that makes the roles")
 struct RolesScriptTests {
-    @Test("stands in the migration word for word, but for what tells an administrator how to run it")
-    func isInTheMigration() throws {
-        let script = Schema.rolesScript
-        let body = try #require(script.firstRange(of: "do $roles$").map { script[$0.lowerBound...] })
-        let migration = try #require(Schema.migrator.migrations.first { $0.name == "roles" })
-        #expect(migration.sql.contains(body))
-    }
-
     @Test("may be run again, also at the same moment in several databases of a cluster")
     func again() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -45,7 +45,7 @@ struct ForgetTests {
                 select grant_messages('\(person)', 5, 'sorry', 'ticket');
                 select reset_usage('\(person)');
                 select reset_billing_period('trial');
-                insert into headroom.audit_log (user_id, action, actor) values ('\(person)', 'update', 'ann');
+                insert into headroom.audit_log (at, user_id, action, actor) values (now(), '\(person)', 'update', 'ann');
                 """
             )
         }

@@ -53,7 +53,11 @@ class Starting(Case):
         lines = before.stdout.splitlines()
         self.assertGreaterEqual(len(lines), 4)
         for line in lines:
-            self.assertRegex(line, r"^\d{4}_\w+\.sql  pending$")
+            self.assertRegex(line, r"^(tables/\d{4}_\w+|functions/\w+/[\w.]+|\w+)\.sql  pending$")
+        plan = command("migrate", "--plan", database_url=self.url)
+        self.assertEqual(plan.returncode, 1, plan.stderr)
+        self.assertIn("apply tables/0001_message_usage.sql: it is not applied yet", plan.stdout)
+        self.assertRegex(plan.stdout, r"to do, in one transaction: \d+ migrations applied, \d+ definitions created\n$")
         session = self.cluster.session(self.name)
         self.assertEqual(session.number("select count(*) from pg_namespace where nspname = 'headroom'"), 0)
         self.assertEqual(command("migrate", database_url=self.url).returncode, 0)
@@ -61,9 +65,45 @@ class Starting(Case):
         self.assertEqual(after.returncode, 0, after.stderr)
         self.assertEqual(len(after.stdout.splitlines()), len(lines))
         for line in after.stdout.splitlines():
-            self.assertRegex(line, r"^\d{4}_\w+\.sql  applied \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+            self.assertRegex(line, r"^[\w./]+\.sql  applied \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
         again = command("migrate", database_url=self.url)
         self.assertEqual((again.returncode, again.stdout), (0, "the schema is current\n"))
+        plan = command("migrate", "--plan", database_url=self.url)
+        self.assertEqual((plan.returncode, plan.stdout), (0, "nothing to do: the schema is current\n"))
+        # Of another release: its function differs, and it has one that this release does not.
+        session.run("update headroom.definitions set checksum = 'x' where file = 'functions/headroom/now.sql'")
+        session.run("insert into headroom.definitions values ('functions/headroom/old.sql', 'x', '0.0.1')")
+        session.run("create function headroom.old() returns integer language sql return 1")
+        shown = command("migrate", "--status", database_url=self.url)
+        self.assertEqual(shown.returncode, 1)
+        self.assertRegex(shown.stdout, r"functions/headroom/now.sql  applied \S+, with another text than this binary's\n")
+        self.assertRegex(shown.stdout, r"functions/headroom/old.sql  applied \S+, unknown to this binary\n")
+        plan = command("migrate", "--plan", database_url=self.url).stdout.splitlines()
+        self.assertEqual(
+            plan,
+            [
+                "apply functions/headroom/now.sql: the database has another text of it",
+                "drop what functions/headroom/old.sql defined: this release does not have the file",
+                "to do, in one transaction: 1 definitions replaced, 1 objects dropped",
+            ],
+        )
+        mended = command("migrate", database_url=self.url)
+        self.assertEqual(mended.returncode, 0, mended.stderr)
+        self.assertIn("dropped ROUTINE headroom.old()", mended.stdout)
+        self.assertEqual(command("migrate", "--plan", database_url=self.url).returncode, 0)
+        session.close()
+
+    def test_a_schema_of_before_the_first_release_is_refused_clearly_and_not_changed(self):
+        session = self.cluster.session(self.name)
+        session.run("create schema headroom")
+        session.run("create table headroom.migrations (number integer, name text, checksum text, applied_at timestamptz)")
+        for outcome in (command("migrate", database_url=self.url), command("migrate", "--plan", database_url=self.url)):
+            self.assertNotEqual(outcome.returncode, 0)
+            self.assertIn("development version from before the first release", outcome.stderr)
+        service = self.start(wait=False)
+        self.assertNotEqual(service.wait(), 0)
+        self.assertIn("development version from before the first release", service.log())
+        self.assertEqual(session.number("select count(*) from pg_class where relname = 'message_usage'"), 0)
         session.close()
 
     def test_a_database_with_a_newer_migration_is_refused_clearly_and_not_changed(self):

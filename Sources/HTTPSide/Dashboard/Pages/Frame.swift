@@ -1,4 +1,5 @@
 import HeadroomServer
+import UsageStore
 
 /// What every page has around it.
 struct Frame {

@@ -1,0 +1,149 @@
+/// What a migration would do to a database, or has done.
+public struct MigrationPlan: Sendable, Hashable {
+    public enum Change: Sendable, Hashable {
+        /// A migration that is not applied yet.
+        case apply(file: String)
+        /// A definition that the database does not have yet.
+        case create(file: String)
+        /// A definition that was applied with another text.
+        case replace(file: String)
+        /// A function or view that no file defines any more.
+        case drop(object: String)
+    }
+
+    public internal(set) var changes: [Change]
+
+    public init(changes: [Change] = []) {
+        self.changes = changes
+    }
+
+    public var isEmpty: Bool { changes.isEmpty }
+
+    /// Such as `1 migrations applied, 3 definitions replaced`; empty where there is nothing to do.
+    public var summary: String {
+        func count(_ isCounted: (Change) -> Bool) -> Int { changes.count { isCounted($0) } }
+        let parts = [
+            (count { if case .apply = $0 { true } else { false } }, "migrations applied"),
+            (count { if case .create = $0 { true } else { false } }, "definitions created"),
+            (count { if case .replace = $0 { true } else { false } }, "definitions replaced"),
+            (count { if case .drop = $0 { true } else { false } }, "objects dropped"),
+        ]
+        return parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
+    }
+
+    /// The files whose text the database lacks.
+    public var missingFiles: [String] {
+        changes.compactMap { change in
+            switch change {
+            case .apply(let file), .create(let file), .replace(let file): file
+            case .drop: nil
+            }
+        }
+    }
+}
+
+/// Where a database stands as to one file.
+public struct MigrationStatus: Sendable, Hashable {
+    public enum State: Sendable, Hashable {
+        /// Microseconds since 1970, by the database's clock.
+        case applied(at: Int64)
+        case pending
+        /// Applied, but not with the text that this binary carries.
+        case changed(at: Int64)
+        /// Applied by another release; this one does not have it.
+        case unknown(at: Int64)
+    }
+
+    public let file: String
+    public let state: State
+}
+
+/// What a database has recorded, beside what the files say.
+struct MigrationComparison {
+    let files: SchemaFiles
+    let migrationChecksums: [String]
+    let definitionChecksums: [String]
+    let record: MigrationRecord.Contents
+
+    /// - Throws: `.databaseNewer`, `.changedAfterApplied`.
+    func plan() throws(MigrationError) -> MigrationPlan {
+        try refuseNewerDatabase()
+        var changes: [MigrationPlan.Change] = []
+        for (migration, checksum) in zip(files.migrations, migrationChecksums) {
+            if let row = record.migrations.first(where: { $0.number == migration.number }) {
+                guard row.checksum == checksum else { throw .changed(migration) }
+            } else {
+                changes.append(.apply(file: migration.file))
+            }
+        }
+        for (definition, checksum) in zip(files.repeatable, definitionChecksums) {
+            switch record.definitions[definition.file]?.checksum {
+            case nil: changes.append(.create(file: definition.file))
+            case checksum: break
+            default: changes.append(.replace(file: definition.file))
+            }
+        }
+        changes += goneFiles.map { .drop(object: $0) }
+        return MigrationPlan(changes: changes)
+    }
+
+    /// In the order in which they are applied; what only the database knows comes last.
+    func status() -> [MigrationStatus] {
+        var all = zip(files.migrations, migrationChecksums).map { migration, checksum in
+            let row = record.migrations.first { $0.number == migration.number }
+            return MigrationStatus(file: migration.file, state: state(row?.checksum, row?.appliedAt, checksum))
+        }
+        all += zip(files.repeatable, definitionChecksums).map { definition, checksum in
+            let row = record.definitions[definition.file]
+            return MigrationStatus(file: definition.file, state: state(row?.checksum, row?.appliedAt, checksum))
+        }
+        let numbers = Set(files.migrations.map(\.number))
+        all += record.migrations.filter { !numbers.contains($0.number) }.map { row in
+            let file = Migration(number: row.number, name: row.name, sql: "").file
+            return MigrationStatus(file: file, state: .unknown(at: row.appliedAt))
+        }
+        all += goneFiles.map { MigrationStatus(file: $0, state: .unknown(at: record.definitions[$0]?.appliedAt ?? 0)) }
+        return all
+    }
+
+    private func state(_ applied: String?, _ at: Int64?, _ checksum: String) -> MigrationStatus.State {
+        guard let applied, let at else { return .pending }
+        return applied == checksum ? .applied(at: at) : .changed(at: at)
+    }
+
+    var goneFiles: [String] {
+        let files = Set(files.repeatable.map(\.file))
+        return record.definitions.keys.filter { !files.contains($0) }.sorted()
+    }
+
+    /// Functions have no numbers that only grow, so their release tells which is newer: an older binary must not bring
+    /// back what a newer one replaced.
+    private func refuseNewerDatabase() throws(MigrationError) {
+        let numbers = Set(files.migrations.map(\.number))
+        if let unknown = record.migrations.last(where: { !numbers.contains($0.number) }) {
+            let migration = Migration(number: unknown.number, name: unknown.name, sql: "")
+            throw .databaseNewer("\(migration.file) is applied there")
+        }
+        let own = Release(files.release)
+        if let newer = record.definitions.values.map({ Release($0.release) }).max(), newer > own {
+            throw .databaseNewer("its functions are those of release \(newer.text), and this is \(own.text)")
+        }
+    }
+}
+
+/// A version of the form MAJOR.MINOR.PATCH, by which releases are ordered.
+struct Release: Comparable {
+    let text: String
+    private let parts: [Int]
+
+    init(_ text: String) {
+        self.text = text
+        parts = text.split { !$0.isNumber }.prefix(3).map { Int($0) ?? .max }
+    }
+
+    static func < (one: Release, other: Release) -> Bool {
+        one.parts.lexicographicallyPrecedes(other.parts)
+    }
+
+    static func == (one: Release, other: Release) -> Bool { one.parts == other.parts }
+}

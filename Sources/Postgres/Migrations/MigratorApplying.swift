@@ -1,0 +1,138 @@
+// What happens within the one transaction of a migration.
+
+extension Migrator {
+    /// - Returns: what was changed.
+    func apply(_ record: MigrationRecord, warn: (String) -> Void) throws(MigrationError) -> MigrationPlan {
+        let comparison = try prepareRecord(record)
+        var plan = try comparison.plan()
+        guard !plan.isEmpty else { return plan }
+        let changed = Set(plan.missingFiles)
+        let connection = record.connection
+
+        for definition in files.before { try execute(definition.file, definition.sql, connection) }
+        for (migration, checksum) in zip(files.migrations, comparison.migrationChecksums)
+        where changed.contains(migration.file) {
+            try apply(migration, checksum: checksum, record)
+        }
+        if comparison.record.definitions.isEmpty, let makeRoom = files.makeRoom {
+            for warning in try self.makeRoom(makeRoom, connection) { warn(warning) }
+        }
+        for definition in files.definitions { try execute(definition.file, definition.sql, connection) }
+        for definition in files.after where changed.contains(definition.file) {
+            try execute(definition.file, definition.sql, connection)
+        }
+        let dropped = try dropWhatHasNoFile(comparison, record)
+        for definition in files.last { try execute(definition.file, definition.sql, connection) }
+
+        do throws(PostgresError) {
+            try record.replaceDefinitions(
+                files.repeatable.map(\.file),
+                checksums: comparison.definitionChecksums,
+                release: files.release
+            )
+        } catch {
+            throw .database("what was applied cannot be recorded", error)
+        }
+        // What the plan knew of by its file, the catalog names.
+        plan.changes.removeAll { if case .drop = $0 { true } else { false } }
+        plan.changes += dropped.map { .drop(object: $0) }
+        return plan
+    }
+
+    private func prepareRecord(_ record: MigrationRecord) throws(MigrationError) -> MigrationComparison {
+        var isOutdated = false
+        do throws(PostgresError) {
+            switch try record.presence() {
+            case .absent: try record.create()
+            case .present: break
+            case .outdated: isOutdated = true
+            }
+            if !isOutdated { return try comparison(record, contents: try record.contents()) }
+        } catch {
+            throw .database("the record of what is applied cannot be prepared", error)
+        }
+        throw .outdated(schema: schema)
+    }
+
+    /// The row comes first: should the lock ever fail to keep two instances apart, the primary key makes the second
+    /// wait for the first and then fail, before it has touched anything.
+    private func apply(
+        _ migration: Migration,
+        checksum: String,
+        _ record: MigrationRecord
+    ) throws(MigrationError) {
+        do throws(PostgresError) {
+            try record.insert(migration, checksum: checksum)
+        } catch {
+            throw .failed(migration.file, migration.sql, error)
+        }
+        try execute(migration.file, migration.sql, record.connection)
+    }
+
+    private func execute(_ file: String, _ sql: String, _ connection: Connection) throws(MigrationError) {
+        do throws(PostgresError) {
+            try connection.execute(sql, deadline: .now + statementTimeout)
+        } catch {
+            throw .failed(file, sql, error)
+        }
+        guard connection.isInTransaction else { throw .endsTransaction(file) }
+    }
+
+    private func makeRoom(_ sql: String, _ connection: Connection) throws(MigrationError) -> [String] {
+        do throws(PostgresError) {
+            return try connection.query(sql, deadline: .now + statementTimeout).warnings
+                .filter { $0.severity == "WARNING" }.map(\.message)
+        } catch {
+            throw .database("room for the functions cannot be made", error)
+        }
+    }
+
+    /// Drops functions that this transaction did not write: the row that the catalog has of each is older. So a function
+    /// whose parameters changed goes as well, which its name would not tell. In the schema public, only what has the name
+    /// of a definition and the owner of the product's functions is the product's.
+    private func dropWhatHasNoFile(
+        _ comparison: MigrationComparison,
+        _ record: MigrationRecord
+    ) throws(MigrationError) -> [String] {
+        var current = ""
+        do throws(PostgresError) {
+            let gone = comparison.goneFiles.compactMap { Definition.object(of: $0) }
+            let named = gone + files.definitions.compactMap { Definition.object(of: $0.file) }
+            var parameters = Parameters()
+            parameters.append(text: schema)
+            parameters.appendTexts(count: named.count) { named[$0] }
+            parameters.appendTexts(count: gone.count) { gone[$0] }
+            let result = try record.connection.query(Migrator.withoutFile, parameters, deadline: record.deadline)
+            let objects = (0..<result.rowCount).map { result.text($0, 0) }
+            for object in objects {
+                current = object
+                try record.connection.execute("DROP \(object)", deadline: record.deadline)
+            }
+            return objects
+        } catch {
+            throw .notDropped(current, error)
+        }
+    }
+
+    /// $1: the schema that is the product's own; $2: names of definitions, with those that are gone; $3: names of those
+    /// that are gone.
+    private static let withoutFile = """
+        WITH own AS (
+            SELECT routines.oid, routines.proowner, routines.prosecdef, schemas.nspname = $1 AS is_in_schema
+            FROM pg_proc AS routines JOIN pg_namespace AS schemas ON schemas.oid = routines.pronamespace
+            WHERE routines.xmin <> pg_current_xact_id()::xid
+                AND (schemas.nspname = $1 OR schemas.nspname || '.' || routines.proname = ANY ($2))
+        )
+        SELECT 'VIEW ' || views.oid::regclass
+        FROM pg_class AS views JOIN pg_namespace AS schemas ON schemas.oid = views.relnamespace
+        WHERE views.relkind = 'v' AND schemas.nspname || '.' || views.relname = ANY ($3)
+        UNION ALL
+        SELECT 'ROUTINE ' || own.oid::regprocedure
+        FROM own
+        WHERE own.is_in_schema OR own.prosecdef AND own.proowner IN (
+            SELECT product.proowner
+            FROM pg_proc AS product JOIN pg_namespace AS schemas ON schemas.oid = product.pronamespace
+            WHERE schemas.nspname = $1 AND product.prosecdef
+        )
+        """
+}

@@ -1,0 +1,76 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("The files of the schema")
+struct SchemaFilesTests {
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../../sql").standardizedFileURL
+
+    private static func files(in folder: String) throws -> [URL] {
+        let found = FileManager.default.enumerator(at: root.appending(path: folder), includingPropertiesForKeys: nil)
+        return try #require(found).compactMap { $0 as? URL }.filter { $0.pathExtension == "sql" }
+    }
+
+    /// The schemas that Headroom's functions and views are in.
+    private static let schemas = "('headroom'::regnamespace, 'public'::regnamespace)"
+
+    @Test("name every function and view of the database, and nothing that it does not have")
+    func names() async throws {
+        let database = try await TestDatabase.fresh()
+        let objects = try await database.psql.rows(
+            """
+            select pronamespace::regnamespace || '/' || proname from pg_proc where pronamespace in \(Self.schemas)
+            union
+            select relnamespace::regnamespace || '/' || relname from pg_class
+            where relkind = 'v' and relnamespace in \(Self.schemas)
+            """
+        )
+        let files = try Self.files(in: "functions").map { file in
+            file.deletingLastPathComponent().lastPathComponent + "/" + file.lastPathComponent.prefix { $0 != "." }
+        }
+        #expect(Set(files) == Set(objects))
+        #expect(objects.count > 50)
+    }
+
+    @Test("have at most 200 lines each")
+    func length() throws {
+        for file in try Self.files(in: "") {
+            let lines = try String(contentsOf: file, encoding: .utf8).count { $0 == "\n" }
+            #expect(lines <= 200, "\(file.lastPathComponent)")
+        }
+    }
+
+    @Test("say of each function and view what it is for")
+    func comments() throws {
+        for file in try Self.files(in: "functions") {
+            #expect(try String(contentsOf: file, encoding: .utf8).hasPrefix("-- "), "\(file.lastPathComponent)")
+        }
+    }
+
+    @Test("define no function twice: no body is another's")
+    func bodies() async throws {
+        let database = try await TestDatabase.fresh()
+        let repeated = try await database.psql.rows(
+            """
+            select string_agg(proname, ' ') from pg_proc where pronamespace in \(Self.schemas)
+            group by coalesce(pg_get_function_sqlbody(oid), prosrc) having count(*) > 1
+            """
+        )
+        #expect(repeated == [])
+    }
+
+    @Test("resolve no name in a schema that a caller chooses")
+    func paths() async throws {
+        let database = try await TestDatabase.fresh()
+        // A body that is SQL-standard was resolved when it was created; any other when it runs, by the path of then.
+        let unpinned = try await database.psql.rows(
+            """
+            select oid::regprocedure from pg_proc
+            where pronamespace in \(Self.schemas) and prosqlbody is null
+                and proconfig is distinct from array['search_path=pg_catalog, pg_temp']
+            """
+        )
+        #expect(unpinned == [])
+    }
+}

@@ -1,0 +1,110 @@
+-- Words an answer to a request for p_messages (0 for a reading) whose standing after it is p_standing.
+create or replace function headroom.answer_to(
+    p_user_id uuid, p_standing headroom.standing, p_messages integer
+) returns headroom.answer
+    language sql stable
+begin atomic
+    with numbers as (
+        select
+            (p_standing).used::bigint as used,
+            (p_standing).held::bigint as held,
+            (p_standing)."limit"::bigint as "limit",
+            (p_standing).lapse,
+            plans,
+            greatest(1, least(plans.trial_days, 1 + floor(
+                extract(epoch from (p_standing).observed_at - (p_standing).started_at) / 86400
+            )::integer)) as day
+        from headroom.plans as plans
+        where plans.plan = (p_standing).plan
+    ),
+    tiers as (
+        select
+            numbers.*,
+            case when lapse is not null then 'blocked' else headroom.tier_of(
+                used + held, "limit", (plans).gentle_percent, (plans).prominent_percent
+            ) end as tier,
+            headroom.tier_of(
+                used + held - (p_standing).messages, "limit", (plans).gentle_percent, (plans).prominent_percent
+            ) as tier_before,
+            case
+                when lapse is not null then 0
+                when "limit" is not null then greatest("limit" - used - held, 0)
+            end as remaining,
+            case
+                when p_messages = 0 or (p_standing).messages > 0 then null
+                when lapse is not null then lapse
+                when (plans).cycle = 'trial' then 'trial_limit_reached'
+                when (plans).cycle = 'lifetime' and "limit" = 0 then 'no_subscription'
+                else 'limit_reached'
+            end as reason,
+            (plans).cycle = 'trial' as is_trial
+        from numbers
+    )
+    select row(
+        case when p_messages = 0 then 'OK' when reason is null then 'ALLOWED' else 'BLOCKED' end,
+        p_user_id,
+        (plans).plan,
+        (p_standing).state,
+        tier,
+        case
+            when tier = 'blocked' then 'blocked'
+            when is_trial then 'trial'
+            when tier = 'silent' then 'hidden'
+            else 'compact'
+        end,
+        used::integer,
+        nullif(held, 0)::integer,
+        "limit"::integer,
+        remaining::integer,
+        (p_standing).billing_period,
+        case when lapse is null and "limit" is not null then (p_standing).resets_at end,
+        case when is_trial or (p_standing).state = 'cancelled' then (p_standing).expires_at end,
+        case when is_trial then day end,
+        case when is_trial then (plans).trial_days end,
+        case when (p_standing).messages > 0 and tier <> tier_before then tier end,
+        reason,
+        case
+            when reason = 'limit_reached' and (p_standing).resets_at > (p_standing).observed_at
+                and p_messages <= coalesce((plans).allowance, p_messages)
+                and ((p_standing).expires_at <= (p_standing).resets_at) is not true
+                then ceil(extract(epoch from (p_standing).resets_at - (p_standing).observed_at))::bigint
+        end,
+        (p_standing).previous_plan,
+        case
+            when is_trial then headroom.words('label_trial', used, "limit", remaining, null, (plans).label, day, (plans).trial_days)
+            else (plans).label
+        end,
+        headroom.words(
+            case
+                when is_trial then 'accessible_trial'
+                when (plans).cycle = 'lifetime' then 'accessible_lifetime'
+                when "limit" is null then 'accessible_monthly_unlimited'
+                else 'accessible_monthly'
+            end,
+            used, "limit", remaining, null, null, null, null
+        ),
+        case
+            -- A store can tell of the cancellation before it tells the date; without one the sentence has a hole.
+            when (p_standing).state = 'cancelled' and (p_standing).expires_at is not null
+                then headroom.words('cancelled', used, "limit", remaining, (p_standing).expires_at, null, null, null)
+            when (p_standing).state in ('grace_period', 'billing_retry')
+                then headroom.words('billing_issue', used, "limit", remaining, null, null, null, null)
+        end,
+        case
+            when tier = 'blocked' and is_trial and (lapse is null or lapse = 'trial_ended')
+                then headroom.words('blocked_trial', used, "limit", remaining, null, null, null, null)
+            when tier = 'blocked' and lapse is null and (plans).cycle = 'monthly'
+                then headroom.words('blocked_monthly', used, "limit", remaining, (p_standing).resets_at, null, null, null)
+            when tier = 'blocked'
+                then headroom.words('blocked_no_access', used, "limit", remaining, null, null, null, null)
+            when is_trial then headroom.words('trial', used, "limit", remaining, null, null, null, null)
+            when tier = 'prominent' and (p_standing).resets_at is not null
+                then headroom.words('prominent', used, "limit", remaining, (p_standing).resets_at, null, null, null)
+            when tier in ('gentle', 'prominent')
+                then headroom.words('gentle', used, "limit", remaining, null, null, null, null)
+        end
+    )::headroom.answer
+    from tiers;
+end;
+revoke all on function headroom.answer_to(uuid, headroom.standing, integer) from public;
+grant execute on function headroom.answer_to(uuid, headroom.standing, integer) to headroom_service;

@@ -1,0 +1,13 @@
+-- For whoever writes usage without making the user known.
+create or replace function headroom.bring_back(p_user_id uuid) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into headroom.subscribers (user_id)
+    select p_user_id
+    where exists (select from headroom.spent_trials as spent where spent.digest = headroom.digest_of(p_user_id))
+    on conflict (user_id) do nothing;
+end
+$$;
+revoke all on function headroom.bring_back(uuid) from public;
+grant execute on function headroom.bring_back(uuid) to headroom_service;

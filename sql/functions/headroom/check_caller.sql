@@ -1,0 +1,37 @@
+-- Refuses to count for somebody else. Whoever may reset everybody's usage may count for everybody; all others count for
+-- themselves.
+--
+-- The caller is the role that was set (PostgREST sets one for each request), else who logged in, because inside a
+-- SECURITY DEFINER function current_user is its owner.
+create or replace function headroom.check_caller(p_user_id uuid, p_billing_period text) returns void
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_caller constant name := coalesce(nullif(current_setting('role', true), 'none'), session_user);
+    v_user_id uuid;
+begin
+    if has_function_privilege(v_caller, 'public.reset_usage(uuid, text)', 'EXECUTE') then
+        return;
+    end if;
+    v_user_id := headroom.requesting_user();
+    if v_user_id is null then
+        raise exception 'nobody is signed in, and % may count for nobody else', v_caller
+            using errcode = 'insufficient_privilege', hint = format(
+                'A client brings a token whose sub is its user''s id. A backend needs: grant headroom_service to %I',
+                v_caller
+            );
+    elsif p_user_id is distinct from v_user_id then
+        raise exception '% may count for the own user only', v_caller
+            using errcode = 'insufficient_privilege', hint = format(
+                'p_user_id must be the sub of the token. A backend needs: grant headroom_service to %I', v_caller
+            );
+    elsif headroom.is_month(p_billing_period) and p_billing_period
+        > headroom.month_label(((headroom.now() + interval '14 hours') at time zone 'UTC')::date) then
+        -- A row for a coming month would begin that month, with a new allowance. No clock is more than 14 hours ahead
+        -- of UTC.
+        raise exception 'p_billing_period has not begun' using errcode = 'insufficient_privilege';
+    end if;
+end
+$$;
+revoke all on function headroom.check_caller(uuid, text) from public;
+grant execute on function headroom.check_caller(uuid, text) to headroom_service;

@@ -1,0 +1,13 @@
+-- A count that falls without a release is a reset, also by a plain UPDATE. The service's statements raise counts, or
+-- raise "released" with what they take off, so the condition spares them.
+create or replace function headroom.count_was_reset() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    update public.message_usage as usage set generation = nextval('headroom.generations')
+    where usage.user_id = new.user_id and usage.billing_period = new.billing_period;
+    return null;
+end
+$$;
+alter function headroom.count_was_reset() owner to headroom_service;
+revoke all on function headroom.count_was_reset() from public;

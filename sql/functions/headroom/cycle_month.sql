@@ -1,0 +1,11 @@
+-- The month (its first day) in which the period that holds p_at began: this one, or the one before until the anchor day.
+create or replace function headroom.cycle_month(p_at timestamptz, p_anchor_day integer) returns date
+    language sql immutable parallel safe
+    return case
+        when p_anchor_day = 1
+            or p_at >= headroom.cycle_start(headroom.first_of_month((p_at at time zone 'UTC')::date), p_anchor_day)
+            then headroom.first_of_month((p_at at time zone 'UTC')::date)
+        else (headroom.first_of_month((p_at at time zone 'UTC')::date) - interval '1 month')::date
+    end;
+revoke all on function headroom.cycle_month(timestamptz, integer) from public;
+grant execute on function headroom.cycle_month(timestamptz, integer) to headroom_service;

@@ -1,0 +1,13 @@
+-- A row that an operator deletes takes what it held with it: a hold must not come back in a new row that does not know of
+-- it.
+create or replace function headroom.end_holds_of_row() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    update headroom.message_keys as keys set expires_at = '-infinity'
+    where keys.user_id = old.user_id and keys.status = 'h' and keys.billing_period = old.billing_period;
+    return null;
+end
+$$;
+alter function headroom.end_holds_of_row() owner to headroom_service;
+revoke all on function headroom.end_holds_of_row() from public;

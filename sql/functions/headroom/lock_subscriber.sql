@@ -1,0 +1,16 @@
+-- Makes a user known and locks the subscriber's row, which comes before everything else of the user. Returns whether the
+-- user was unknown.
+create or replace function headroom.lock_subscriber(p_user_id uuid) returns boolean
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_is_new boolean;
+begin
+    insert into headroom.subscribers (user_id) values (p_user_id) on conflict (user_id) do nothing;
+    v_is_new := found;
+    perform from headroom.subscribers as subscriber where subscriber.user_id = p_user_id for update;
+    return v_is_new;
+end
+$$;
+revoke all on function headroom.lock_subscriber(uuid) from public;
+grant execute on function headroom.lock_subscriber(uuid) to headroom_service;

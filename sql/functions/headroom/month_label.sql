@@ -1,0 +1,6 @@
+-- The label of the billing period that begins in a month: YYYY-MM.
+create or replace function headroom.month_label(p_month date) returns text
+    language sql stable parallel safe
+    return pg_catalog.to_char(p_month, 'YYYY-MM');
+revoke all on function headroom.month_label(date) from public;
+grant execute on function headroom.month_label(date) to headroom_service;

@@ -1,0 +1,18 @@
+-- A user's standing now. Reads only: nothing is created, so a trial that has not started shows as if it started now.
+-- Written anew as it was: the body of a function in SQL is kept parsed, with the attributes that headroom.terms had.
+create or replace function headroom.peek(p_user_id uuid, p_unknown_users text) returns headroom.standing
+    language sql stable
+begin atomic
+    select headroom.standing_from(
+        terms, usage,
+        case when usage.held > 0 then (
+            select holds.held from headroom.holds_of(p_user_id, terms.billing_period, headroom.now()) as holds
+        ) end,
+        headroom.now()
+    )
+    from headroom.terms_of(p_user_id, headroom.now(), p_unknown_users) as terms
+    left join public.message_usage as usage
+        on usage.user_id = p_user_id and usage.billing_period = terms.billing_period;
+end;
+revoke all on function headroom.peek(uuid, text) from public;
+grant execute on function headroom.peek(uuid, text) to headroom_service;

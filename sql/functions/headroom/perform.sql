@@ -1,0 +1,200 @@
+-- Performs one user's requests in their order and returns the answer to each. Whatever the batched statements cannot do
+-- comes here: users whose row is missing, blocked, lapsed or out of date, repeated keys, and holds.
+--
+-- p_verbs: consume, reserve, commit, release, check, usage; p_messages, p_keys and p_ttls_s (seconds) go with them, null
+-- where they do not apply. Each request is all or nothing. The row is written once, at the end, with the terms that
+-- hold now, so that the next message takes the fast path.
+create or replace function headroom.perform(
+    p_user_id uuid, p_verbs text[], p_messages integer[], p_keys text[], p_ttls_s integer[], p_unknown_users text
+) returns headroom.standing[]
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := headroom.now();
+    v_terms headroom.terms;
+    v_row public.message_usage;
+    v_row_exists boolean;
+    v_is_read boolean := false;
+    v_is_changed boolean := false;
+    v_used bigint;
+    v_held bigint;
+    v_released integer := 0;
+    v_holds_end_at timestamptz;
+    v_limit bigint;
+    v_standing headroom.standing;
+    v_answer headroom.standing;
+    v_answers headroom.standing[];
+    v_key headroom.message_keys;
+    v_verb text;
+    v_expires_at timestamptz;
+begin
+    for i in 1 .. cardinality(p_verbs) loop
+        v_verb := p_verbs[i];
+        -- A second turn only after losing a race for a row that was not there: the winner's row is there now.
+        loop
+            if not v_is_read then
+                perform headroom.lock_for_message(
+                    p_user_id, v_verb in ('consume', 'reserve') and p_unknown_users <> 'deny'
+                );
+                v_terms := headroom.terms_of(p_user_id, v_now, p_unknown_users);
+                select * into v_row from public.message_usage as usage
+                where usage.user_id = p_user_id and usage.billing_period = v_terms.billing_period
+                for update;
+                v_row_exists := found;
+                v_held := 0;
+                v_holds_end_at := null;
+                if v_row.held > 0 then
+                    select holds.held, holds.ends_at into v_held, v_holds_end_at
+                    from headroom.holds_of(p_user_id, v_terms.billing_period, v_now) as holds;
+                end if;
+                v_standing := headroom.standing_from(v_terms, v_row, v_held, v_now);
+                v_used := v_standing.used;
+                -- An unlimited count stops at the largest integer instead of failing.
+                v_limit := coalesce(v_standing."limit", 9223372036854775807);
+                v_is_changed := v_row_exists and v_terms.lapse is null and (
+                    v_row.plan_revision <> v_terms.plan_revision or v_row.usable_until is distinct from
+                    case when v_terms.is_known then least(v_terms.usable_until, v_holds_end_at) else '-infinity' end
+                );
+                v_is_read := true;
+            end if;
+            v_standing.used := v_used;
+            v_standing.held := least(v_held, 2147483647);
+            v_answer := v_standing;
+            v_key := null;
+            if p_keys[i] is not null then
+                select * into v_key from headroom.message_keys as keys
+                where keys.user_id = p_user_id and keys.key = p_keys[i]
+                for update;
+            end if;
+
+            if v_verb in ('consume', 'reserve', 'check') then
+                if v_key.key is not null then
+                    v_answer := headroom.replay(v_standing, v_key, v_verb, p_messages[i]);
+                    exit;
+                elsif v_terms.lapse is not null or v_used + v_held + p_messages[i] > v_limit then
+                    v_answer.verdict := 'blocked';
+                    exit;
+                elsif v_verb = 'check' then
+                    v_answer.verdict := 'allowed';
+                    exit;
+                end if;
+                -- Also where there is a row: an operator, a grant or an older client may have made it.
+                if not v_terms.is_known then
+                    if not headroom.introduce(p_user_id, v_terms) then
+                        if i > 1 then
+                            -- What came before may not be written yet, and must not be forgotten by looking again.
+                            raise exception 'another session made user % known', p_user_id
+                                using errcode = 'serialization_failure', hint = 'Try again.';
+                        end if;
+                        v_is_read := false;
+                        continue;
+                    end if;
+                    v_terms.is_known := true;
+                end if;
+                if not v_row_exists then
+                    insert into public.message_usage (user_id, billing_period, updated_at, plan)
+                    values (p_user_id, v_terms.billing_period, v_now, v_terms.plan)
+                    on conflict (user_id, billing_period) do nothing
+                    returning * into v_row;
+                    if not found then
+                        v_is_read := false;
+                        continue;
+                    end if;
+                    v_row_exists := true;
+                end if;
+                v_is_changed := true;
+                v_expires_at := null;
+                if v_verb = 'consume' then
+                    v_used := least(v_used + p_messages[i], 2147483647);
+                    v_answer.verdict := 'allowed';
+                else
+                    v_held := v_held + p_messages[i];
+                    v_expires_at := v_now + make_interval(secs => p_ttls_s[i]);
+                    v_holds_end_at := least(v_holds_end_at, v_expires_at);
+                    v_answer.verdict := 'held';
+                end if;
+                if p_keys[i] is not null then
+                    perform headroom.remember_key(
+                        p_user_id, p_keys[i], p_messages[i], v_used, v_held, v_standing."limit", v_terms.billing_period,
+                        v_row.generation, v_expires_at, v_now
+                    );
+                end if;
+                v_answer.messages := p_messages[i];
+
+            elsif v_verb in ('commit', 'release') and v_key.key is null then
+                v_answer.verdict := 'unknown_key';
+
+            elsif v_verb = 'commit' then
+                if v_key.verb <> 'r' then
+                    v_answer.verdict := 'conflict';
+                elsif v_key.status = 'r' then
+                    v_answer.verdict := 'released_key';
+                elsif v_key.status = 'c' then
+                    v_answer := headroom.replay(v_standing, v_key, 'commit', v_key.messages);
+                    exit;
+                elsif v_key.expires_at <= v_now then
+                    v_answer.verdict := 'expired';
+                elsif v_key.billing_period = v_terms.billing_period and v_row_exists then
+                    v_held := v_held - v_key.messages;
+                    v_used := least(v_used + v_key.messages, 2147483647);
+                    v_is_changed := true;
+                    update headroom.message_keys as keys
+                    set status = 'c', committed_used = v_used, committed_held = least(v_held, 2147483647),
+                        committed_limit = v_standing."limit", generation = v_row.generation
+                    where keys.user_id = p_user_id and keys.key = v_key.key;
+                    v_answer.verdict := 'allowed';
+                    v_answer.messages := v_key.messages;
+                    v_answer.lapse := null;
+                else
+                    -- The period ended meanwhile: the message counts where it was held.
+                    v_key := headroom.commit_where_held(p_user_id, v_key, v_now);
+                    if v_key.key is null then
+                        v_answer.verdict := 'expired';
+                    else
+                        v_answer := headroom.replay(v_standing, v_key, 'commit', v_key.messages);
+                        v_answer.is_replay := false;
+                        v_answer.messages := v_key.messages;
+                        exit;
+                    end if;
+                end if;
+
+            elsif v_verb = 'release' then
+                v_answer.verdict := 'released';
+                if v_key.status = 'r' then
+                    v_answer.is_replay := true;
+                    exit;
+                end if;
+                update headroom.message_keys set status = 'r' where user_id = p_user_id and key = v_key.key;
+                if v_key.status = 'h' and v_key.expires_at <= v_now then
+                    null;  -- It ended by itself, and holds nothing.
+                elsif v_key.status = 'h' and v_key.billing_period = v_terms.billing_period then
+                    v_answer.messages := v_key.messages;
+                    v_held := v_held - v_key.messages;
+                    v_is_changed := v_row_exists;
+                elsif v_key.status = 'c' and v_row_exists and v_key.generation = v_row.generation
+                    and v_key.billing_period = v_terms.billing_period then
+                    v_answer.messages := v_key.messages;
+                    v_used := greatest(v_used - v_key.messages, 0);
+                    v_released := v_released + v_key.messages;
+                    v_is_changed := true;
+                else
+                    v_answer.messages := headroom.give_back_elsewhere(p_user_id, v_key, v_now);
+                end if;
+            end if;
+            v_answer.used := v_used;
+            v_answer.held := least(v_held, 2147483647);
+            exit;
+        end loop;
+        v_answers := v_answers || v_answer;
+    end loop;
+
+    if v_is_changed then
+        perform headroom.write_usage(
+            p_user_id, v_terms, v_standing."limit", v_used, v_held, v_released, v_holds_end_at, v_now
+        );
+    end if;
+    return v_answers;
+end
+$$;
+revoke all on function headroom.perform(uuid, text[], integer[], text[], integer[], text) from public;
+grant execute on function headroom.perform(uuid, text[], integer[], text[], integer[], text) to headroom_service;

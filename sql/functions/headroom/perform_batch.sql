@@ -1,0 +1,38 @@
+-- The same for a lane's batch, exactly once: p_users ascending, and the requests of user i at
+-- [p_first[i] .. p_first[i + 1] - 1] of the other arrays. Sent again with the same number after a lost connection, it
+-- returns what it returned the first time, if that was committed, and else performs now. The receipt's row lock makes
+-- the second wait for a first that is still running.
+create or replace function headroom.perform_batch(
+    p_lane uuid, p_number bigint, p_users uuid[], p_first integer[], p_verbs text[], p_messages integer[],
+    p_keys text[], p_ttls_s integer[], p_unknown_users text
+) returns headroom.standing[]
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_receipt headroom.lane_receipts;
+    v_standings headroom.standing[];
+    v_last integer;
+begin
+    select * into v_receipt from headroom.lane_receipts where lane = p_lane for update;
+    if v_receipt.number = p_number then
+        return v_receipt.standings::headroom.standing[];
+    elsif v_receipt.number is distinct from p_number - 1 then
+        -- Swept away while the lane was idle, or the database is not the one it was.
+        raise exception 'lane % is at number %, not at %', p_lane, v_receipt.number, p_number - 1
+            using errcode = 'HR001';
+    end if;
+    for i in 1 .. cardinality(p_users) loop
+        v_last := coalesce(p_first[i + 1] - 1, cardinality(p_verbs));
+        v_standings := v_standings || headroom.perform(
+            p_users[i], p_verbs[p_first[i] : v_last], p_messages[p_first[i] : v_last], p_keys[p_first[i] : v_last],
+            p_ttls_s[p_first[i] : v_last], p_unknown_users
+        );
+    end loop;
+    update headroom.lane_receipts
+    set number = p_number, counted = null, standings = v_standings::text, moved_at = headroom.now()
+    where lane = p_lane;
+    return v_standings;
+end
+$$;
+revoke all on function headroom.perform_batch(uuid, bigint, uuid[], integer[], text[], integer[], text[], integer[], text) from public;
+grant execute on function headroom.perform_batch(uuid, bigint, uuid[], integer[], text[], integer[], text[], integer[], text) to headroom_service;

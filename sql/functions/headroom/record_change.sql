@@ -1,0 +1,26 @@
+-- Writes one row of the audit log. Telling again what is so already is no change of plan or state, and leaves none.
+-- Where a function takes no reason, and for a change by hand, set headroom.reason = '…' gives one.
+create or replace function headroom.record_change(
+    p_user_id uuid,
+    p_billing_period text,
+    p_action text,
+    p_before jsonb,
+    p_after jsonb,
+    p_reason text default null,
+    p_event_id text default null
+) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if p_action in ('plan', 'store_event') and p_before is not distinct from p_after then
+        return;
+    end if;
+    insert into headroom.audit_log (at, user_id, billing_period, action, before, after, reason, event_id, actor)
+    values (
+        headroom.now(), p_user_id, p_billing_period, p_action, p_before, p_after,
+        coalesce(p_reason, nullif(current_setting('headroom.reason', true), '')), p_event_id, headroom.actor()
+    );
+end
+$$;
+revoke all on function headroom.record_change(uuid, text, text, jsonb, jsonb, text, text) from public;
+grant execute on function headroom.record_change(uuid, text, text, jsonb, jsonb, text, text) to headroom_service;

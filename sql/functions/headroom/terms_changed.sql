@@ -1,0 +1,12 @@
+-- Numbers the changed fields of a usage row anew, for lanes that hold them.
+create or replace function headroom.terms_changed() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    update public.message_usage as usage set terms_version = nextval('headroom.terms_versions')
+    where usage.user_id = new.user_id and usage.billing_period = new.billing_period;
+    return null;
+end
+$$;
+alter function headroom.terms_changed() owner to headroom_service;
+revoke all on function headroom.terms_changed() from public;

@@ -1,0 +1,189 @@
+-- Derives a user's terms at p_at. p_unknown_users says what becomes of a user without a subscription: trial, free or
+-- deny.
+--
+-- Of several subscriptions, the one that gives the most counts. A trial that was cancelled still ends as a trial.
+--
+-- Procedural, with scalars and few statements, because each user whose row cannot be used passes here: as one query it
+-- took ten times as long to plan as to run, and with the states as nested expressions twice as long as this.
+create or replace function headroom.terms_of(
+    p_user_id uuid, p_at timestamptz, p_unknown_users text
+) returns headroom.terms
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_subscriber headroom.subscribers;
+    v_held record;
+    v_terms headroom.terms;
+    v_state text;
+    v_lapse text;
+    v_ends_at timestamptz;
+    v_rank bigint;
+    v_best_rank bigint;
+    v_best_name text;
+    v_changes_at timestamptz := 'infinity';
+    v_month date;
+    v_anchor_day integer;
+    v_trial_started_at timestamptz;
+    v_trial_ends_at timestamptz;
+begin
+    select * into v_subscriber from headroom.subscribers where user_id = p_user_id;
+    v_terms.previous_plan := v_subscriber.previous_plan;
+    v_trial_started_at := v_subscriber.trial_started_at;
+    v_trial_ends_at := v_subscriber.trial_ends_at;
+    if v_subscriber.user_id is null and p_unknown_users = 'trial' then
+        select
+            min(spent.trial_started_at), min(spent.trial_ends_at),
+            sum(spent.messages) filter (where spent.plan = 'trial')
+        into v_trial_started_at, v_trial_ends_at, v_terms.spent_messages
+        from headroom.spent_trials as spent
+        where spent.digest = (
+            select headroom.keyed_digest(p_user_id, secrets.inner_key, secrets.outer_key)
+            from headroom.secrets where secrets.name = 'spent trials'
+        );
+    end if;
+
+    -- A plan and the revision of plans come out of one statement, so of one snapshot: terms from before an edit of the
+    -- plan never carry the revision from after it.
+    for v_held in
+        select
+            true as is_known, subscription.original_transaction_id as name, plans.plan, plans.cycle, plans.allowance,
+            plans.trial_days, revised.revision, subscription.started_at, subscription.expires_at,
+            subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
+            subscription.revoked_at
+        from headroom.subscriptions as subscription
+        join headroom.plans as plans on plans.plan = subscription.plan
+        cross join headroom.plan_revision as revised
+        where subscription.user_id = p_user_id
+        union all
+        -- Nobody told us about this user: a trial that starts now, the free plan, or nothing.
+        select
+            false, null, plans.plan, plans.cycle, plans.allowance, plans.trial_days, revised.revision,
+            coalesce(v_trial_started_at, p_at), case plans.cycle when 'trial' then v_trial_ends_at end, null, null,
+            null, null
+        from headroom.plans as plans
+        cross join headroom.plan_revision as revised
+        where plans.plan = case p_unknown_users when 'trial' then 'trial' else 'free' end
+            and not exists (select from headroom.subscriptions where user_id = p_user_id)
+    loop
+        -- Several states may hold: revoked comes first, then a billing issue, then cancelled, then active. Intervals
+        -- are half-open: at expires_at itself access is over.
+        v_lapse := null;
+        v_ends_at := v_held.expires_at;
+        if v_held.cycle = 'trial' then
+            v_ends_at := coalesce(v_ends_at, v_held.started_at + make_interval(hours => 24 * v_held.trial_days));
+        elsif v_held.billing_issue_at is not null then
+            -- The store's date counts; 16 days after expiry where it gives none.
+            v_ends_at := greatest(v_ends_at, coalesce(v_held.grace_until, v_ends_at + interval '16 days'));
+        end if;
+        if v_held.revoked_at <= p_at then
+            v_state := 'revoked';
+            v_lapse := 'revoked';
+        elsif v_held.cycle = 'trial' then
+            v_state := 'trial';
+            if p_at >= v_ends_at then
+                v_lapse := 'trial_ended';
+                -- Somebody ended it; it did not run out. Who cancels a trial before that has it to its end.
+                if v_held.unsubscribed_at >= v_ends_at then
+                    v_state := 'expired';
+                    v_lapse := 'expired';
+                end if;
+            end if;
+        elsif v_held.billing_issue_at is not null then
+            if p_at < v_ends_at then
+                v_state := 'grace_period';
+            else
+                v_state := 'billing_retry';
+                v_lapse := 'billing_retry';
+            end if;
+        elsif v_held.expires_at <= p_at then
+            v_state := 'expired';
+            v_lapse := 'expired';
+        elsif v_held.cycle = 'lifetime' then
+            v_state := 'free';
+            if not v_held.is_known and p_unknown_users = 'deny' then
+                v_lapse := 'no_subscription';
+            end if;
+        elsif v_held.unsubscribed_at is not null then
+            v_state := 'cancelled';
+        else
+            v_state := 'active';
+        end if;
+        -- Any of a user's subscriptions that changes may change which of them counts.
+        if v_ends_at > p_at then
+            v_changes_at := least(v_changes_at, v_ends_at);
+        end if;
+        if v_held.revoked_at > p_at then
+            v_changes_at := least(v_changes_at, v_held.revoked_at);
+        end if;
+
+        -- Access over any of the user's subscriptions: who holds two products and loses one keeps the other. Of those
+        -- that give access the largest allowance counts, or buying more would give less. Between equals, and without
+        -- access, a refund comes first, then a billing issue, then a cancellation. A trial counts only when nothing was
+        -- ever bought, or a refund would bring it back; the free plan only when there is nothing else.
+        v_rank := 100000000000 * case
+                when v_held.plan = 'free' then 4
+                when v_held.cycle = 'trial' then 2 + (v_lapse is not null)::integer
+                else (v_lapse is not null)::integer
+            end
+            + case
+                when v_lapse is null then 10 * (2147483647 - coalesce(v_held.allowance, 2147483647))::bigint
+                else 0
+            end
+            + case v_state
+                when 'revoked' then 0 when 'billing_retry' then 1 when 'grace_period' then 1 when 'cancelled' then 2
+                when 'free' then 4 else 3
+            end;
+        -- Of those that are alike, the one that ends last; never the one that was read first.
+        if v_best_rank is null or v_rank < v_best_rank
+            or (v_rank = v_best_rank
+                and (coalesce(v_ends_at, 'infinity'), v_held.name)
+                    > (coalesce(v_terms.expires_at, 'infinity'), v_best_name))
+        then
+            v_best_rank := v_rank;
+            v_best_name := v_held.name;
+            v_terms.is_known := v_held.is_known;
+            v_terms.plan := v_held.plan;
+            v_terms.cycle := v_held.cycle;
+            v_terms.state := v_state;
+            v_terms.lapse := v_lapse;
+            v_terms.allowance := case v_lapse when 'no_subscription' then 0 else v_held.allowance end;
+            v_terms.started_at := v_held.started_at;
+            v_terms.expires_at := v_ends_at;
+            v_terms.plan_revision := v_held.revision;
+        end if;
+    end loop;
+
+    if v_terms.plan is null then
+        raise exception 'headroom.plans has no plan named %, which users without a subscription are on',
+            case p_unknown_users when 'trial' then 'trial' else 'free' end
+            using hint = 'Insert it, or start the service with another --unknown-users.';
+    end if;
+    v_terms.usable_until := v_changes_at;
+    if v_terms.cycle <> 'monthly' then
+        v_terms.billing_period := v_terms.plan;
+        v_terms.started_at := coalesce(v_terms.started_at, p_at);
+        return v_terms;
+    end if;
+    v_anchor_day := coalesce(v_subscriber.anchor_day, 1);
+    v_month := headroom.cycle_month(p_at, v_anchor_day);
+    -- A period never goes back: when a later anchor day, or a clock set back, would name the month before one that
+    -- already has a row, that row's month stays.
+    if exists (
+        select from public.message_usage as usage
+        where usage.user_id = p_user_id
+            and usage.billing_period = headroom.month_label((v_month + interval '1 month')::date)
+    ) then
+        v_month := (v_month + interval '1 month')::date;
+    end if;
+    v_terms.billing_period := headroom.month_label(v_month);
+    v_terms.started_at := headroom.cycle_start(v_month, v_anchor_day);
+    v_terms.resets_at := headroom.cycle_start((v_month + interval '1 month')::date, v_anchor_day);
+    v_terms.usable_until := least(v_changes_at, v_terms.resets_at);
+    if v_terms.lapse is not null then
+        v_terms.previous_plan := v_terms.plan;
+    end if;
+    return v_terms;
+end
+$$;
+revoke all on function headroom.terms_of(uuid, timestamptz, text) from public;
+grant execute on function headroom.terms_of(uuid, timestamptz, text) to headroom_service;

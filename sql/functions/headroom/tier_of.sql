@@ -1,0 +1,14 @@
+-- How close a user is: exact integer arithmetic, as in the service.
+create or replace function headroom.tier_of(
+    p_used bigint, p_limit bigint, p_gentle_percent integer, p_prominent_percent integer
+) returns text
+    language sql immutable parallel safe
+    return case
+        when p_limit is null then 'silent'
+        when p_used >= p_limit then 'blocked'
+        when p_used * 100 >= p_limit * coalesce(p_prominent_percent, 95) then 'prominent'
+        when p_used * 100 >= p_limit * coalesce(p_gentle_percent, 80) then 'gentle'
+        else 'silent'
+    end;
+revoke all on function headroom.tier_of(bigint, bigint, integer, integer) from public;
+grant execute on function headroom.tier_of(bigint, bigint, integer, integer) to headroom_service, headroom_operator, headroom_dashboard;

@@ -1,0 +1,17 @@
+-- What to do with users nobody told us about. The service sets it for its own connections from its setting; for psql
+-- and PostgREST: alter database … set headroom.unknown_users = 'deny'.
+create or replace function headroom.unknown_users() returns text
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_setting constant text := coalesce(nullif(current_setting('headroom.unknown_users', true), ''), 'trial');
+begin
+    if v_setting not in ('trial', 'free', 'deny') then
+        raise exception 'headroom.unknown_users is %, not trial, free or deny', quote_literal(v_setting)
+            using errcode = 'invalid_parameter_value';
+    end if;
+    return v_setting;
+end
+$$;
+revoke all on function headroom.unknown_users() from public;
+grant execute on function headroom.unknown_users() to headroom_service;

@@ -1,0 +1,12 @@
+-- A product that comes no more. What was applied stays. False when it was not mapped.
+create or replace function headroom.unmap_product(p_source text, p_product text) returns boolean
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    delete from headroom.store_products as products
+    where products.source = p_source and products.product = p_product;
+    return found;
+end
+$$;
+revoke all on function headroom.unmap_product(text, text) from public;
+grant execute on function headroom.unmap_product(text, text) to headroom_operator;

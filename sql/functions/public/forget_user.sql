@@ -1,0 +1,78 @@
+-- Deletes all that is known of a user, but for what is left of a trial that was started, under a keyed hash. Returns
+-- how many rows that were.
+create or replace function public.forget_user(p_user_id uuid) returns bigint
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_subscriber headroom.subscribers;
+    v_rows bigint;
+    v_count bigint;
+begin
+    if p_user_id is null then
+        raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
+    end if;
+    -- Before the user's row, as whoever takes a notification does.
+    perform headroom.lock_store_notifications();
+    -- A row to hold on to, also for a user who is not known yet: a first message that is on its way comes before this
+    -- or after it. It brings a spent trial back, which is spent again below; none of that was there to be forgotten.
+    select -1 - count(*) into v_rows from headroom.spent_trials as spent
+    where spent.digest = headroom.digest_of(p_user_id);
+    if not headroom.lock_subscriber(p_user_id) then
+        v_rows := 0;
+    end if;
+    select * into strict v_subscriber from headroom.subscribers where user_id = p_user_id;
+
+    with gone as (
+        delete from public.message_usage as usage where usage.user_id = p_user_id
+        returning usage.billing_period, usage.message_count
+    ),
+    trials as (
+        select
+            plans.plan,
+            coalesce(least(min(subscription.revoked_at), min(subscription.expires_at)), v_subscriber.trial_ends_at)
+                as trial_ends_at,
+            coalesce(v_subscriber.trial_started_at, min(subscription.started_at)) as trial_started_at,
+            coalesce(max(gone.message_count), 0) as messages
+        from headroom.plans as plans
+        left join gone on gone.billing_period = plans.plan
+        left join headroom.subscriptions as subscription
+            on subscription.user_id = p_user_id and subscription.plan = plans.plan
+        where plans.cycle = 'trial'
+            and (gone.billing_period is not null or subscription.plan is not null or plans.plan = 'trial')
+        group by plans.plan
+    ),
+    spent as (
+        insert into headroom.spent_trials (digest, plan, trial_started_at, trial_ends_at, messages)
+        select
+            headroom.digest_of(p_user_id), trials.plan, trials.trial_started_at, trials.trial_ends_at, trials.messages
+        from trials
+        where trials.trial_started_at is not null or trials.messages > 0
+    )
+    select count(*) into v_count from gone;
+    v_rows := v_rows + v_count;
+    delete from headroom.message_keys where user_id = p_user_id;
+    get diagnostics v_count = row_count;
+    v_rows := v_rows + v_count;
+    delete from headroom.grants where user_id = p_user_id;
+    get diagnostics v_count = row_count;
+    v_rows := v_rows + v_count;
+    delete from headroom.audit_log where user_id = p_user_id;
+    get diagnostics v_count = row_count;
+    v_rows := v_rows + v_count;
+    v_rows := v_rows + headroom.forget_store_facts(p_user_id);
+    delete from headroom.store_events where user_id = p_user_id;
+    get diagnostics v_count = row_count;
+    v_rows := v_rows + v_count;
+    delete from headroom.subscriptions where user_id = p_user_id;
+    get diagnostics v_count = row_count;
+    v_rows := v_rows + v_count;
+    delete from headroom.subscribers where user_id = p_user_id;
+    get diagnostics v_count = row_count;
+    v_rows := v_rows + v_count;
+    perform headroom.record_change(null, null, 'forget', null, jsonb_build_object('rows', v_rows));
+    return v_rows;
+end
+$$;
+alter function public.forget_user(uuid) owner to headroom_service;
+revoke all on function public.forget_user(uuid) from public;
+grant execute on function public.forget_user(uuid) to headroom_operator;

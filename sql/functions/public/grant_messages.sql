@@ -1,0 +1,17 @@
+-- Grants a user messages beyond the plan's, for the current period. With a key it grants once, however often it is
+-- called; without one, each call grants. Returns the user's usage now.
+create or replace function public.grant_messages(
+    p_user_id uuid, p_messages integer, p_reason text default null, p_key text default null
+) returns headroom.answer
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if headroom.grant_once(p_user_id, p_messages, p_reason, p_key, headroom.unknown_users()) then
+        raise notice 'this key granted these messages before; nothing was changed';
+    end if;
+    return headroom.answer_to(p_user_id, headroom.peek(p_user_id, headroom.unknown_users()), 0);
+end
+$$;
+alter function public.grant_messages(uuid, integer, text, text) owner to headroom_service;
+revoke all on function public.grant_messages(uuid, integer, text, text) from public;
+grant execute on function public.grant_messages(uuid, integer, text, text) to headroom_operator;

@@ -1,0 +1,15 @@
+-- For callers that bring their own period and limit, from before there were plans here. p_limit null is unlimited. A
+-- row that Headroom counts in under a plan keeps the plan's limit; p_limit then only decides about this message.
+create or replace function public.increment_and_check_usage(
+    p_user_id uuid, p_billing_period text, p_limit integer
+) returns jsonb
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform headroom.check_caller(p_user_id, p_billing_period);
+    return headroom.count_in_period(p_user_id, p_billing_period, p_limit);
+end
+$$;
+alter function public.increment_and_check_usage(uuid, text, integer) owner to headroom_service;
+revoke all on function public.increment_and_check_usage(uuid, text, integer) from public;
+grant execute on function public.increment_and_check_usage(uuid, text, integer) to headroom_operator, headroom_user;

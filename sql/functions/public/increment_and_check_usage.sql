@@ -1,0 +1,25 @@
+-- What CONSUME does; end users count for themselves.
+create or replace function public.increment_and_check_usage(p_user_id uuid, p_messages integer default 1)
+    returns headroom.answer
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    perform headroom.check_caller(p_user_id, null);
+    if p_user_id is null then
+        raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
+    elsif p_messages is null or p_messages not between 1 and 1000000 then
+        raise exception 'p_messages must be 1 to 1000000' using errcode = 'invalid_parameter_value';
+    end if;
+    return headroom.answer_to(
+        p_user_id,
+        (headroom.perform(
+            p_user_id, array['consume'], array[p_messages], array[null::text], array[null::integer],
+            headroom.unknown_users()
+        ))[1],
+        p_messages
+    );
+end
+$$;
+alter function public.increment_and_check_usage(uuid, integer) owner to headroom_service;
+revoke all on function public.increment_and_check_usage(uuid, integer) from public;
+grant execute on function public.increment_and_check_usage(uuid, integer) to headroom_operator, headroom_user;

@@ -1,0 +1,39 @@
+-- Sets everybody's count in a period to 0 and says how many rows that were. Locks them in the order of user_id, as
+-- every batch does, so that it cannot deadlock with the running service; messages of these users wait until it commits.
+create or replace function public.reset_billing_period(p_billing_period text) returns bigint
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_rows bigint;
+begin
+    if p_billing_period is null
+        or not (headroom.is_month(p_billing_period) or p_billing_period ~ '^[a-z][a-z0-9_]{0,31}$') then
+        raise exception 'p_billing_period must be YYYY-MM, or a plan that never resets, such as trial'
+            using errcode = 'invalid_parameter_value';
+    end if;
+    with locked as (
+        select usage.user_id, headroom.usage_record(usage) as record from public.message_usage as usage
+        where usage.billing_period = p_billing_period and usage.message_count > 0
+        order by usage.user_id
+        for update
+    ),
+    changed as (
+        update public.message_usage as usage
+        set message_count = 0, updated_at = headroom.now()
+        from locked
+        where usage.user_id = locked.user_id and usage.billing_period = p_billing_period
+        returning usage.user_id, locked.record as before, headroom.usage_record(usage) as after
+    )
+    -- As headroom.record_change writes it, for all in one statement.
+    insert into headroom.audit_log (at, user_id, billing_period, action, before, after, reason, actor)
+    select
+        headroom.now(), changed.user_id, p_billing_period, 'reset_period', changed.before, changed.after,
+        nullif(current_setting('headroom.reason', true), ''), headroom.actor()
+    from changed;
+    get diagnostics v_rows = row_count;
+    return v_rows;
+end
+$$;
+alter function public.reset_billing_period(text) owner to headroom_service;
+revoke all on function public.reset_billing_period(text) from public;
+grant execute on function public.reset_billing_period(text) to headroom_operator;

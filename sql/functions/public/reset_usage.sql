@@ -1,0 +1,37 @@
+-- Sets a user's count to 0, in the current period or in the one named. Returns the user's usage now.
+create or replace function public.reset_usage(p_user_id uuid, p_billing_period text default null)
+    returns headroom.answer
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_period text := p_billing_period;
+    v_before public.message_usage;
+    v_after public.message_usage;
+begin
+    if p_user_id is null then
+        raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
+    end if;
+    perform headroom.bring_back(p_user_id);
+    if v_period is null then
+        v_period := (headroom.peek(p_user_id, headroom.unknown_users())).billing_period;
+    end if;
+    select * into v_before from public.message_usage as usage
+    where usage.user_id = p_user_id and usage.billing_period = v_period
+    for update;
+    if not found and p_billing_period is not null then
+        raise exception 'user % has no usage in period %', p_user_id, quote_literal(p_billing_period)
+            using errcode = 'no_data_found', hint = 'select billing_period from message_usage where user_id = … lists the periods.';
+    end if;
+    update public.message_usage as usage
+    set message_count = 0, updated_at = headroom.now()
+    where usage.user_id = p_user_id and usage.billing_period = v_period
+    returning * into v_after;
+    perform headroom.record_change(
+        p_user_id, v_period, 'reset', headroom.usage_record(v_before), headroom.usage_record(v_after)
+    );
+    return headroom.answer_to(p_user_id, headroom.peek(p_user_id, headroom.unknown_users()), 0);
+end
+$$;
+alter function public.reset_usage(uuid, text) owner to headroom_service;
+revoke all on function public.reset_usage(uuid, text) from public;
+grant execute on function public.reset_usage(uuid, text) to headroom_operator;

@@ -1,0 +1,116 @@
+-- Puts a user on a plan, from the next message on; the count of the period stays. What is left out is as if never
+-- said, except the anchor day and the start of a trial, which stay. Returns the user's usage under the new plan.
+create or replace function public.set_plan(
+    p_user_id uuid,
+    p_plan text,
+    p_state text default null,
+    p_started timestamptz default null,
+    p_expires timestamptz default null,
+    p_grace_until timestamptz default null,
+    p_anchor integer default null
+) returns headroom.answer
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_now constant timestamptz := headroom.now();
+    v_plan headroom.plans;
+    v_state text;
+    v_subscriber headroom.subscribers;
+    v_before headroom.terms;
+    v_record jsonb;
+    v_started timestamptz := p_started;
+    v_expires timestamptz := p_expires;
+    v_grace_until timestamptz := p_grace_until;
+begin
+    if p_user_id is null or p_plan is null then
+        raise exception 'p_user_id and p_plan must not be null' using errcode = 'null_value_not_allowed';
+    elsif p_anchor not between 1 and 31 then
+        raise exception 'p_anchor must be a day of the month, 1 to 31' using errcode = 'invalid_parameter_value';
+    elsif not (isfinite(coalesce(p_started, v_now)) and isfinite(coalesce(p_expires, v_now))
+        and isfinite(coalesce(p_grace_until, v_now))) then
+        raise exception 'an instant must be a real date; leave it out for never'
+            using errcode = 'invalid_parameter_value';
+    end if;
+    select * into v_plan from headroom.plans where plan = p_plan;
+    if not found then
+        raise exception 'there is no plan %', quote_literal(p_plan)
+            using errcode = 'no_data_found', hint = 'select plan from headroom.plans lists them.';
+    end if;
+    v_state := coalesce(p_state, case v_plan.cycle when 'trial' then 'trial' when 'lifetime' then 'free' else 'active' end);
+    if not v_state = any (case v_plan.cycle
+        when 'trial' then array['trial', 'expired', 'revoked']
+        when 'lifetime' then array['free', 'expired', 'revoked']
+        else array['active', 'cancelled', 'grace_period', 'billing_retry', 'expired', 'revoked']
+    end) then
+        raise exception 'state % does not fit plan %', quote_literal(v_state), quote_literal(p_plan)
+            using errcode = 'invalid_parameter_value', hint = case v_plan.cycle
+                when 'trial' then 'A trial is trial, expired or revoked.'
+                when 'lifetime' then 'A plan that never resets is free, expired or revoked.'
+                else 'A monthly plan is active, cancelled, grace_period, billing_retry, expired or revoked.'
+            end;
+    end if;
+
+    perform headroom.lock_subscriber(p_user_id);
+    select * into strict v_subscriber from headroom.subscribers where user_id = p_user_id;
+    v_before := headroom.terms_of(p_user_id, v_now, 'deny');
+    v_record := headroom.plan_record(v_before, v_subscriber);
+    if v_plan.cycle = 'trial' then
+        v_started := coalesce(p_started, v_subscriber.trial_started_at, v_now);
+    end if;
+    update headroom.subscribers
+    set declared_at = v_now,
+        anchor_day = coalesce(p_anchor, anchor_day),
+        trial_started_at = case v_plan.cycle when 'trial' then v_started else trial_started_at end,
+        trial_ends_at = case when v_plan.cycle <> 'trial' then trial_ends_at end,
+        previous_plan = case
+            when v_before.is_known and v_before.cycle = 'monthly' and v_before.plan <> p_plan then v_before.plan
+            else previous_plan
+        end
+    where user_id = p_user_id
+    returning * into v_subscriber;
+
+    case v_state
+        when 'cancelled' then
+            -- A store cancels to the end of what was paid for.
+            v_expires := coalesce(p_expires, headroom.cycle_start(
+                (headroom.cycle_month(v_now, v_subscriber.anchor_day) + interval '1 month')::date, v_subscriber.anchor_day
+            ));
+        when 'grace_period' then
+            v_grace_until := coalesce(p_grace_until, coalesce(p_expires, v_now) + interval '16 days');
+        when 'billing_retry' then
+            v_grace_until := least(p_grace_until, v_now);
+            -- Paid time that is left would be access; where nobody told of any, there is none to end.
+            v_expires := case when p_expires > v_now then v_now else p_expires end;
+        when 'expired' then
+            v_expires := least(p_expires, v_now);
+        else
+            null;
+    end case;
+    delete from headroom.subscriptions where user_id = p_user_id;
+    insert into headroom.subscriptions (
+        user_id, original_transaction_id, plan, started_at, expires_at, grace_until, billing_issue_at, unsubscribed_at,
+        revoked_at
+    ) values (
+        p_user_id, 'operator', p_plan, v_started, v_expires,
+        case when v_state in ('grace_period', 'billing_retry') then v_grace_until end,
+        case when v_state in ('grace_period', 'billing_retry') then v_now end,
+        case
+            when v_state = 'cancelled' then v_now
+            when v_state = 'expired' and v_plan.cycle = 'trial' then v_expires
+        end,
+        case when v_state = 'revoked' then v_now end
+    );
+    -- The next message of this user finds no usable row, resolves the new terms and keeps the count.
+    update public.message_usage as usage
+    set usable_until = '-infinity'
+    where usage.user_id = p_user_id and usage.usable_until > '-infinity';
+    perform headroom.record_change(
+        p_user_id, null, 'plan', v_record,
+        headroom.plan_record(headroom.terms_of(p_user_id, v_now, 'deny'), v_subscriber)
+    );
+    return headroom.answer_to(p_user_id, headroom.peek(p_user_id, 'deny'), 0);
+end
+$$;
+alter function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) owner to headroom_service;
+revoke all on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) from public;
+grant execute on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) to headroom_operator;

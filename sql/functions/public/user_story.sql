@@ -1,0 +1,12 @@
+-- The audit log in words, user by user.
+create or replace view public.user_story as
+select
+    audit.user_id, audit.at, audit.action as what, headroom.change_text(audit.before, audit.after) as detail,
+    audit.actor, audit.reason, audit.event_id, audit.id
+from headroom.audit_log as audit
+where audit.user_id is not null;
+comment on view public.user_story is
+    'What was changed for a user, by whom and why: select * from user_story where user_id = … order by id.';
+revoke all on public.user_story from public;
+revoke all on type public.user_story from public;
+grant select on public.user_story to headroom_service, headroom_dashboard, headroom_operator;

@@ -1,0 +1,79 @@
+-- Rights that concern everything at once. Applied after the functions, whenever these are.
+--
+-- A function's rights stand in its file, a table's beside the table.
+
+-- What hand_over.sql granted.
+revoke create on schema headroom, public from headroom_service;
+
+-- PUBLIC has nothing. A row type comes with a right to use it, which its array's follows.
+revoke all on schema headroom from public;
+revoke all on all tables in schema headroom from public;
+revoke all on all sequences in schema headroom from public;
+revoke all on all functions in schema headroom from public;
+revoke all on type public.message_usage from public;
+do $$
+declare
+    v_type regtype;
+begin
+    for v_type in
+        select type.oid::regtype from pg_type as type
+        where type.typnamespace = 'headroom'::regnamespace and type.typcategory <> 'A'
+    loop
+        execute format('revoke all on type %s from public', v_type);
+    end loop;
+    -- `headroom migrate` makes these; psql does not.
+    if to_regclass('headroom.migrations') is not null then
+        grant select on headroom.migrations, headroom.definitions to headroom_service, headroom_operator;
+    end if;
+end
+$$;
+
+-- On Supabase, each function, table and view in public is open to three roles from the moment it is made. The two of the
+-- clients keep what headroom_user has; the backends' one gets what a backend calls. Directly, because none of them
+-- inherits the rights of a role that it is granted.
+do $$
+declare
+    v_functions constant text := (
+        select string_agg(oid::regprocedure::text, ', ') from pg_proc
+        where pronamespace = 'public'::regnamespace and proowner = 'headroom_service'::regrole
+    );
+    v_views constant text := 'public.monthly_usage, public.billing_period_report, public.user_story';
+    v_client name;
+begin
+    for v_client in select rolname from pg_roles where rolname in ('anon', 'authenticated') loop
+        execute format('revoke all on function %s from %I', v_functions, v_client);
+        execute format('revoke all on %s from %I', v_views, v_client);
+        execute format('revoke all on schema headroom from %I', v_client);
+        execute format('revoke all on all tables in schema headroom from %I', v_client);
+        execute format('revoke all on all sequences in schema headroom from %I', v_client);
+        execute format('revoke all on all functions in schema headroom from %I', v_client);
+        -- What row level security does not hold back.
+        execute format('revoke truncate, references, trigger on public.message_usage from %I', v_client);
+    end loop;
+    if exists (select from pg_roles where rolname = 'authenticated') then
+        grant select on public.message_usage to authenticated;
+        grant execute on function
+            headroom.requesting_user(),
+            public.increment_and_check_usage(uuid, integer), public.increment_and_check_usage(uuid, text, integer)
+        to authenticated;
+        -- Not again: it locks the table.
+        if not exists (
+            select from pg_policy
+            where polrelid = 'public.message_usage'::regclass and polname = 'headroom_user'
+                and 'authenticated'::regrole = any (polroles)
+        ) then
+            alter policy headroom_user on public.message_usage to headroom_user, authenticated;
+        end if;
+    end if;
+    if exists (select from pg_roles where rolname = 'service_role') then
+        execute format('grant execute on function %s to service_role', v_functions);
+        execute format('grant select on %s to service_role', v_views);
+        grant select, insert, update, delete on public.message_usage to service_role;
+        grant usage on headroom.generations, headroom.terms_versions to service_role;
+        grant execute on function
+            headroom.now(), headroom.held_now(public.message_usage), headroom.holds_of(uuid, text, timestamptz),
+            headroom.tier_of(bigint, bigint, integer, integer), headroom.change_text(jsonb, jsonb)
+        to service_role;
+    end if;
+end
+$$;

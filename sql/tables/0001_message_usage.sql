@@ -1,0 +1,194 @@
+-- public.message_usage: messages counted per user and billing period.
+--
+-- The table may exist already: client apps have been reading it for longer than Headroom has been writing it. Its five
+-- columns keep their names and meaning; Headroom's stand beside them.
+
+create schema if not exists headroom;
+grant usage on schema headroom to headroom_service, headroom_operator, headroom_dashboard;
+
+-- Triggers, defaults and constraints of a table run with the rights of whoever writes to it: here those of the login that
+-- migrates.
+do $$
+declare
+    v_owner text;
+begin
+    select owner.rolname into v_owner
+    from pg_class as class join pg_roles as owner on owner.oid = class.relowner
+    where class.relnamespace = 'public'::regnamespace and class.relname = 'message_usage'
+        and not owner.rolsuper and owner.rolname <> current_user
+        and (not pg_has_role(owner.oid, 'USAGE') or (select rolsuper from pg_roles where rolname = current_user));
+    if found then
+        raise exception 'message_usage belongs to %, whose triggers would run with the rights of %', v_owner, current_user
+            using errcode = 'insufficient_privilege', hint = format(
+                'Run headroom migrate as %I; or look at its triggers and defaults, alter table message_usage owner to %I, '
+                'and migrate again.', v_owner, current_user
+            );
+    end if;
+end
+$$;
+
+create table if not exists public.message_usage (
+    user_id uuid not null,
+    billing_period text not null,
+    message_count integer not null default 0,
+    "limit" integer,
+    updated_at timestamptz not null default now(),
+    primary key (user_id, billing_period)
+);
+
+-- An existing table may have another primary key, a limit that cannot be null (null is unlimited here), and columns that
+-- can be null where Headroom's cannot.
+alter table public.message_usage alter column "limit" drop not null;
+update public.message_usage set message_count = coalesce(message_count, 0), updated_at = coalesce(updated_at, now())
+where message_count is null or updated_at is null;
+alter table public.message_usage
+    alter column message_count set default 0,
+    alter column message_count set not null,
+    alter column updated_at set default now(),
+    alter column updated_at set not null;
+do $$
+begin
+    if exists (
+        select from pg_catalog.pg_index as i
+        where i.indrelid = 'public.message_usage'::regclass and i.indisunique and i.indpred is null
+            and i.indnkeyatts = 2
+            and (select array_agg(a.attname::text order by a.attname) from pg_catalog.pg_attribute as a
+                 where a.attrelid = i.indrelid and a.attnum = any (i.indkey)) = '{billing_period,user_id}'
+    ) then
+        return;
+    end if;
+    if exists (select from public.message_usage group by user_id, billing_period having count(*) > 1) then
+        raise exception 'message_usage has several rows for the same user and period; merge them, then migrate again. '
+            'select user_id, billing_period from message_usage group by 1, 2 having count(*) > 1 lists them';
+    end if;
+    create unique index message_usage_user_id_billing_period on public.message_usage (user_id, billing_period);
+end
+$$;
+
+-- Numbers an incarnation of a row: new with the row and with each reset of its count, so that a message that is given
+-- back after a reset is not taken off a count that it was not in.
+create sequence headroom.generations;
+-- Numbers what an answer shows of a row other than its counts. A lane sends the number that it has, and the row's fields
+-- are returned only when the row has another.
+create sequence headroom.terms_versions;
+grant usage on headroom.generations, headroom.terms_versions to headroom_service, headroom_operator;
+
+alter table public.message_usage
+    add column generation bigint not null default 0,
+    add column released integer not null default 0,
+    add column held integer not null default 0,
+    add column plan text,
+    add column plan_limit integer,
+    add column state text,
+    add column started_at timestamptz,
+    add column resets_at timestamptz,
+    add column expires_at timestamptz,
+    add column previous_plan text,
+    add column usable_until timestamptz not null default '-infinity',
+    add column plan_revision integer not null default 0,
+    add column terms_version bigint,
+    add column granted integer,
+    add constraint counts_are_not_negative check (message_count >= 0 and held >= 0);
+
+-- Defaults that call a function are set apart from the column, which would rewrite an existing table. Rows that are there
+-- already share generation 0, and have no number of their terms until these change.
+alter table public.message_usage
+    alter column generation set default nextval('headroom.generations'),
+    alter column terms_version set default nextval('headroom.terms_versions');
+
+comment on column public.message_usage.message_count is 'Messages counted in this period.';
+comment on column public.message_usage."limit" is
+    'Messages allowed in this period; null is unlimited. A plain UPDATE of it holds until the plan itself changes.';
+comment on column public.message_usage.generation is 'New with the row and with each reset of message_count.';
+comment on column public.message_usage.released is 'Messages that were counted in this period and given back.';
+comment on column public.message_usage.held is 'Messages reserved and not yet committed; they count as used.';
+comment on column public.message_usage.plan_limit is 'The plan''s allowance when "limit" was last taken from it.';
+comment on column public.message_usage.usable_until is
+    'Until then this row may be counted in as it stands: the earliest of period end, expiry, end of grace and end of
+    trial. In the past, the next message resolves plan, state and period anew and writes the row again.';
+comment on column public.message_usage.terms_version is
+    'New with the row and whenever something in it changes that an answer shows, other than the counts.';
+-- Nullable, because a default of 0 would make each row wider for the sake of few.
+comment on column public.message_usage.granted is
+    'Messages granted in this period beyond the plan''s allowance; "limit" has them in it. Null is none.';
+
+-- Counting changes message_count and updated_at, neither of which is indexed: with room left on the page each update is
+-- heap-only, touches no index, and its predecessor is pruned by the next visitor. Vacuum has little to do and does it
+-- early, so that the free space it finds is near.
+alter table public.message_usage set (
+    fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.2
+);
+
+-- Who had rights on the table before -------------------------------------------------------------------------------
+
+-- A table that was there before keeps its grants and policies. Where it had no row level security, everybody who was
+-- granted something goes on seeing all rows; only PUBLIC does not, and the clients of PostgREST see the own row.
+do $$
+declare
+    v_grantee name;
+    v_policy name;
+    v_sequence regclass;
+begin
+    select polname into v_policy from pg_catalog.pg_policy
+    where polrelid = 'public.message_usage'::regclass and not polpermissive and polroles = '{0}';
+    if found then
+        raise exception 'the restrictive policy % on message_usage concerns every role, also headroom_service',
+            quote_ident(v_policy)
+            using hint = format(
+                'Name the roles that it is for, alter policy %I on message_usage to …, and migrate again.', v_policy
+            );
+    end if;
+    for v_grantee in
+        select distinct role.rolname
+        from pg_catalog.pg_class as class
+        cross join lateral (
+            select grantee from pg_catalog.aclexplode(class.relacl)
+            union all
+            select column_grant.grantee
+            from pg_catalog.pg_attribute as attribute
+            cross join lateral pg_catalog.aclexplode(attribute.attacl) as column_grant
+            where attribute.attrelid = class.oid
+        ) as grants
+        join pg_catalog.pg_roles as role on role.oid = grants.grantee
+        where class.oid = 'public.message_usage'::regclass and not class.relrowsecurity
+            and role.oid <> class.relowner and not role.rolsuper and not role.rolbypassrls
+            and role.rolname not in (
+                'anon', 'authenticated', 'headroom_service', 'headroom_operator', 'headroom_dashboard', 'headroom_user'
+            )
+    loop
+        execute format(
+            'create policy %I on public.message_usage to %I using (true) with check (true)',
+            'kept for ' || v_grantee, v_grantee
+        );
+        -- A row that is inserted is numbered.
+        if pg_catalog.has_any_column_privilege(v_grantee, 'public.message_usage', 'INSERT') then
+            execute format('grant usage on sequence headroom.generations, headroom.terms_versions to %I', v_grantee);
+        end if;
+    end loop;
+    -- It may number its rows in a column of its own as well.
+    for v_sequence in
+        select distinct class.oid::regclass
+        from pg_catalog.pg_attrdef as defaults
+        join pg_catalog.pg_depend as dependency
+            on dependency.classid = 'pg_catalog.pg_attrdef'::regclass and dependency.objid = defaults.oid
+                and dependency.refclassid = 'pg_catalog.pg_class'::regclass
+        join pg_catalog.pg_class as class on class.oid = dependency.refobjid and class.relkind = 'S'
+        where defaults.adrelid = 'public.message_usage'::regclass and class.relnamespace <> 'headroom'::regnamespace
+    loop
+        execute format('grant usage on sequence %s to headroom_service, headroom_operator', v_sequence);
+    end loop;
+    if exists (
+        select from pg_catalog.pg_class as class
+        cross join lateral pg_catalog.aclexplode(class.relacl) as grants
+        where class.oid = 'public.message_usage'::regclass and grants.grantee = 0
+    ) then
+        raise warning 'message_usage was open to PUBLIC and is not any more; grant headroom_dashboard to who reads it';
+        revoke all on public.message_usage from public;
+    end if;
+end
+$$;
+create policy headroom_service on public.message_usage to headroom_service using (true) with check (true);
+create policy headroom_operator on public.message_usage to headroom_operator using (true) with check (true);
+alter table public.message_usage enable row level security;
+grant select, insert, update, delete on public.message_usage to headroom_service, headroom_operator;
+grant select on public.message_usage to headroom_user;

@@ -1,0 +1,101 @@
+-- Plans, and the subscribers who have one.
+
+-- An operator adds plans and changes numbers here; the next message follows.
+create table headroom.plans (
+    plan text primary key,
+    label text not null,
+    cycle text not null,
+    allowance integer,
+    trial_days integer,
+    gentle_percent integer not null default 80,
+    prominent_percent integer not null default 95,
+    constraint plan_is_a_name check (plan ~ '^[a-z][a-z0-9_]{0,31}$'),
+    constraint label_is_one_short_line check (label ~ '^[^[:cntrl:]]{1,64}$'),
+    constraint cycle_is_known check (cycle in ('monthly', 'trial', 'lifetime')),
+    constraint allowance_is_not_negative check (allowance >= 0),
+    constraint a_trial_has_days_and_a_limit check (
+        (cycle = 'trial') = (trial_days is not null) and (cycle <> 'trial' or allowance is not null)
+    ),
+    constraint trial_days_are_1_to_3650 check (trial_days between 1 and 3650),
+    constraint percentages_ascend check (
+        gentle_percent between 0 and 100 and prominent_percent between gentle_percent and 100
+    )
+);
+comment on table headroom.plans is 'What a subscriber may send. Edit freely; the next message of each user follows.';
+comment on column headroom.plans.cycle is
+    'monthly: comes back on the anchor day; trial: once, for trial_days days; lifetime: once';
+comment on column headroom.plans.allowance is 'Messages per period; null is unlimited.';
+comment on column headroom.plans.gentle_percent is 'Percent of the limit from which the tier is gentle.';
+comment on column headroom.plans.prominent_percent is 'Percent of the limit from which the tier is prominent.';
+grant select on headroom.plans to headroom_service;
+grant select, insert, update, delete on headroom.plans to headroom_operator;
+
+insert into headroom.plans (plan, label, cycle, allowance, trial_days) values
+    ('paid', 'Premium', 'monthly', 800, null),
+    ('pro', 'Pro', 'monthly', null, null),
+    ('trial', 'Trial', 'trial', 100, 3),
+    ('free', 'Free', 'lifetime', 0, null);
+
+-- Usage rows carry a copy of their plan's numbers, so that counting touches one row. The revision tells a copy that was
+-- made before an edit from one made after it: an edit of a plan costs one update here, not one per subscriber.
+create table headroom.plan_revision (
+    only_row boolean primary key default true,
+    revision integer not null,
+    constraint there_is_one_row check (only_row)
+);
+insert into headroom.plan_revision (revision) values (1);
+grant select, update on headroom.plan_revision to headroom_service;
+grant select on headroom.plan_revision to headroom_operator;
+
+-- One row per user whose plan was set, or whose trial began. It is also the lock that keeps a change of plan and the
+-- slow path of counting apart: the first takes it for update, the second for share.
+create table headroom.subscribers (
+    user_id uuid primary key,
+    anchor_day smallint not null default 1,
+    trial_started_at timestamptz,
+    previous_plan text references headroom.plans,
+    declared_at timestamptz,
+    trial_ends_at timestamptz,
+    declared_previous_plan text references headroom.plans on update cascade,
+    declared_anchor_day smallint,
+    constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31)
+);
+comment on column headroom.subscribers.anchor_day is
+    'Day of the month on which a monthly period starts, 00:00 UTC; clamped to a short month''s last day.';
+comment on column headroom.subscribers.trial_started_at is 'Set once: a trial cannot be started again.';
+comment on column headroom.subscribers.declared_at is
+    'When set_plan last said all about this user: what a store tells of earlier is out of date.';
+comment on column headroom.subscribers.trial_ends_at is
+    'Of a forgotten user who came back: when the trial ends, where that is not its start and the plan''s days.';
+comment on column headroom.subscribers.declared_previous_plan is
+    'previous_plan as it was before the first of the store events that are in force.';
+comment on column headroom.subscribers.declared_anchor_day is
+    'anchor_day as it was before the first of the store events that are in force.';
+
+-- The inputs from which a state is derived at the database's time, one row per original transaction of a store;
+-- "operator" is the one that set_plan writes, "trial" the one that a first message starts. No job changes a row when
+-- time passes: expiry, the end of a trial and the end of grace are comparisons with the clock.
+create table headroom.subscriptions (
+    user_id uuid not null references headroom.subscribers on delete cascade,
+    original_transaction_id text not null,
+    plan text not null references headroom.plans on update cascade,
+    started_at timestamptz,
+    expires_at timestamptz,
+    grace_until timestamptz,
+    billing_issue_at timestamptz,
+    unsubscribed_at timestamptz,
+    revoked_at timestamptz,
+    product text,
+    next_plan text references headroom.plans on update cascade,
+    next_product text,
+    environment text,
+    event_at timestamptz,
+    anchor_day smallint,
+    primary key (user_id, original_transaction_id)
+);
+comment on column headroom.subscriptions.next_plan is 'Takes the place of plan with the next renewal.';
+comment on column headroom.subscriptions.event_at is 'When the newest event that is in this row happened.';
+comment on column headroom.subscriptions.anchor_day is
+    'Day of the month on which it was bought; the newest one of a user''s is in headroom.subscribers.';
+grant select, insert, update, delete on headroom.subscribers, headroom.subscriptions
+to headroom_service, headroom_operator;

@@ -1,0 +1,57 @@
+-- What makes a message count once: keys that callers give, and receipts of the service's own batches.
+
+-- A caller's name for one message, remembered in the transaction that counts or holds it, with what was answered.
+create table headroom.message_keys (
+    user_id uuid not null,
+    created_at timestamptz not null,
+    -- Which row of message_usage it concerns.
+    generation bigint not null,
+    messages integer not null,
+    used integer not null,
+    held integer not null,
+    "limit" integer,
+    -- Of a hold that was committed: what that was answered.
+    committed_used integer,
+    committed_held integer,
+    committed_limit integer,
+    expires_at timestamptz,
+    verb "char" not null,
+    status "char" not null,
+    billing_period text not null,
+    key text not null,
+    constraint verb_is_consume_or_reserve check (verb in ('c', 'r')),
+    constraint status_is_counted_held_or_released check (status in ('c', 'h', 'r')),
+    primary key (user_id, key)
+) with (
+    -- The keys come and go at the rate of messages; vacuum follows closely, so that the next keys find the room.
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2
+);
+comment on column headroom.message_keys.verb is 'c: CONSUME, r: RESERVE';
+comment on column headroom.message_keys.status is
+    'c: counted, h: held until expires_at, r: released; a hold whose time has passed stays h and holds nothing';
+grant select, insert, update, delete on headroom.message_keys to headroom_service;
+grant select on headroom.message_keys to headroom_operator;
+
+-- A user's holds, without walking through all of the user's keys.
+create index message_keys_held on headroom.message_keys (user_id) where status = 'h';
+-- Rows come in the order of created_at, so a block range index finds the old ones and costs next to nothing to keep.
+create index message_keys_created_at on headroom.message_keys using brin (created_at) with (pages_per_range = 32);
+
+-- One row per database connection ("lane") of a service process. Each batch moves its lane's number by one in the same
+-- transaction that counts, and leaves its answers here. After a broken connection the lane sends the same number
+-- again: either it moves the receipt now, or it reads what the lost transaction had answered (docs/architecture.md).
+create table headroom.lane_receipts (
+    lane uuid primary key,
+    number bigint not null,
+    counted bigint[],
+    standings text,
+    moved_at timestamptz not null
+) with (
+    fillfactor = 50, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000
+);
+alter table headroom.lane_receipts alter column counted set storage main;
+comment on column headroom.lane_receipts.counted is
+    'Answers of a counting batch: for each request counted, its place in the batch * 2^32 + message_count after it.';
+comment on column headroom.lane_receipts.standings is 'Answers of a slow batch: its array of headroom.standing.';
+grant select, insert, update, delete on headroom.lane_receipts to headroom_service;
+grant select on headroom.lane_receipts to headroom_operator;

@@ -1,0 +1,52 @@
+-- Triggers, after the functions that they call. Applied when this file has changed only: creating a trigger locks its
+-- table against writing until the transaction ends. In the order in which the functions lock these tables.
+
+-- Nothing but hands writes plans.
+create or replace trigger record_change_by_hand after insert or update or delete on headroom.plans
+    for each row execute function headroom.record_change_by_hand();
+create or replace trigger plans_changed after insert or update or delete or truncate on headroom.plans
+    for each statement execute function headroom.plans_changed();
+create or replace trigger record_product_mapping after insert or update or delete on headroom.store_products
+    for each row execute function headroom.record_product_mapping();
+
+-- A token's use is written once a minute and concerns nobody: its column is in neither list.
+create or replace trigger keep_token_record
+    before insert or update of name, scopes, digest, created_at, created_by, expires_at, revoked_at, revoked_by
+    on headroom.tokens for each row execute function headroom.keep_token_record();
+create or replace trigger tell_tokens_changed
+    after insert or delete or update of name, scopes, digest, expires_at, revoked_at
+    on headroom.tokens for each statement execute function headroom.tell_tokens_changed();
+
+-- The service's functions record what they do themselves. Comparing the role is all that a counted message pays for this.
+create or replace trigger record_change_by_hand after insert or update or delete on headroom.subscribers
+    for each row when (current_user <> 'headroom_service') execute function headroom.record_change_by_hand();
+create or replace trigger bring_trial_back after insert on headroom.subscribers
+    for each row execute function headroom.bring_trial_back();
+create or replace trigger record_change_by_hand after insert or update or delete on headroom.subscriptions
+    for each row when (current_user <> 'headroom_service') execute function headroom.record_change_by_hand();
+
+create or replace trigger record_change_by_hand after insert or update or delete on public.message_usage
+    for each row when (current_user <> 'headroom_service') execute function headroom.record_change_by_hand();
+create or replace trigger end_holds_of_row after delete on public.message_usage
+    for each row when (old.held > 0) execute function headroom.end_holds_of_row();
+-- After the row, because a trigger before it would lock the row first, with a log record of its own for each message.
+create or replace trigger count_was_reset after update of message_count on public.message_usage
+    for each row when (new.message_count < old.message_count and new.released = old.released)
+    execute function headroom.count_was_reset();
+-- Counting names none of these columns, so it does not come here at all; whoever changes one of them does, also with a
+-- plain UPDATE.
+create or replace trigger terms_changed
+    after update of
+        "limit", plan, state, started_at, resets_at, expires_at, previous_plan, plan_revision
+    on public.message_usage
+    for each row when (
+        new.terms_version is not distinct from old.terms_version
+        and (
+            new."limit", new.plan, new.state, new.started_at, new.resets_at, new.expires_at, new.previous_plan,
+            new.plan_revision
+        ) is distinct from (
+            old."limit", old.plan, old.state, old.started_at, old.resets_at, old.expires_at, old.previous_plan,
+            old.plan_revision
+        )
+    )
+    execute function headroom.terms_changed();
