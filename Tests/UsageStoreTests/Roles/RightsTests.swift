@@ -44,7 +44,7 @@ struct RightsTests {
         Right("select from increment_and_check_usage('\(user(1))', 'trial', 5)", .service, .operator, .user),
         Right("select from increment_and_check_usage('\(user(2))')", .service, .operator),
         Right("select from increment_and_check_usage('\(user(2))', 'trial', 5)", .service, .operator),
-        Right("select from increment_and_check_usage('\(user(1))', '9999-12', 5)", .service, .operator),
+        Right("select from increment_and_check_usage('\(user(9))', '9999-12', 5)", .service, .operator),
         Right("select from reset_usage('\(user(1))')", .service, .operator),
         Right("select from reset_billing_period('trial')", .service, .operator),
         Right("select from set_plan('\(user(1))', 'pro')", .service, .operator),

@@ -218,7 +218,7 @@ class Planted(Case):
     def check_functions(self):
         user = self.user()
         for call in (
-            f"increment_and_check_usage('{user}')", f"increment_and_check_usage('{user}', '2026-03', 5)",
+            f"increment_and_check_usage('{user}')", f"increment_and_check_usage('{user}', 'trial', 5)",
             f"reset_usage('{user}')", "reset_billing_period('2026-03')", f"set_plan('{user}', 'paid')",
             f"grant_messages('{user}', 5)", f"set_plan('{user}', 'trial', 'expired')", f"forget_user('{user}')",
             "headroom.prune_keys()", "monthly_usage", "billing_period_report", "user_story",

@@ -54,6 +54,51 @@ class SQLFunctions(Case):
         self.assertFalse(json.loads(self.psql.value(old))["allowed"])
         self.assertEqual(Answer(self.ask(f"CHECK {user}"))["limit"], "800")
 
+    def old(self, user, period, limit):
+        """The answer of the form that brings a period and a limit, as JSON."""
+        return json.loads(self.psql.value(f"select increment_and_check_usage('{user}', '{period}', {limit})"))
+
+    def test_existing_callers_count_a_subscriber_in_the_open_period_whichever_name_they_have_for_it(self):
+        # On 15 March, the period that began on 25 February is open.
+        user = self.subscriber("paid", "anchor=25", used=10)
+        for count, name in enumerate(("2026-02", "2026-03", "trial"), start=11):
+            expected = {"allowed": True, "current_count": count, "limit": 800, "remaining": 800 - count}
+            self.assertEqual(self.old(user, name, 800), expected, name)
+        self.assertEqual(self.psql.run(f"select billing_period from message_usage where user_id = '{user}'"), [["2026-02"]])
+        self.assertEqual(self.old(user, "2026-02", 20), {"allowed": True, "current_count": 14, "limit": 20, "remaining": 6})
+        refused = {"allowed": False, "current_count": 14, "limit": 14, "remaining": 0}
+        self.assertEqual(self.old(user, "2026-02", 14), refused)
+        unlimited = self.old(user, "2026-02", "null")
+        self.assertEqual(unlimited, {"allowed": True, "current_count": 15, "limit": 800, "remaining": 785})
+        for name in ("2026-01", "2026-04", "free"):
+            with self.assertRaisesRegex(SQLError, "open period is 2026-02"):
+                self.old(user, name, 800)
+        self.assertEqual(self.count(user), 15)
+        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 16)
+
+    def test_existing_callers_are_never_allowed_what_consume_refuses(self):
+        for plan, options, used in (
+            ("paid", "", 800), ("paid", "state=expired", None), ("paid", "state=revoked", None), ("paid", "state=billing_retry", None),
+            ("trial", "state=expired", None), ("trial", "", 100), ("free", "", None),
+        ):  # fmt: skip
+            user = self.subscriber(plan, options, used)
+            self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+            for period in ("2026-03", "trial"):
+                self.assertFalse(self.old(user, period, 1_000_000)["allowed"], (plan, options, period))
+            self.assertEqual(self.count(user), used or 0)
+        # A trial that was forgotten stays spent.
+        user = self.user()
+        self.assertIn("+ALLOWED ", self.ask(f"CONSUME {user} 100"))
+        self.assertIn("+OK", self.ask(f"FORGET {user}"))
+        self.assertFalse(self.old(user, "2026-03", 800)["allowed"])
+        # Nor are those whom nobody told Headroom about, where these are denied.
+        for setting in ("deny", "free"):
+            user = self.user()
+            self.psql.run(f"set headroom.unknown_users = '{setting}'")
+            self.assertFalse(self.old(user, "2026-03", 800)["allowed"], setting)
+            self.psql.run("reset headroom.unknown_users")
+            self.assertEqual(self.count(user), 0)
+
     def test_reset_usage_sets_the_count_to_0_and_the_next_message_is_allowed(self):
         user = self.subscriber("paid", used=800)
         self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))

@@ -1,14 +1,18 @@
--- For callers that bring their own period and limit, from before there were plans here. p_limit null is unlimited. A
--- row that Headroom counts in under a plan keeps the plan's limit; p_limit then only decides about this message.
+-- Counts one message for a caller that brings a period and a limit of its own; p_limit null is unlimited.
+--
+-- A user with a plan is counted in the period that the plan has open, by the smaller of its limit and p_limit, and only
+-- where CONSUME would count, too. Of anybody else, the caller's period and limit decide.
 create or replace function headroom.count_in_period(
     p_user_id uuid, p_billing_period text, p_limit integer
 ) returns jsonb
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_count integer;
-    v_held integer;
-    v_allowed boolean;
+    v_now constant timestamptz := headroom.now();
+    v_unknown_users constant text := headroom.unknown_users();
+    v_terms headroom.terms;
+    v_standing headroom.standing;
+    v_is_allowed boolean := false;
 begin
     if p_user_id is null or p_billing_period is null then
         raise exception 'p_user_id and p_billing_period must not be null' using errcode = 'null_value_not_allowed';
@@ -18,40 +22,40 @@ begin
     elsif p_limit < 0 then
         raise exception 'p_limit must not be negative' using errcode = 'invalid_parameter_value';
     end if;
-    if not headroom.is_month(p_billing_period) then
-        -- A spent trial is spent here too.
-        perform headroom.bring_back(p_user_id);
+    -- A spent trial is spent here, too.
+    perform headroom.bring_back(p_user_id);
+    perform headroom.lock_for_message(p_user_id, false);
+    v_terms := headroom.terms_of(p_user_id, v_now, v_unknown_users);
+    if not v_terms.is_known and not exists (
+        select from headroom.subscribers as subscriber
+        where subscriber.user_id = p_user_id and subscriber.trial_started_at is not null
+    ) then
+        return headroom.count_without_plan(
+            p_user_id, p_billing_period,
+            -- Those whom nobody told Headroom about may be denied, or have a plan without messages.
+            case when v_terms.lapse is not null or v_terms.allowance = 0 then 0 else p_limit end, p_limit
+        );
     end if;
-    if coalesce(p_limit, 1) > 0 then
-        -- Holds that have ended by themselves must not refuse a message. They are added up with the row locked, or a
-        -- hold that is being made would be missed.
-        perform from public.message_usage as usage
-        where usage.user_id = p_user_id and usage.billing_period = p_billing_period and usage.held > 0
-        for update;
-        if found then
-            update public.message_usage as usage set held = headroom.held_now(usage)
-            where usage.user_id = p_user_id and usage.billing_period = p_billing_period;
-        end if;
-        insert into public.message_usage as usage (user_id, billing_period, message_count, "limit", updated_at)
-        values (p_user_id, p_billing_period, 1, p_limit, headroom.now())
-        on conflict (user_id, billing_period) do update
-        set message_count = least(usage.message_count::bigint + 1, 2147483647),
-            "limit" = case when usage.plan is null then excluded."limit" else usage."limit" end,
-            updated_at = excluded.updated_at
-        where usage.message_count::bigint + usage.held < coalesce(p_limit::bigint, 9223372036854775807)
-        returning usage.message_count, usage.held into v_count, v_held;
+    if p_billing_period not in (
+        v_terms.billing_period, headroom.month_label((v_now at time zone 'UTC')::date), 'trial'
+    ) then
+        raise exception 'this user''s open period is %, not %', v_terms.billing_period, quote_literal(p_billing_period)
+            using errcode = 'invalid_parameter_value',
+                hint = 'Name that period, the current month (YYYY-MM, UTC) or trial: each stands for the open period.';
     end if;
-    v_allowed := v_count is not null;
-    if not v_allowed then
-        select usage.message_count, headroom.held_now(usage) into v_count, v_held
-        from public.message_usage as usage
-        where usage.user_id = p_user_id and usage.billing_period = p_billing_period;
+    -- Nobody else counts between looking and counting.
+    perform from public.message_usage as usage
+    where usage.user_id = p_user_id and usage.billing_period = v_terms.billing_period
+    for update;
+    v_standing := headroom.peek(p_user_id, v_unknown_users);
+    if p_limit is null or v_standing.used::bigint + v_standing.held < p_limit then
+        v_standing := (headroom.perform(
+            p_user_id, array['consume'], array[1], array[null::text], array[null::integer], v_unknown_users
+        ))[1];
+        v_is_allowed := v_standing.verdict = 'allowed';
     end if;
-    return jsonb_build_object(
-        'allowed', v_allowed,
-        'current_count', coalesce(v_count, 0),
-        'limit', p_limit,
-        'remaining', greatest(p_limit::bigint - coalesce(v_count, 0) - coalesce(v_held, 0), 0)
+    return headroom.count_record(
+        v_is_allowed, v_standing.used, v_standing.held, least(v_standing."limit", p_limit)
     );
 end
 $$;

@@ -1,5 +1,4 @@
 -- A user's standing now. Reads only: nothing is created, so a trial that has not started shows as if it started now.
--- Written anew as it was: the body of a function in SQL is kept parsed, with the attributes that headroom.terms had.
 create or replace function headroom.peek(p_user_id uuid, p_unknown_users text) returns headroom.standing
     language sql stable
 begin atomic

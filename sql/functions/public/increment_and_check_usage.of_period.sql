@@ -1,5 +1,4 @@
--- For callers that bring their own period and limit, from before there were plans here. p_limit null is unlimited. A
--- row that Headroom counts in under a plan keeps the plan's limit; p_limit then only decides about this message.
+-- For callers that bring their own period and limit, from before there were plans here: see headroom.count_in_period.
 create or replace function public.increment_and_check_usage(
     p_user_id uuid, p_billing_period text, p_limit integer
 ) returns jsonb
