@@ -1,5 +1,5 @@
--- Functions are handed over to headroom_service (`alter function … owner to`), which needs the right to create in their
--- schemas for that: rights.sql takes it back in the same transaction. A right that it has through PUBLIC stays.
+-- `alter function … owner to headroom_service` needs this role to have CREATE on the function's schema. rights.sql revokes
+-- it in the same transaction.
 do $$
 declare
     v_schema text;

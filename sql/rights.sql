@@ -1,11 +1,11 @@
--- Rights that concern everything at once. Applied after the functions, whenever these are.
+-- Rights that concern everything at once. Applied last, whenever anything has been applied.
 --
--- A function's rights stand in its file, a table's beside the table.
+-- Who may execute a function stands in the function's file, who may use a table in the migration that makes it.
 
--- What hand_over.sql granted.
+-- hand_over.sql granted this for the moment.
 revoke create on schema headroom, public from headroom_service;
 
--- PUBLIC has nothing. A row type comes with a right to use it, which its array's follows.
+-- PUBLIC has no rights. It would have USAGE on every row type; an array type follows its element type.
 revoke all on schema headroom from public;
 revoke all on all tables in schema headroom from public;
 revoke all on all sequences in schema headroom from public;
@@ -28,9 +28,9 @@ begin
 end
 $$;
 
--- On Supabase, each function, table and view in public is open to three roles from the moment it is made. The two of the
--- clients keep what headroom_user has; the backends' one gets what a backend calls. Directly, because none of them
--- inherits the rights of a role that it is granted.
+-- On Supabase, three roles have all rights on each new function, table and view in public. `authenticated` keeps what
+-- headroom_user may do, `anon` nothing, and `service_role` gets what a backend calls. The rights are granted directly, because
+-- these roles do not inherit the rights of a role that they are granted.
 do $$
 declare
     v_functions constant text := (

@@ -13,9 +13,9 @@
 
 do $roles$
 declare
-    v_role text;
-    v_act_as text;
-    v_login text;
+    v_role pg_catalog.text;
+    v_act_as pg_catalog.text;
+    v_login pg_catalog.text;
 begin
     -- Before anything else: in a schema of the caller's path, somebody may have planted a function that fits a call better
     -- than PostgreSQL's own.
@@ -44,7 +44,8 @@ begin
         where rolname = current_user
             or oid = (select datdba from pg_catalog.pg_database where datname = current_database())
     loop
-        continue when pg_catalog.pg_has_role(v_login, 'headroom_service', v_act_as);
+        continue when pg_has_role(v_login, 'headroom_service', v_act_as)
+            and pg_has_role(v_login, 'headroom_service', 'USAGE');
         begin
             execute format('grant headroom_service to %I', v_login);
         exception
@@ -56,6 +57,11 @@ begin
                     using errcode = 'insufficient_privilege',
                         hint = format('Have an administrator run: grant headroom_service to %I', v_login);
         end;
+        if v_login = current_user and not pg_has_role(v_login, 'headroom_service', 'USAGE') then
+            raise exception '% does not inherit the rights of headroom_service, which owns functions', v_login
+                using errcode = 'insufficient_privilege',
+                    hint = format('Have an administrator run: alter role %I inherit', v_login);
+        end if;
     end loop;
 end
 $roles$;

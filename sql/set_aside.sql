@@ -1,5 +1,5 @@
--- What a database has had under the names of our functions and views. Runs in one transaction with, and before, the
--- migration that first takes those names.
+-- What a database has had under the names of our functions and views. Runs before these are applied: the first time for all
+-- such objects, later for those that belong to a role that ours never belong to. `create or replace` would keep their owner.
 --
 -- An application that counted messages before there was a Headroom has an increment_and_check_usage of its own, most
 -- likely: its callers are to reach ours from now on, by the same name. Theirs goes to the schema headroom_set_aside
@@ -8,6 +8,7 @@
 do $$
 declare
     v_name text;
+    v_is_first constant boolean := not exists (select from headroom.definitions);
 begin
     for v_name in
         select pg_catalog.format('function %s', procedures.oid::pg_catalog.regprocedure)
@@ -26,6 +27,7 @@ begin
                 ('forget_user', 'uuid'),
                 ('apply_store_event', 'jsonb')
             )
+            and (v_is_first or procedures.proowner <> 'headroom_service'::pg_catalog.regrole)
         union all
         select pg_catalog.format(
             case relations.relkind when 'v' then 'view %s' when 'm' then 'materialized view %s' else 'table %s' end,
@@ -35,6 +37,9 @@ begin
         where relations.relnamespace = 'public'::pg_catalog.regnamespace
             and relations.relname in ('monthly_usage', 'user_story', 'billing_period_report')
             and relations.relkind in ('v', 'm', 'r', 'p', 'f')
+            and (v_is_first or relations.relowner <> (
+                select nspowner from pg_catalog.pg_namespace where nspname = 'headroom'
+            ))
     loop
         if v_name like 'table %' then
             raise exception '% has the name of a view of Headroom''s: rename it, then migrate again', v_name

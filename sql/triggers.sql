@@ -1,7 +1,12 @@
--- Triggers, after the functions that they call. Applied when this file has changed only: creating a trigger locks its
--- table against writing until the transaction ends. In the order in which the functions lock these tables.
+-- Triggers. Applied after the functions that they call, and only when this file has changed: creating a trigger blocks
+-- writes to its table until the transaction ends. A trigger that is no longer needed is dropped by a migration. In psql, run it
+-- in one transaction (psql -1).
 
--- Nothing but hands writes plans.
+-- Against a deadlock: every batch that locks both tables locks rows of this one first, so it either ends before this or waits
+-- here. The batches of the fast path never lock this table.
+lock table headroom.subscribers in exclusive mode;
+
+-- No function of Headroom's writes plans: every change is made by hand.
 create or replace trigger record_change_by_hand after insert or update or delete on headroom.plans
     for each row execute function headroom.record_change_by_hand();
 create or replace trigger plans_changed after insert or update or delete or truncate on headroom.plans
@@ -33,8 +38,7 @@ create or replace trigger end_holds_of_row after delete on public.message_usage
 create or replace trigger count_was_reset after update of message_count on public.message_usage
     for each row when (new.message_count < old.message_count and new.released = old.released)
     execute function headroom.count_was_reset();
--- Counting names none of these columns, so it does not come here at all; whoever changes one of them does, also with a
--- plain UPDATE.
+-- The batched UPDATE that counts names none of these columns, so this trigger costs it nothing.
 create or replace trigger terms_changed
     after update of
         "limit", plan, state, started_at, resets_at, expires_at, previous_plan, plan_revision

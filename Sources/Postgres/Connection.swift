@@ -45,6 +45,7 @@ public final class Connection {
         let connection = Connection(handle: try connecting.run())
         guard PQsetnonblocking(connection.handle, 1) == 0 else { throw connection.lost() }
         try connection.apply(options.sessionSettings, role: options.role, deadline: deadline)
+        if let schema = options.actsAsOwnerOf { try connection.actAsOwner(of: schema, deadline: deadline) }
         return connection
     }
 

@@ -14,19 +14,24 @@ public struct ConnectionOptions: Sendable {
     public var sessionSettings: [(String, String)]
     /// The role that the session acts as, of which its login must be a member; nil is the login itself.
     public var role: String?
+    /// A schema as whose owner a superuser's session acts, if the owner is another role and no superuser: triggers and
+    /// defaults of its tables are the owner's, and would run with a superuser's rights. Nil is for sessions with a role.
+    public var actsAsOwnerOf: String?
 
     public init(
         conninfo: String,
         connectTimeout: Duration = .seconds(2),
         applicationName: String = "headroom",
         sessionSettings: [(String, String)] = [],
-        role: String? = nil
+        role: String? = nil,
+        actsAsOwnerOf: String? = nil
     ) {
         self.conninfo = conninfo
         self.connectTimeout = connectTimeout
         self.applicationName = applicationName
         self.sessionSettings = sessionSettings
         self.role = role
+        self.actsAsOwnerOf = actsAsOwnerOf
     }
 }
 

@@ -82,6 +82,23 @@ extension Connection {
         }
     }
 
+    /// The audit trail goes on naming the login.
+    func actAsOwner(of schema: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        var parameters = Parameters()
+        parameters.append(text: schema)
+        _ = try query(
+            """
+            SELECT set_config('headroom.actor', session_user, false), set_config('role', owner.rolname, false)
+            FROM pg_namespace AS place
+            JOIN pg_roles AS owner ON owner.oid = place.nspowner AND NOT owner.rolsuper
+            JOIN pg_roles AS login ON login.rolname = current_user AND login.rolsuper
+            WHERE place.nspname = $1
+            """,
+            parameters,
+            deadline: deadline
+        )
+    }
+
     private func hint(for error: PostgresError, taking role: String) -> String? {
         guard error.sqlState == .insufficientPrivilege, error.message.contains(role), let login = PQuser(handle) else {
             return nil

@@ -3,15 +3,15 @@ extension Connection {
     /// environment have as defaults: names resolve to PostgreSQL's own functions and operators, and values are written
     /// and read in one form. `sessionSettings` come after these and may replace one.
     ///
-    /// `default_transaction_read_only` is not among them: managed databases turn it on when their disk is full, and
-    /// `target_session_attrs` looks at it.
+    /// `default_transaction_read_only` is not among them: managed databases turn it on when their disk is full, and writing
+    /// all the same would fill it.
     static let pinnedSettings = [
         // Anybody who may create in another schema could plant a function or an operator there that fits a call better
         // than PostgreSQL's own. docs/security.md, "Planted objects".
         ("search_path", "pg_catalog, pg_temp"),
-        // A policy that applies is applied, not an error.
+        // With `off`, a query whose rows a policy filters is an error.
         ("row_security", "on"),
-        // A commit that is only local is told in a warning.
+        // That a commit did not wait for the synchronous standby is only in a WARNING.
         ("client_min_messages", "notice"),
         ("default_transaction_isolation", "read committed"),
         ("default_transaction_deferrable", "off"),

@@ -3,6 +3,9 @@ import Usage
 
 /// The schema that this binary works with.
 public enum Schema {
+    /// Everything of the product's is in it, but what clients look for in `public`.
+    public static let name = "headroom"
+
     public static var migrator: Migrator {
         Migrator(
             files: SchemaFiles(
@@ -24,7 +27,11 @@ public enum Schema {
     public static var newestMigration: Int { EmbeddedSQL.migrations.map(\.number).max() ?? 0 }
 
     /// What an administrator runs where the login that migrates may not make roles.
-    public static var rolesScript: String { EmbeddedSQL.roles }
+    ///
+    /// The path is set before anything else: the types of a block are looked up before its first statement runs.
+    public static var rolesScript: String {
+        "begin;\nset local search_path = pg_catalog, pg_temp;\n\n\(EmbeddedSQL.roles)\ncommit;\n"
+    }
 
     /// Brings a database to the current schema and gives it this binary's words.
     ///

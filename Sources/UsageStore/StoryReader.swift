@@ -25,7 +25,8 @@ public struct StoryReader {
         options = ConnectionOptions(
             conninfo: databaseURL,
             connectTimeout: .seconds(5),
-            applicationName: "headroom audit"
+            applicationName: "headroom audit",
+            actsAsOwnerOf: Schema.name
         )
     }
 

@@ -88,6 +88,19 @@ import Testing
         #expect(changed.changes == [.replace(file: Self.one.file), .drop(object: "ROUTINE headroom.one()")])
     }
 
+    @Test func somebodyElsesFunctionStays() async throws {
+        let conninfo = try await TestServer.emptyDatabase()
+        _ = try await migrate(conninfo, Self.files([Self.one]))
+        try await perform(conninfo) {
+            try $0.execute(
+                "CREATE FUNCTION headroom.report_of_theirs() RETURNS int LANGUAGE sql RETURN 1",
+                deadline: .now + waitLimit
+            )
+        }
+        #expect(try await migrate(conninfo, Self.files([Self.function("one", "10")])).changes.count == 1)
+        #expect(try await number(conninfo, "headroom.report_of_theirs() + headroom.one()") == 11)
+    }
+
     @Test func somebodyElsesFunctionInPublicStays() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         try await perform(conninfo) {
@@ -165,11 +178,12 @@ import Testing
         }
     }
 
-    @Test func roomIsMadeOnceBeforeTheFirstDefinitions() async throws {
+    @Test func roomIsMadeWheneverDefinitionsAreApplied() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         var files = Self.files([Self.one])
         files.makeRoom = "DO $$ BEGIN RAISE WARNING 'set aside'; END $$"
-        for (definition, expected) in [(Self.one, ["set aside"]), (Self.function("one", "2"), [])] {
+        let cases = [(Self.one, ["set aside"]), (Self.one, []), (Self.function("one", "2"), ["set aside"])]
+        for (definition, expected) in cases {
             files.definitions = [definition]
             let warnings = try await perform(conninfo) { [files] connection in
                 var warnings: [String] = []

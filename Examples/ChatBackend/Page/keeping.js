@@ -58,7 +58,8 @@ export class Keeping {
         const waitsFor = message.waitsFor ?? "elsewhere";
         // A window sees what another has written a moment late. One that asks again and again for what another sends
         // would write over the other's decision in that moment, so it does not write what it already reads.
-        if (waitsFor === "elsewhere" && kept?.waitsFor === "elsewhere") return;
+        const isWritten = kept !== null && !this.#unwritten.has(message.id);
+        if (waitsFor === "elsewhere" && isWritten && kept.waitsFor === "elsewhere") return;
         this.#put({ ...message, waitsFor });
     }
 

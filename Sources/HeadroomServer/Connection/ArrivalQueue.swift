@@ -1,6 +1,7 @@
 import Synchronization
 
-/// What other threads bring to an event loop: the first of several schedules a hop, which takes the others along.
+/// A queue of results for an event loop, which any thread appends to. The first append to an empty queue schedules one task on
+/// the event loop. That task takes everything that is queued by then.
 final class ArrivalQueue<Arrival: Sendable>: Sendable {
     private struct State {
         var arrivals: [Arrival] = []
@@ -11,8 +12,8 @@ final class ArrivalQueue<Arrival: Sendable>: Sendable {
 
     /// Drops the arrival once the queue is closed.
     ///
-    /// - Parameter hop: schedules `takeAll` on the event loop. Called under the lock: between the lock and the hop, the
-    ///   queue could be closed and the event loop be gone, which must not be asked for anything then.
+    /// - Parameter hop: schedules the task that calls `takeAll`; must not call it itself. It runs under the lock. Otherwise
+    ///   `close()` could run before it, and it would use an event loop that has ended.
     func append(_ arrival: Arrival, hop: () -> Void) {
         state.withLock {
             guard !$0.isClosed else { return }

@@ -45,8 +45,8 @@ public struct SchemaFiles: Sendable {
     /// What has to be there before anything else, such as roles.
     public var before: [Definition]
     public var migrations: [Migration]
-    /// One statement that makes room for the definitions in a database that was somebody's before. Runs when they are
-    /// applied for the first time.
+    /// One statement that moves objects of an application out of the way that have the names of definitions. Runs before
+    /// the definitions.
     public var makeRoom: String?
     /// Applied as a whole whenever one of them, or a table, has changed.
     public var definitions: [Definition]

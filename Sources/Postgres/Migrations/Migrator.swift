@@ -1,9 +1,9 @@
 /// Brings a database to the schema that the binary carries.
 ///
 /// Any number of instances may start at once: an advisory lock lets one through at a time, and the others find the
-/// work done. Whatever is to be done is one transaction, which a killed instance leaves nothing of: migrations of tables
-/// that are missing, in order, and then all definitions, if one of them or a table has changed. A function or view that
-/// no file defines any more is dropped.
+/// work done. All work runs in one transaction: if the process is killed, nothing is applied. Missing migrations run first,
+/// in order. Then, if one of them or a definition has changed, all definitions run. A function or view that no file defines
+/// any more is dropped.
 public struct Migrator: Sendable {
     public let files: SchemaFiles
     public let schema: String
@@ -32,7 +32,7 @@ public struct Migrator: Sendable {
     /// - Parameters:
     ///   - connection: idle, outside a transaction; not to be used by anybody else meanwhile.
     ///   - finally: runs after the rest and in its transaction; also when nothing was missing.
-    ///   - warn: called with each warning of the statement that makes room.
+    ///   - warn: called with each warning of `files.makeRoom`.
     /// - Returns: what this call changed.
     public func migrate(
         _ connection: Connection,
@@ -148,8 +148,8 @@ extension Migrator {
 // MARK: The transaction
 
 extension Migrator {
-    /// The session's own timeouts are meant for requests, and its search path may be anybody's: within the transaction
-    /// they are replaced.
+    /// The session's own timeouts are meant for requests: within the transaction they are replaced. So is the search path,
+    /// which a session that was not made by `Connection.connect` need not have set.
     private func inTransaction<Value>(
         _ connection: Connection,
         _ body: () throws(MigrationError) -> Value

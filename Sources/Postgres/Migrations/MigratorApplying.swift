@@ -14,7 +14,7 @@ extension Migrator {
         where changed.contains(migration.file) {
             try apply(migration, checksum: checksum, record)
         }
-        if comparison.record.definitions.isEmpty, let makeRoom = files.makeRoom {
+        if let makeRoom = files.makeRoom {
             for warning in try self.makeRoom(makeRoom, connection) { warn(warning) }
         }
         for definition in files.definitions { try execute(definition.file, definition.sql, connection) }
@@ -87,52 +87,58 @@ extension Migrator {
         }
     }
 
-    /// Drops functions that this transaction did not write: the row that the catalog has of each is older. So a function
-    /// whose parameters changed goes as well, which its name would not tell. In the schema public, only what has the name
-    /// of a definition and the owner of the product's functions is the product's.
+    /// Drops functions with the name of a definition that this transaction did not write: the row that the catalog has of
+    /// each is older. So a function whose parameters changed goes as well, which its name would not tell.
     private func dropWhatHasNoFile(
         _ comparison: MigrationComparison,
         _ record: MigrationRecord
     ) throws(MigrationError) -> [String] {
-        var current = ""
-        do throws(PostgresError) {
-            let gone = comparison.goneFiles.compactMap { Definition.object(of: $0) }
-            let named = gone + files.definitions.compactMap { Definition.object(of: $0.file) }
-            var parameters = Parameters()
-            parameters.append(text: schema)
-            parameters.appendTexts(count: named.count) { named[$0] }
-            parameters.appendTexts(count: gone.count) { gone[$0] }
-            let result = try record.connection.query(Migrator.withoutFile, parameters, deadline: record.deadline)
-            let objects = (0..<result.rowCount).map { result.text($0, 0) }
-            for object in objects {
-                current = object
-                try record.connection.execute("DROP \(object)", deadline: record.deadline)
+        var dropped: [String] = []
+        let gone = comparison.goneFiles.compactMap { Definition.object(of: $0) }
+        let named = gone + files.definitions.compactMap { Definition.object(of: $0.file) }
+        for (kind, query, names) in [("VIEW", Migrator.oldViews, gone), ("ROUTINE", Migrator.oldRoutines, named)] {
+            var list = ""
+            do throws(PostgresError) {
+                var parameters = Parameters()
+                parameters.append(text: schema)
+                parameters.appendTexts(count: names.count) { names[$0] }
+                let result = try record.connection.query(query, parameters, deadline: record.deadline)
+                let objects = (0..<result.rowCount).map { result.text($0, 0) }
+                guard !objects.isEmpty else { continue }
+                // In one statement, because they may depend on one another.
+                list = "\(kind) " + objects.joined(separator: ", ")
+                try record.connection.execute("DROP \(list)", deadline: record.deadline)
+                dropped += objects.map { "\(kind) \($0)" }
+            } catch {
+                throw .notDropped(list, error)
             }
-            return objects
-        } catch {
-            throw .notDropped(current, error)
         }
+        return dropped
     }
 
-    /// $1: the schema that is the product's own; $2: names of definitions, with those that are gone; $3: names of those
-    /// that are gone.
-    private static let withoutFile = """
-        WITH own AS (
-            SELECT routines.oid, routines.proowner, routines.prosecdef, schemas.nspname = $1 AS is_in_schema
-            FROM pg_proc AS routines JOIN pg_namespace AS schemas ON schemas.oid = routines.pronamespace
-            WHERE routines.xmin <> pg_current_xact_id()::xid
-                AND (schemas.nspname = $1 OR schemas.nspname || '.' || routines.proname = ANY ($2))
-        )
-        SELECT 'VIEW ' || views.oid::regclass
-        FROM pg_class AS views JOIN pg_namespace AS schemas ON schemas.oid = views.relnamespace
-        WHERE views.relkind = 'v' AND schemas.nspname || '.' || views.relname = ANY ($3)
-        UNION ALL
-        SELECT 'ROUTINE ' || own.oid::regprocedure
-        FROM own
-        WHERE own.is_in_schema OR own.prosecdef AND own.proowner IN (
-            SELECT product.proowner
-            FROM pg_proc AS product JOIN pg_namespace AS schemas ON schemas.oid = product.pronamespace
-            WHERE schemas.nspname = $1 AND product.prosecdef
-        )
+    /// $1: the schema that is the product's own; $2: names of definitions whose files are gone.
+    private static let oldViews = """
+        SELECT views.oid::regclass::text
+        FROM pg_class AS views
+        JOIN pg_namespace AS place ON place.oid = views.relnamespace
+        JOIN pg_namespace AS own ON own.nspname = $1 AND own.nspowner = views.relowner
+        WHERE views.relkind = 'v' AND place.nspname || '.' || views.relname = ANY ($2)
+        ORDER BY 1
+        """
+
+    /// $1: the schema that is the product's own; $2: names of definitions, with those whose files are gone. A function
+    /// belongs to the schema's owner, or to whom functions that run as their owner belong.
+    private static let oldRoutines = """
+        SELECT routines.oid::regprocedure::text
+        FROM pg_proc AS routines JOIN pg_namespace AS place ON place.oid = routines.pronamespace
+        WHERE routines.xmin <> pg_current_xact_id()::xid AND place.nspname || '.' || routines.proname = ANY ($2)
+            AND routines.proowner IN (
+                SELECT nspowner FROM pg_namespace WHERE nspname = $1 AND place.nspname = $1
+                UNION ALL
+                SELECT definers.proowner
+                FROM pg_proc AS definers JOIN pg_namespace AS own ON own.oid = definers.pronamespace
+                WHERE own.nspname = $1 AND definers.prosecdef AND (place.nspname = $1 OR routines.prosecdef)
+            )
+        ORDER BY 1
         """
 }

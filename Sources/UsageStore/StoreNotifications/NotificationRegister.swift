@@ -44,7 +44,8 @@ public struct NotificationRegister: ~Copyable {
             ConnectionOptions(
                 conninfo: databaseURL,
                 connectTimeout: .seconds(5),
-                applicationName: "headroom events"
+                applicationName: "headroom events",
+                actsAsOwnerOf: Schema.name
             )
         )
     }

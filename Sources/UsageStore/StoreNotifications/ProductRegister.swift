@@ -37,7 +37,8 @@ public struct ProductRegister {
         options = ConnectionOptions(
             conninfo: databaseURL,
             connectTimeout: .seconds(5),
-            applicationName: "headroom product"
+            applicationName: "headroom product",
+            actsAsOwnerOf: Schema.name
         )
     }
 

@@ -26,7 +26,8 @@ public struct TokenRegister {
         options = ConnectionOptions(
             conninfo: databaseURL,
             connectTimeout: .seconds(5),
-            applicationName: "headroom token"
+            applicationName: "headroom token",
+            actsAsOwnerOf: Schema.name
         )
     }
 

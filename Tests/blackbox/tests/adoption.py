@@ -164,7 +164,7 @@ class AdoptionOfATableThatDoesNotFit(Case):
         self.psql.run(f"insert into message_usage values ('{USERS[0]}', '2020-05', 1, 9), ('{USERS[0]}', '2020-05', 2, 9)")
         outcome = command("migrate", database_url=self.database_url)
         self.assertNotEqual(outcome.returncode, 0)
-        self.assertIn("0001_message_usage.sql", outcome.stderr)
+        self.assertIn("0001_adopted_table.sql", outcome.stderr)
         self.assertIn("several rows for the same user and period", outcome.stderr)
         self.assertEqual(self.psql.number("select count(*) from message_usage"), 2)
         self.assertEqual(

@@ -335,8 +335,8 @@ class Operations(Case):
         url = self.cluster.url(self.cluster.new_database())
         missing = command("migrate", "--status", database_url=url)
         self.assertEqual(missing.returncode, 1, missing.stderr)
-        self.assertIn("tables/0001_message_usage.sql  pending", missing.stdout)
-        self.assertIn("applied tables/0001_message_usage.sql", run(url=url))
+        self.assertIn("tables/0002_message_usage.sql  pending", missing.stdout)
+        self.assertIn("applied tables/0002_message_usage.sql", run(url=url))
         self.assertEqual(command("migrate", "--status", database_url=url).returncode, 0)
         # Beside a running service it changes nothing and stops nobody.
         self.assertIn("the schema is current", run())

@@ -70,6 +70,8 @@ class SQLFunctions(Case):
         self.assertEqual(self.old(user, "2026-02", 14), refused)
         unlimited = self.old(user, "2026-02", "null")
         self.assertEqual(unlimited, {"allowed": True, "current_count": 15, "limit": 800, "remaining": 785})
+        pro = self.old(self.subscriber("pro"), "2026-03", "null")
+        self.assertEqual(pro, {"allowed": True, "current_count": 1, "limit": None, "remaining": None})
         for name in ("2026-01", "2026-04", "free"):
             with self.assertRaisesRegex(SQLError, "open period is 2026-02"):
                 self.old(user, name, 800)
@@ -91,7 +93,13 @@ class SQLFunctions(Case):
         self.assertIn("+ALLOWED ", self.ask(f"CONSUME {user} 100"))
         self.assertIn("+OK", self.ask(f"FORGET {user}"))
         self.assertFalse(self.old(user, "2026-03", 800)["allowed"])
-        # Nor are those whom nobody told Headroom about, where these are denied.
+        # Of somebody without a plan, in the row that CONSUME would count in.
+        user = self.user()
+        self.psql.run(f"select increment_and_check_usage('{user}', 'trial', 1000) from generate_series(1, 99)")
+        self.assertEqual(self.old(user, "trial", 1000), {"allowed": True, "current_count": 100, "limit": 100, "remaining": 0})
+        self.assertIn("+BLOCKED ", self.ask(f"CHECK {user}"))
+        self.assertFalse(self.old(user, "trial", 1000)["allowed"])
+        # Users without a plan, where these are denied.
         for setting in ("deny", "free"):
             user = self.user()
             self.psql.run(f"set headroom.unknown_users = '{setting}'")

@@ -56,7 +56,7 @@ class Starting(Case):
             self.assertRegex(line, r"^(tables/\d{4}_\w+|functions/\w+/[\w.]+|\w+)\.sql  pending$")
         plan = command("migrate", "--plan", database_url=self.url)
         self.assertEqual(plan.returncode, 1, plan.stderr)
-        self.assertIn("apply tables/0001_message_usage.sql: it is not applied yet", plan.stdout)
+        self.assertIn("apply tables/0002_message_usage.sql: it is not applied yet", plan.stdout)
         self.assertRegex(plan.stdout, r"to do, in one transaction: \d+ migrations applied, \d+ definitions created\n$")
         session = self.cluster.session(self.name)
         self.assertEqual(session.number("select count(*) from pg_namespace where nspname = 'headroom'"), 0)

@@ -33,5 +33,5 @@ begin
     return null;
 end
 $$;
-alter function headroom.bring_trial_back() owner to headroom_service;
 revoke all on function headroom.bring_trial_back() from public;
+alter function headroom.bring_trial_back() owner to headroom_service;

@@ -1,7 +1,8 @@
--- Counts one message for a caller that brings a period and a limit of its own; p_limit null is unlimited.
+-- Counts one message for a caller that brings a period and a limit. p_limit null adds no limit.
 --
--- A user with a plan is counted in the period that the plan has open, by the smaller of its limit and p_limit, and only
--- where CONSUME would count, too. Of anybody else, the caller's period and limit decide.
+-- A user with a plan is counted in the plan's open period, under the lower of the plan's limit and p_limit. A user
+-- without a plan is counted in the caller's period, under the caller's limit. Neither is allowed a message that CONSUME
+-- would refuse.
 create or replace function headroom.count_in_period(
     p_user_id uuid, p_billing_period text, p_limit integer
 ) returns jsonb
@@ -22,18 +23,24 @@ begin
     elsif p_limit < 0 then
         raise exception 'p_limit must not be negative' using errcode = 'invalid_parameter_value';
     end if;
-    -- A spent trial is spent here, too.
-    perform headroom.bring_back(p_user_id);
-    perform headroom.lock_for_message(p_user_id, false);
+    -- Makes the user known without a subscription, and brings back a trial that was used before forget_user. Whatever else
+    -- changes the user's plan or usage waits.
+    perform headroom.lock_subscriber(p_user_id);
     v_terms := headroom.terms_of(p_user_id, v_now, v_unknown_users);
+    v_standing := headroom.peek(p_user_id, v_unknown_users);
     if not v_terms.is_known and not exists (
         select from headroom.subscribers as subscriber
         where subscriber.user_id = p_user_id and subscriber.trial_started_at is not null
     ) then
         return headroom.count_without_plan(
             p_user_id, p_billing_period,
-            -- Those whom nobody told Headroom about may be denied, or have a plan without messages.
-            case when v_terms.lapse is not null or v_terms.allowance = 0 then 0 else p_limit end, p_limit
+            case
+                -- CONSUME denies users without a plan, or their plan has no messages.
+                when v_terms.lapse is not null or v_standing."limit" = 0 then 0
+                -- CONSUME counts in the same row.
+                when p_billing_period = v_terms.billing_period then least(p_limit, v_standing."limit")
+                else p_limit
+            end
         );
     end if;
     if p_billing_period not in (
@@ -43,7 +50,7 @@ begin
             using errcode = 'invalid_parameter_value',
                 hint = 'Name that period, the current month (YYYY-MM, UTC) or trial: each stands for the open period.';
     end if;
-    -- Nobody else counts between looking and counting.
+    -- The fast path counts without the subscriber's lock.
     perform from public.message_usage as usage
     where usage.user_id = p_user_id and usage.billing_period = v_terms.billing_period
     for update;
@@ -55,7 +62,7 @@ begin
         v_is_allowed := v_standing.verdict = 'allowed';
     end if;
     return headroom.count_record(
-        v_is_allowed, v_standing.used, v_standing.held, least(v_standing."limit", p_limit)
+        v_is_allowed, v_standing.used, v_standing.held, least(v_standing."limit", p_limit), v_standing.lapse is not null
     );
 end
 $$;

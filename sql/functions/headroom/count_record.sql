@@ -1,13 +1,17 @@
--- What the form of increment_and_check_usage with a period and a limit answers.
+-- The answer of increment_and_check_usage to callers that bring a period and a limit. A limit of null is unlimited; nothing
+-- remains to a user without access.
 create or replace function headroom.count_record(
-    p_is_allowed boolean, p_used bigint, p_held bigint, p_limit integer
+    p_is_allowed boolean, p_used bigint, p_held bigint, p_limit integer, p_has_no_access boolean default false
 ) returns jsonb
     language sql immutable parallel safe
     return jsonb_build_object(
         'allowed', p_is_allowed,
         'current_count', p_used,
         'limit', p_limit,
-        'remaining', greatest(p_limit::bigint - p_used - p_held, 0)
+        'remaining', case
+            when p_has_no_access then 0
+            when p_limit is not null then greatest(p_limit::bigint - p_used - p_held, 0)
+        end
     );
-revoke all on function headroom.count_record(boolean, bigint, bigint, integer) from public;
-grant execute on function headroom.count_record(boolean, bigint, bigint, integer) to headroom_service;
+revoke all on function headroom.count_record(boolean, bigint, bigint, integer, boolean) from public;
+grant execute on function headroom.count_record(boolean, bigint, bigint, integer, boolean) to headroom_service;

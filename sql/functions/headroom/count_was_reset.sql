@@ -9,5 +9,5 @@ begin
     return null;
 end
 $$;
-alter function headroom.count_was_reset() owner to headroom_service;
 revoke all on function headroom.count_was_reset() from public;
+alter function headroom.count_was_reset() owner to headroom_service;

@@ -1,7 +1,6 @@
--- Counts one message of a user whom nobody told Headroom about, in a period and under a limit that the caller brings.
--- Nothing is counted at p_limit messages or more; p_shown_limit is what the answer and the row say.
+-- Counts one message of a user without a plan, in a period and under a limit that the caller brings. Null is unlimited.
 create or replace function headroom.count_without_plan(
-    p_user_id uuid, p_billing_period text, p_limit integer, p_shown_limit integer
+    p_user_id uuid, p_billing_period text, p_limit integer
 ) returns jsonb
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -21,7 +20,7 @@ begin
             where usage.user_id = p_user_id and usage.billing_period = p_billing_period;
         end if;
         insert into public.message_usage as usage (user_id, billing_period, message_count, "limit", updated_at)
-        values (p_user_id, p_billing_period, 1, p_shown_limit, headroom.now())
+        values (p_user_id, p_billing_period, 1, p_limit, headroom.now())
         on conflict (user_id, billing_period) do update
         set message_count = least(usage.message_count::bigint + 1, 2147483647),
             "limit" = case when usage.plan is null then excluded."limit" else usage."limit" end,
@@ -35,8 +34,8 @@ begin
         from public.message_usage as usage
         where usage.user_id = p_user_id and usage.billing_period = p_billing_period;
     end if;
-    return headroom.count_record(v_is_allowed, coalesce(v_used, 0), coalesce(v_held, 0), p_shown_limit);
+    return headroom.count_record(v_is_allowed, coalesce(v_used, 0), coalesce(v_held, 0), p_limit);
 end
 $$;
-revoke all on function headroom.count_without_plan(uuid, text, integer, integer) from public;
-grant execute on function headroom.count_without_plan(uuid, text, integer, integer) to headroom_service;
+revoke all on function headroom.count_without_plan(uuid, text, integer) from public;
+grant execute on function headroom.count_without_plan(uuid, text, integer) to headroom_service;

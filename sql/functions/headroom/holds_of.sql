@@ -9,6 +9,6 @@ begin atomic
     where keys.user_id = p_user_id and keys.status = 'h' and keys.billing_period = p_billing_period
         and keys.expires_at > p_at;
 end;
-alter function headroom.holds_of(uuid, text, timestamptz) owner to headroom_service;
 revoke all on function headroom.holds_of(uuid, text, timestamptz) from public;
 grant execute on function headroom.holds_of(uuid, text, timestamptz) to headroom_operator, headroom_dashboard;
+alter function headroom.holds_of(uuid, text, timestamptz) owner to headroom_service;

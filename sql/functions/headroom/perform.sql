@@ -49,7 +49,7 @@ begin
                 end if;
                 v_standing := headroom.standing_from(v_terms, v_row, v_held, v_now);
                 v_used := v_standing.used;
-                -- An unlimited count stops at the largest integer instead of failing.
+                -- An unlimited count has no limit here; where it is written, it stops at the largest integer.
                 v_limit := coalesce(v_standing."limit", 9223372036854775807);
                 v_is_changed := v_row_exists and v_terms.lapse is null and (
                     v_row.plan_revision <> v_terms.plan_revision or v_row.usable_until is distinct from
@@ -115,8 +115,8 @@ begin
                 end if;
                 if p_keys[i] is not null then
                     perform headroom.remember_key(
-                        p_user_id, p_keys[i], p_messages[i], v_used, v_held, v_standing."limit", v_terms.billing_period,
-                        v_row.generation, v_expires_at, v_now
+                        p_user_id, p_keys[i], v_verb, p_messages[i], v_used, v_held, v_standing."limit",
+                        v_terms.billing_period, v_row.generation, v_expires_at, v_now
                     );
                 end if;
                 v_answer.messages := p_messages[i];

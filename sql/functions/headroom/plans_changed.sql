@@ -7,5 +7,5 @@ begin
     return null;
 end
 $$;
-alter function headroom.plans_changed() owner to headroom_service;
 revoke all on function headroom.plans_changed() from public;
+alter function headroom.plans_changed() owner to headroom_service;

@@ -22,6 +22,6 @@ begin
     return v_count;
 end
 $$;
-alter function headroom.prune_keys(interval, integer) owner to headroom_service;
 revoke all on function headroom.prune_keys(interval, integer) from public;
 grant execute on function headroom.prune_keys(interval, integer) to headroom_operator;
+alter function headroom.prune_keys(interval, integer) owner to headroom_service;

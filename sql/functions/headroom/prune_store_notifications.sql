@@ -27,6 +27,6 @@ begin
     return v_count;
 end
 $$;
-alter function headroom.prune_store_notifications(interval, integer) owner to headroom_service;
 revoke all on function headroom.prune_store_notifications(interval, integer) from public;
 grant execute on function headroom.prune_store_notifications(interval, integer) to headroom_operator;
+alter function headroom.prune_store_notifications(interval, integer) owner to headroom_service;

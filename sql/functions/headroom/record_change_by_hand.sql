@@ -55,5 +55,5 @@ begin
     return null;
 end
 $$;
-alter function headroom.record_change_by_hand() owner to headroom_service;
 revoke all on function headroom.record_change_by_hand() from public;
+alter function headroom.record_change_by_hand() owner to headroom_service;

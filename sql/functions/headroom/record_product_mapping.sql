@@ -10,5 +10,5 @@ begin
     return null;
 end
 $$;
-alter function headroom.record_product_mapping() owner to headroom_service;
 revoke all on function headroom.record_product_mapping() from public;
+alter function headroom.record_product_mapping() owner to headroom_service;

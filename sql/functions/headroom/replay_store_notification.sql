@@ -25,6 +25,6 @@ begin
     return v_answer;
 end
 $$;
-alter function headroom.replay_store_notification(jsonb) owner to headroom_service;
 revoke all on function headroom.replay_store_notification(jsonb) from public;
 grant execute on function headroom.replay_store_notification(jsonb) to headroom_operator;
+alter function headroom.replay_store_notification(jsonb) owner to headroom_service;

@@ -20,6 +20,6 @@ begin
     return headroom.store_notification_answer(p_source, p_id);
 end
 $$;
-alter function headroom.retry_store_notification(text, text) owner to headroom_service;
 revoke all on function headroom.retry_store_notification(text, text) from public;
 grant execute on function headroom.retry_store_notification(text, text) to headroom_operator;
+alter function headroom.retry_store_notification(text, text) owner to headroom_service;

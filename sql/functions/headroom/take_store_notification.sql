@@ -19,6 +19,6 @@ begin
     return headroom.store_notification_answer(v_read.source, v_read.id);
 end
 $$;
-alter function headroom.take_store_notification(jsonb) owner to headroom_service;
 revoke all on function headroom.take_store_notification(jsonb) from public;
 grant execute on function headroom.take_store_notification(jsonb) to headroom_operator;
+alter function headroom.take_store_notification(jsonb) owner to headroom_service;

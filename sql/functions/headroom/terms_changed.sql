@@ -8,5 +8,5 @@ begin
     return null;
 end
 $$;
-alter function headroom.terms_changed() owner to headroom_service;
 revoke all on function headroom.terms_changed() from public;
+alter function headroom.terms_changed() owner to headroom_service;

@@ -38,6 +38,6 @@ begin
     return headroom.store_event_answer(v_outcome, v_event.user_id);
 end
 $$;
-alter function public.apply_store_event(jsonb) owner to headroom_service;
 revoke all on function public.apply_store_event(jsonb) from public;
 grant execute on function public.apply_store_event(jsonb) to headroom_operator;
+alter function public.apply_store_event(jsonb) owner to headroom_service;

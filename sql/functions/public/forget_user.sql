@@ -73,6 +73,6 @@ begin
     return v_rows;
 end
 $$;
-alter function public.forget_user(uuid) owner to headroom_service;
 revoke all on function public.forget_user(uuid) from public;
 grant execute on function public.forget_user(uuid) to headroom_operator;
+alter function public.forget_user(uuid) owner to headroom_service;

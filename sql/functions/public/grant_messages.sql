@@ -12,6 +12,6 @@ begin
     return headroom.answer_to(p_user_id, headroom.peek(p_user_id, headroom.unknown_users()), 0);
 end
 $$;
-alter function public.grant_messages(uuid, integer, text, text) owner to headroom_service;
 revoke all on function public.grant_messages(uuid, integer, text, text) from public;
 grant execute on function public.grant_messages(uuid, integer, text, text) to headroom_operator;
+alter function public.grant_messages(uuid, integer, text, text) owner to headroom_service;

@@ -34,6 +34,6 @@ begin
     return v_rows;
 end
 $$;
-alter function public.reset_billing_period(text) owner to headroom_service;
 revoke all on function public.reset_billing_period(text) from public;
 grant execute on function public.reset_billing_period(text) to headroom_operator;
+alter function public.reset_billing_period(text) owner to headroom_service;

@@ -32,6 +32,6 @@ begin
     return headroom.answer_to(p_user_id, headroom.peek(p_user_id, headroom.unknown_users()), 0);
 end
 $$;
-alter function public.reset_usage(uuid, text) owner to headroom_service;
 revoke all on function public.reset_usage(uuid, text) from public;
 grant execute on function public.reset_usage(uuid, text) to headroom_operator;
+alter function public.reset_usage(uuid, text) owner to headroom_service;

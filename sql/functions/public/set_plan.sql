@@ -111,6 +111,6 @@ begin
     return headroom.answer_to(p_user_id, headroom.peek(p_user_id, 'deny'), 0);
 end
 $$;
-alter function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) owner to headroom_service;
 revoke all on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) from public;
 grant execute on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) to headroom_operator;
+alter function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) owner to headroom_service;

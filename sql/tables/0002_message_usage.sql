@@ -1,31 +1,10 @@
 -- public.message_usage: messages counted per user and billing period.
 --
--- The table may exist already: client apps have been reading it for longer than Headroom has been writing it. Its five
--- columns keep their names and meaning; Headroom's stand beside them.
+-- The table may exist already (0001_adopted_table.sql): client apps have been reading it for longer than Headroom has been
+-- writing it. Its five columns keep their names and meaning; Headroom's stand beside them.
 
 create schema if not exists headroom;
 grant usage on schema headroom to headroom_service, headroom_operator, headroom_dashboard;
-
--- Triggers, defaults and constraints of a table run with the rights of whoever writes to it: here those of the login that
--- migrates.
-do $$
-declare
-    v_owner text;
-begin
-    select owner.rolname into v_owner
-    from pg_class as class join pg_roles as owner on owner.oid = class.relowner
-    where class.relnamespace = 'public'::regnamespace and class.relname = 'message_usage'
-        and not owner.rolsuper and owner.rolname <> current_user
-        and (not pg_has_role(owner.oid, 'USAGE') or (select rolsuper from pg_roles where rolname = current_user));
-    if found then
-        raise exception 'message_usage belongs to %, whose triggers would run with the rights of %', v_owner, current_user
-            using errcode = 'insufficient_privilege', hint = format(
-                'Run headroom migrate as %I; or look at its triggers and defaults, alter table message_usage owner to %I, '
-                'and migrate again.', v_owner, current_user
-            );
-    end if;
-end
-$$;
 
 create table if not exists public.message_usage (
     user_id uuid not null,
@@ -56,10 +35,6 @@ begin
                  where a.attrelid = i.indrelid and a.attnum = any (i.indkey)) = '{billing_period,user_id}'
     ) then
         return;
-    end if;
-    if exists (select from public.message_usage group by user_id, billing_period having count(*) > 1) then
-        raise exception 'message_usage has several rows for the same user and period; merge them, then migrate again. '
-            'select user_id, billing_period from message_usage group by 1, 2 having count(*) > 1 lists them';
     end if;
     create unique index message_usage_user_id_billing_period on public.message_usage (user_id, billing_period);
 end
@@ -126,18 +101,8 @@ alter table public.message_usage set (
 do $$
 declare
     v_grantee name;
-    v_policy name;
     v_sequence regclass;
 begin
-    select polname into v_policy from pg_catalog.pg_policy
-    where polrelid = 'public.message_usage'::regclass and not polpermissive and polroles = '{0}';
-    if found then
-        raise exception 'the restrictive policy % on message_usage concerns every role, also headroom_service',
-            quote_ident(v_policy)
-            using hint = format(
-                'Name the roles that it is for, alter policy %I on message_usage to …, and migrate again.', v_policy
-            );
-    end if;
     for v_grantee in
         select distinct role.rolname
         from pg_catalog.pg_class as class
@@ -187,6 +152,9 @@ begin
     end if;
 end
 $$;
+-- They may have stayed when a schema headroom was dropped.
+drop policy if exists headroom_service on public.message_usage;
+drop policy if exists headroom_operator on public.message_usage;
 create policy headroom_service on public.message_usage to headroom_service using (true) with check (true);
 create policy headroom_operator on public.message_usage to headroom_operator using (true) with check (true);
 alter table public.message_usage enable row level security;
