@@ -1,5 +1,7 @@
--- As before, and it starts from the anchor day that the first event found. subscribers.anchor_day is where the last fold
--- ended: an event that comes late may have taken from the others what gave them their day, and the order would show.
+-- Computes a user's subscriptions anew from all store events that are in force. Returns whether anything changed.
+--
+-- It starts from the anchor day that the first event found. subscribers.anchor_day is where the last computation ended: it
+-- would make the result depend on the order in which events came.
 create or replace function headroom.fold_store_events(p_user_id uuid) returns boolean
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
