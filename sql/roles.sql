@@ -13,6 +13,7 @@
 
 do $roles$
 declare
+    -- Types are looked up before the first statement runs.
     v_role pg_catalog.text;
     v_act_as pg_catalog.text;
     v_login pg_catalog.text;

@@ -14,7 +14,7 @@ create or replace trigger plans_changed after insert or update or delete or trun
 create or replace trigger record_product_mapping after insert or update or delete on headroom.store_products
     for each row execute function headroom.record_product_mapping();
 
--- A token's use is written once a minute and concerns nobody: its column is in neither list.
+-- last_used_at is in neither list: it is written once a minute, and no instance has to reread the tokens for it.
 create or replace trigger keep_token_record
     before insert or update of name, scopes, digest, created_at, created_by, expires_at, revoked_at, revoked_by
     on headroom.tokens for each row execute function headroom.keep_token_record();

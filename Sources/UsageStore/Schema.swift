@@ -27,11 +27,7 @@ public enum Schema {
     public static var newestMigration: Int { EmbeddedSQL.migrations.map(\.number).max() ?? 0 }
 
     /// What an administrator runs where the login that migrates may not make roles.
-    ///
-    /// The path is set before anything else: the types of a block are looked up before its first statement runs.
-    public static var rolesScript: String {
-        "begin;\nset local search_path = pg_catalog, pg_temp;\n\n\(EmbeddedSQL.roles)\ncommit;\n"
-    }
+    public static var rolesScript: String { EmbeddedSQL.roles }
 
     /// Brings a database to the current schema and gives it this binary's words.
     ///

@@ -1,7 +1,7 @@
 -- A message_usage that was there before Headroom: what makes it unfit is found before anything is changed.
 
--- Its triggers, defaults and constraints run with the rights of whoever writes to it: those of the role that migrates, and
--- of the service.
+-- Its triggers, defaults and constraints run with the rights of the role that writes to it: the one that migrates, and the
+-- service's.
 do $$
 declare
     v_table constant oid := (

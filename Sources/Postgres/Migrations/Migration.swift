@@ -12,7 +12,9 @@ public struct Migration: Sendable, Hashable {
     }
 
     /// The file below sql/.
-    public var file: String {
+    public var file: String { Migration.file(number: number, name: name) }
+
+    static func file(number: Int, name: String) -> String {
         let digits = String(number)
         return "tables/" + String(repeating: "0", count: max(0, 4 - digits.count)) + digits + "_" + name + ".sql"
     }

@@ -99,8 +99,7 @@ struct MigrationComparison {
         }
         let numbers = Set(files.migrations.map(\.number))
         all += record.migrations.filter { !numbers.contains($0.number) }.map { row in
-            let file = Migration(number: row.number, name: row.name, sql: "").file
-            return MigrationStatus(file: file, state: .unknown(at: row.appliedAt))
+            MigrationStatus(file: row.file, state: .unknown(at: row.appliedAt))
         }
         all += goneFiles.map { MigrationStatus(file: $0, state: .unknown(at: record.definitions[$0]?.appliedAt ?? 0)) }
         return all
@@ -121,8 +120,7 @@ struct MigrationComparison {
     private func refuseNewerDatabase() throws(MigrationError) {
         let numbers = Set(files.migrations.map(\.number))
         if let unknown = record.migrations.last(where: { !numbers.contains($0.number) }) {
-            let migration = Migration(number: unknown.number, name: unknown.name, sql: "")
-            throw .databaseNewer("\(migration.file) is applied there")
+            throw .databaseNewer("\(unknown.file) is applied there")
         }
         let own = Release(files.release)
         if let newer = record.definitions.values.map({ Release($0.release) }).max(), newer > own {

@@ -5,6 +5,8 @@ struct MigrationRecord {
         let name: String
         let checksum: String
         let appliedAt: Int64
+
+        var file: String { Migration.file(number: number, name: name) }
     }
 
     struct AppliedDefinition {

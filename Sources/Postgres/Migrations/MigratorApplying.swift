@@ -126,8 +126,8 @@ extension Migrator {
         ORDER BY 1
         """
 
-    /// $1: the schema that is the product's own; $2: names of definitions, with those whose files are gone. A function
-    /// belongs to the schema's owner, or to whom functions that run as their owner belong.
+    /// $1: the schema that is the product's own; $2: names of definitions, with those whose files are gone. The product's
+    /// functions belong to the schema's owner, or to the role that owns its SECURITY DEFINER functions.
     private static let oldRoutines = """
         SELECT routines.oid::regprocedure::text
         FROM pg_proc AS routines JOIN pg_namespace AS place ON place.oid = routines.pronamespace

@@ -1,5 +1,5 @@
 -- Adds what an instance has counted since it last did this to the day that it is now. The row of a day is locked for the
--- length of this statement, every ten seconds by each instance, and nobody who counts waits for it.
+-- length of this statement, every ten seconds by each instance, and no counting waits for it.
 create or replace function headroom.add_daily_activity(p_messages bigint, p_blocked bigint) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

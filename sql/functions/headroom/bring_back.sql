@@ -1,4 +1,5 @@
--- For whoever writes usage without making the user known.
+-- Makes a forgotten user with a spent trial known again, so that the trial stays spent. For functions that write usage
+-- without making the user known.
 create or replace function headroom.bring_back(p_user_id uuid) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

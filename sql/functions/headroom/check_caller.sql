@@ -1,5 +1,5 @@
--- Refuses to count for somebody else. Whoever may reset everybody's usage may count for everybody; all others count for
--- themselves.
+-- Raises an error where a caller may not count for this user. A role that may execute reset_usage may count for every user,
+-- all others for themselves only.
 --
 -- The caller is the role that was set (PostgREST sets one for each request), else who logged in, because inside a
 -- SECURITY DEFINER function current_user is its owner.

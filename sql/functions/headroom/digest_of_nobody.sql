@@ -1,4 +1,4 @@
--- An invented name, which nothing leads back from and nobody is known by.
+-- A random digest, which no identity has: it takes the place of a forgotten user's.
 create or replace function headroom.digest_of_nobody() returns text
     language sql volatile
 begin atomic

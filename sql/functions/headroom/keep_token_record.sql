@@ -1,4 +1,4 @@
--- Notes who creates and who revokes, whoever writes the row and however, and keeps what was noted.
+-- Sets when and by which role a token is created and revoked, and keeps an UPDATE from changing that.
 create or replace function headroom.keep_token_record() returns trigger
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,4 +1,4 @@
--- Whoever changes what a product is changes what people get: it is on record as a change by hand is.
+-- Records a change of a product's mapping in the audit log: it changes what its buyers may send.
 create or replace function headroom.record_product_mapping() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

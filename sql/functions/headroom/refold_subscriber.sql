@@ -18,7 +18,7 @@ begin
     where usage.user_id = p_user_id and usage.usable_until > '-infinity';
     perform headroom.record_change(
         p_user_id, null, 'store_event', p_before,
-        -- What is gone is told as gone.
+        -- A subscription that is gone is recorded as an empty object.
         coalesce(headroom.standing_record(p_user_id, p_transaction), case when p_before is not null then '{}'::jsonb end),
         p_told, p_id
     );

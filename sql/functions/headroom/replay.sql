@@ -1,4 +1,4 @@
--- What a key's repetition is told: the first outcome's numbers again, or that the key means something else.
+-- The answer to a repeated key: the first outcome's numbers, or a conflict where verb or number differ.
 create or replace function headroom.replay(
     p_standing headroom.standing, p_key headroom.message_keys, p_verb text, p_messages integer
 ) returns headroom.standing

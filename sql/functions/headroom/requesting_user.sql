@@ -1,6 +1,6 @@
 -- The user on whose behalf PostgREST or Supabase runs this statement, from the claims that they set for each request (one
--- setting since PostgREST 9, before that one for each claim); null when nobody is signed in. A subject that is no uuid is
--- nobody here. auth.uid() reads the same settings and is not called: a function in that schema may be anybody's.
+-- setting since PostgREST 9, before that one for each claim); null without one, or where its
+-- subject is no uuid. auth.uid() reads the same settings and is not called: another role may own the schema auth.
 create or replace function headroom.requesting_user() returns uuid
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

@@ -55,7 +55,7 @@ begin
         cross join headroom.plan_revision as revised
         where subscription.user_id = p_user_id
         union all
-        -- Nobody told us about this user: a trial that starts now, the free plan, or nothing.
+        -- A user without a subscription: a trial that starts now, the free plan, or nothing.
         select
             false, null, plans.plan, plans.cycle, plans.allowance, plans.trial_days, revised.revision,
             coalesce(v_trial_started_at, p_at), case plans.cycle when 'trial' then v_trial_ends_at end, null, null,

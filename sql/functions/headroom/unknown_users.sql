@@ -1,4 +1,4 @@
--- What to do with users nobody told us about. The service sets it for its own connections from its setting; for psql
+-- What a user without a subscription gets: trial, free or deny. The service sets it for its own connections from its setting; for psql
 -- and PostgREST: alter database … set headroom.unknown_users = 'deny'.
 create or replace function headroom.unknown_users() returns text
     language plpgsql stable set search_path = pg_catalog, pg_temp

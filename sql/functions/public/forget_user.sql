@@ -11,7 +11,7 @@ begin
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
     end if;
-    -- Before the user's row, as whoever takes a notification does.
+    -- Before the user's row, in the order in which a notification locks.
     perform headroom.lock_store_notifications();
     -- A row to hold on to, also for a user who is not known yet: a first message that is on its way comes before this
     -- or after it. It brings a spent trial back, which is spent again below; none of that was there to be forgotten.

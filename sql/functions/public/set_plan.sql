@@ -79,7 +79,7 @@ begin
             v_grace_until := coalesce(p_grace_until, coalesce(p_expires, v_now) + interval '16 days');
         when 'billing_retry' then
             v_grace_until := least(p_grace_until, v_now);
-            -- Paid time that is left would be access; where nobody told of any, there is none to end.
+            -- Paid time that is left would be access; where no end is given, there is no such time.
             v_expires := case when p_expires > v_now then v_now else p_expires end;
         when 'expired' then
             v_expires := least(p_expires, v_now);
