@@ -316,22 +316,30 @@ async def disturb_clients(scene: Scene) -> int:
 # Failover ---------------------------------------------------------------------------------------------------------------
 
 
-async def promote(scene: Scene) -> int:
-    assert scene.standby is not None
-    result = await scene.standby.ask("select pg_promote(true, 20)")
-    answer = await scene.standby.ask("select pg_is_in_recovery()")
+async def promote(scene: Scene) -> None:
+    """Asks until the standby leads: where the disk is busy, a start or an answer takes longer than a session waits."""
+    standby = scene.standby
+    assert standby is not None
+    said = ""
+
+    async def leads() -> bool:
+        nonlocal said
+        result = await standby.ask("select pg_promote(false) where pg_is_in_recovery(); select pg_is_in_recovery()")
+        said = (result.stdout + result.stderr).strip()
+        return result.returncode == 0 and result.stdout.split()[-1:] == ["f"]
+
+    await wait_until_async(leads, lambda: f"the standby leads; it answered {said!r}", 60)
     scene.recorder.healed()
-    return int(result.returncode == 0 and answer.stdout.strip() == "f")
 
 
 async def fail_over_stopped(scene: Scene) -> int:
     assert scene.standby is not None
     await asyncio.sleep(1 + scene.random.random())
     await scene.cluster.crash()
-    fired = await promote(scene)
+    await promote(scene)
     scene.cluster = scene.standby
     await asyncio.sleep(2)
-    return fired
+    return 1
 
 
 async def fail_over_frozen(scene: Scene) -> int:
@@ -344,8 +352,7 @@ async def fail_over_frozen(scene: Scene) -> int:
         os.kill(pid, signal.SIGSTOP)
     for pid in frozen:
         await is_stopped(pid)
-    fired = 1
-    fired &= await promote(scene)
+    await promote(scene)
     scene.cluster = scene.standby
     # By now the service has to be back, on the new primary.
     await asyncio.sleep(5.2)
@@ -353,7 +360,7 @@ async def fail_over_frozen(scene: Scene) -> int:
         resume(pid)
     await asyncio.sleep(2.5)
     await old.crash()
-    return fired
+    return 1
 
 
 async def fail_over_unreplicated(scene: Scene) -> int:
@@ -365,20 +372,25 @@ async def fail_over_unreplicated(scene: Scene) -> int:
     await scene.standby.crash()
     before = scene.cluster.log_size()
     fired = 0
-    for number in range(20):
+
+    async def ends_a_wait() -> bool:
+        nonlocal fired
         await asyncio.sleep(0.4)
         await terminate_backend(scene)
         # The server's own words for a commit that it could not replicate.
         fired = scene.cluster.log_count("canceling the wait for synchronous replication", before)
-        if number >= 3 and fired:
-            break
+        return fired > 0
+
+    for _ in range(3):
+        await ends_a_wait()
+    await wait_until_async(ends_a_wait, "a session that waited for the standby was ended", 30)
     await asyncio.sleep(1.2)
     await scene.cluster.crash()
     await scene.standby.recover()
-    promoted = await promote(scene)
+    await promote(scene)
     scene.cluster = scene.standby
     await asyncio.sleep(2)
-    return fired if promoted else 0
+    return fired
 
 
 # Time -------------------------------------------------------------------------------------------------------------------
