@@ -111,7 +111,7 @@ let package = Package(
             ]
         ),
         .target(
-            name: "StoreEvents",
+            name: "Billing",
             dependencies: [
                 "Usage",
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -122,10 +122,10 @@ let package = Package(
         .target(
             name: "HTTPSide",
             dependencies: [
+                "Billing",
                 "HeadroomServer",
                 "LineProtocol",
                 "Postgres",
-                "StoreEvents",
                 "Usage",
                 "UsageStore",
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -161,7 +161,6 @@ let package = Package(
                 "LoadGenerator",
                 "OperatorConsole",
                 "Postgres",
-                "StoreEvents",
                 "TransportSecurity",
                 "Usage",
                 "UsageStore",
@@ -265,9 +264,9 @@ let package = Package(
             sources: ["Bodies", "Tests"]
         ),
         .testTarget(
-            name: "StoreEventsTests",
+            name: "BillingTests",
             dependencies: [
-                "StoreEvents", "TestSupport", "Usage",
+                "Billing", "TestSupport", "Usage",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "X509", package: "swift-certificates"),
@@ -276,7 +275,7 @@ let package = Package(
         .testTarget(
             name: "HTTPSideTests",
             dependencies: [
-                "HTTPSide", "HeadroomServer", "LineProtocol", "Postgres", "StoreEvents", "TestSupport", "Usage",
+                "Billing", "HTTPSide", "HeadroomServer", "LineProtocol", "Postgres", "TestSupport", "Usage",
                 "UsageStore",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird"),

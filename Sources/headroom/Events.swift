@@ -1,8 +1,8 @@
 import ArgumentParser
+import Billing
 import HeadroomServer
 import OperatorConsole
 import Postgres
-import StoreEvents
 import UsageStore
 
 struct Events: AsyncParsableCommand {
@@ -140,17 +140,17 @@ struct EventsReplay: AsyncParsableCommand {
         guard let payload = try register.payload(of: name) else {
             return ended("failed", "what was in it is not kept any more")
         }
-        guard let source = StoreNotification.Source(rawValue: name.source) else {
+        guard let source = BillingEvent.Source(rawValue: name.source) else {
             return ended("failed", "this release does not know its source")
         }
         do {
-            let notification = try StoreNotification.translate(source: source, payload: Array(payload.utf8))
+            let notification = try BillingEvent.translate(source: source, payload: Array(payload.utf8))
             guard notification.id == name.id else {
                 return ended("failed", "its payload is that of another event")
             }
             let replayed = try register.replay(notification.jsonText)
             return ended(replayed.outcome, replayed.problem)
-        } catch let error as StoreEventError {
+        } catch let error as BillingError {
             return ended("failed", error.description)
         } catch let error as PostgresError where error.sqlState != nil && !error.isTransient {
             // Of this event; the next may be well.

@@ -1,6 +1,6 @@
+import Billing
 import Foundation
 import HeadroomServer
-import StoreEvents
 
 /// Who the stores are: what shows that a request is theirs, as the settings say it.
 package struct StoreSenders: Sendable {
@@ -43,7 +43,7 @@ package struct StoreSenders: Sendable {
         let root: PinnedRoot
         do {
             root = try PinnedRoot(file: try StoreSenders.read(app.rootCertificate, setting: .appStoreRoot))
-        } catch let error as StoreEventError {
+        } catch let error as BillingError {
             throw Unusable(description: "\(app.rootCertificate) cannot be appstore-root-certificate: \(error)")
         } catch let error as Unusable {
             throw error

@@ -1,4 +1,4 @@
-import StoreEvents
+import Billing
 import Synchronization
 
 /// What became of the requests of stores since the service started, for `/metrics`.
@@ -23,7 +23,7 @@ package final class WebhookCounters: Sendable {
 
     package init() {}
 
-    package func count(_ source: StoreNotification.Source, type: String?, outcome: String) {
+    package func count(_ source: BillingEvent.Source, type: String?, outcome: String) {
         let key = Key(source: source.rawValue, type: type ?? "none", outcome: outcome)
         counts.withLock { $0[key, default: 0] += 1 }
     }

@@ -1,5 +1,5 @@
+import Billing
 import Logging
-import StoreEvents
 import Synchronization
 
 /// Tells what became of each request of a store: a count for /metrics, and a line for the log, which has the event's id
@@ -10,7 +10,7 @@ final class WebhookLog: Sendable {
 
     private let counters: WebhookCounters
     private let logger: Logger
-    private let nextRefusal: Mutex<[StoreNotification.Source: ContinuousClock.Instant]> = .init([:])
+    private let nextRefusal: Mutex<[BillingEvent.Source: ContinuousClock.Instant]> = .init([:])
 
     init(counters: WebhookCounters, logger: Logger) {
         self.counters = counters
@@ -18,7 +18,7 @@ final class WebhookLog: Sendable {
     }
 
     /// - Parameter answer: the database's, as JSON.
-    func kept(_ notification: StoreNotification, answer: String) {
+    func kept(_ notification: BillingEvent, answer: String) {
         let outcome: String
         if case .string(let word)? = (try? JSONValue(parsing: Array(answer.utf8)))?["outcome"] {
             outcome = word
@@ -38,7 +38,7 @@ final class WebhookLog: Sendable {
     }
 
     /// Nothing of it is kept, by a fault of ours; the store sends it again.
-    func failed(_ notification: StoreNotification, _ reason: String) {
+    func failed(_ notification: BillingEvent, _ reason: String) {
         counters.count(notification.source, type: notification.typeClass, outcome: "error")
         logger.error(
             "a store's event could not be kept",
@@ -51,7 +51,7 @@ final class WebhookLog: Sendable {
 
     /// Nothing of it is kept. The first one in a minute is told, so that who sets up a store sees why it is refused.
     func refused(
-        _ source: StoreNotification.Source,
+        _ source: BillingEvent.Source,
         type: String? = nil,
         outcome: String,
         _ reason: String,

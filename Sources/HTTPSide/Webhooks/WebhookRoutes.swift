@@ -1,10 +1,10 @@
+import Billing
 import Foundation
 import HTTPTypes
 import HeadroomServer
 import Hummingbird
 import Logging
 import NIOCore
-import StoreEvents
 import Usage
 import UsageStore
 
@@ -30,13 +30,13 @@ struct WebhookRoutes: RouteCollecting {
 
     func add(to router: Router<HTTPContext>) {
         router.post("webhooks/revenuecat") { request, context in
-            try await take(.revenuecat, request, context) { body throws(StoreEventError) in
+            try await take(.revenuecat, request, context) { body throws(BillingError) in
                 guard let sender = senders.revenueCat else { return nil }
                 return try await revenueCat(sender, request, body)
             }
         }
         router.post("webhooks/appstore") { request, context in
-            try await take(.appstore, request, context) { body throws(StoreEventError) in
+            try await take(.appstore, request, context) { body throws(BillingError) in
                 guard let verifier = senders.appStore else { return nil }
                 let kept = try await AppStoreNotification.sanitized(body: body, verifier: verifier)
                 return try AppStoreNotification.translate(payload: kept)
@@ -48,7 +48,7 @@ struct WebhookRoutes: RouteCollecting {
         _ sender: RevenueCatSender,
         _ request: Request,
         _ body: [UInt8]
-    ) async throws(StoreEventError) -> StoreNotification {
+    ) async throws(BillingError) -> BillingEvent {
         try sender.verify(
             authorization: request.headers[.authorization],
             signature: HTTPField.Name(RevenueCatSender.signatureHeader).flatMap { request.headers[$0] },
@@ -66,10 +66,10 @@ struct WebhookRoutes: RouteCollecting {
 
     /// - Parameter read: verifies and translates; nil where the store is not set up.
     private func take(
-        _ source: StoreNotification.Source,
+        _ source: BillingEvent.Source,
         _ request: Request,
         _ context: HTTPContext,
-        _ read: ([UInt8]) async throws(StoreEventError) -> StoreNotification?
+        _ read: ([UInt8]) async throws(BillingError) -> BillingEvent?
     ) async throws -> Response {
         let body: ByteBuffer
         do {
@@ -78,13 +78,13 @@ struct WebhookRoutes: RouteCollecting {
             log.refused(source, outcome: problem.status == .contentTooLarge ? "too_large" : "malformed", problem.detail)
             throw problem
         }
-        let notification: StoreNotification
+        let notification: BillingEvent
         do {
             guard let understood = try await read(Array(body.readableBytesView)) else {
                 throw WebhookRoutes.notConfigured(source)
             }
             notification = understood
-        } catch let error as StoreEventError {
+        } catch let error as BillingError {
             log.refused(source, outcome: error.kind.outcome, error.description)
             throw Problem(error)
         }
@@ -97,7 +97,7 @@ struct WebhookRoutes: RouteCollecting {
         )
     }
 
-    private func keep(_ notification: StoreNotification) async throws(Problem) -> String {
+    private func keep(_ notification: BillingEvent) async throws(Problem) -> String {
         do {
             return try await sessions.takeStoreNotification(notification.jsonText, by: .now + requestTimeout)
         } catch {
@@ -116,7 +116,7 @@ struct WebhookRoutes: RouteCollecting {
         }
     }
 
-    private static func notConfigured(_ source: StoreNotification.Source) -> Problem {
+    private static func notConfigured(_ source: BillingEvent.Source) -> Problem {
         let (name, settings) =
             switch source {
             case .revenuecat: ("RevenueCat's events", "revenuecat-authorization or revenuecat-signing-secret")
@@ -126,7 +126,7 @@ struct WebhookRoutes: RouteCollecting {
     }
 }
 
-extension StoreEventError.Kind {
+extension BillingError.Kind {
     var outcome: String {
         switch self {
         case .malformed: "malformed"
@@ -138,7 +138,7 @@ extension StoreEventError.Kind {
 }
 
 extension Problem {
-    init(_ error: StoreEventError) {
+    init(_ error: BillingError) {
         switch error.kind {
         case .malformed: self.init(.badRequest, code: "BADREQUEST", error.description)
         case .tooLarge: self.init(.contentTooLarge, code: "TOOLONG", error.description)

@@ -1,6 +1,6 @@
+import Billing
 import Crypto
 import Foundation
-import StoreEvents
 import SwiftASN1
 import TestSupport
 import Testing
@@ -58,7 +58,7 @@ struct StoreSendersTests {
             #expect(throws: Never.self) { try sender.verify(authorization: text, signature: nil, body: [], now: now) }
         }
         for text in ["two", "", "one,three"] {
-            #expect(throws: StoreEventError.self) {
+            #expect(throws: BillingError.self) {
                 try sender.verify(authorization: text, signature: nil, body: [], now: now)
             }
         }

@@ -1,5 +1,5 @@
+import Billing
 import Logging
-import StoreEvents
 import TestSupport
 import Testing
 import Usage
@@ -13,8 +13,8 @@ struct WebhookCountersTests {
 
     private var log: WebhookLog { WebhookLog(counters: counters, logger: recorded.logger) }
 
-    private func notification(_ type: String) -> StoreNotification {
-        StoreNotification(
+    private func notification(_ type: String) -> BillingEvent {
+        BillingEvent(
             source: .revenuecat,
             id: "E1",
             type: type,

@@ -1,0 +1,167 @@
+import Usage
+
+/// App Store Server Notifications V2 (https://developer.apple.com/documentation/appstoreservernotifications), as they
+/// are kept and in Headroom's words.
+public enum AppStoreNotification: StoreAdapter {
+    private static let keptFields: KeyValuePairs<String, PayloadFields.Form> = [
+        "notificationUUID": .text, "notificationType": .word, "subtype": .word, "version": .word,
+        "signedDate": .instant,
+    ]
+    /// Of `data`, and of what notifications without it have in its place.
+    private static let keptAppFields: KeyValuePairs<String, PayloadFields.Form> = [
+        "appAppleId": .integer, "bundleId": .text, "environment": .text, "status": .integer,
+        "consumptionRequestReason": .text, "productId": .text, "requestIdentifier": .text,
+        "succeededCount": .integer, "failedCount": .integer,
+    ]
+    /// Not among them: prices, currencies, storefronts, offer identifiers.
+    private static let keptTransactionFields: KeyValuePairs<String, PayloadFields.Form> = [
+        "originalTransactionId": .text, "transactionId": .text, "webOrderLineItemId": .text, "bundleId": .text,
+        "productId": .text, "subscriptionGroupIdentifier": .text, "purchaseDate": .instant,
+        "originalPurchaseDate": .instant, "expiresDate": .instant, "quantity": .integer, "type": .text,
+        "appAccountToken": .identity, "inAppOwnershipType": .text, "signedDate": .instant,
+        "revocationReason": .integer, "revocationDate": .instant, "isUpgraded": .flag, "offerType": .integer,
+        "offerDiscountType": .text, "environment": .text, "transactionReason": .text,
+    ]
+    private static let keptRenewalFields: KeyValuePairs<String, PayloadFields.Form> = [
+        "originalTransactionId": .text, "productId": .text, "autoRenewProductId": .text, "autoRenewStatus": .integer,
+        "expirationIntent": .integer, "isInBillingRetryPeriod": .flag, "gracePeriodExpiresDate": .instant,
+        "priceIncreaseStatus": .integer, "offerType": .integer, "offerDiscountType": .text,
+        "recentSubscriptionStartDate": .instant, "renewalDate": .instant, "signedDate": .instant,
+        "environment": .text, "appAccountToken": .identity,
+    ]
+    private static let informativeFields: Set = [
+        "version", "consumptionRequestReason", "productId", "requestIdentifier", "succeededCount", "failedCount",
+    ]
+    private static let informativeTransactionFields: Set = [
+        "transactionId", "webOrderLineItemId", "subscriptionGroupIdentifier", "originalPurchaseDate", "type",
+        "inAppOwnershipType", "signedDate", "revocationReason", "revocationDate", "isUpgraded", "transactionReason",
+    ]
+    private static let informativeRenewalFields: Set = [
+        "productId", "autoRenewStatus", "expirationIntent", "isInBillingRetryPeriod", "priceIncreaseStatus",
+        "offerType", "offerDiscountType", "recentSubscriptionStartDate", "renewalDate", "signedDate",
+    ]
+    /// One of these names the app; a payload has only one of them.
+    private static let appObjects = ["data", "summary", "externalPurchaseToken", "appData"]
+
+    /// - Parameter body: what was posted: `{"signedPayload": "…"}`.
+    /// - Returns: what is kept of it, verified, with what it carries signed in it; `translate` takes that.
+    /// - Throws: malformed or too large; unverified, when it is not shown to be the App Store's; elsewhere, when it is
+    ///   for another app or environment.
+    public static func sanitized(
+        body: [UInt8],
+        verifier: AppStoreVerifier
+    ) async throws(BillingError) -> JSONValue {
+        let posted = try PayloadFields(try JSONValue(parsing: body), path: "")
+        guard case .string(let compact)? = posted.members["signedPayload"] else {
+            throw .malformed("signedPayload is missing, or not a text")
+        }
+        let notification = try await verifier.payload(of: compact, name: "signedPayload")
+        var kept = try notification.kept(keptFields, informative: informativeFields)
+        for name in appObjects {
+            guard let app = try notification.object(name) else { continue }
+            try verifier.app.check(app)
+            var keptApp = try app.kept(keptAppFields, informative: informativeFields)
+            if name == "data" {
+                keptApp["transaction"] = try await signedPart(
+                    "signedTransactionInfo",
+                    of: app,
+                    keptTransactionFields,
+                    informative: informativeTransactionFields,
+                    verifier
+                )
+                keptApp["renewal"] = try await signedPart(
+                    "signedRenewalInfo",
+                    of: app,
+                    keptRenewalFields,
+                    informative: informativeRenewalFields,
+                    verifier
+                )
+            }
+            kept[name] = .object(keptApp)
+        }
+        let payload = JSONValue.object(kept)
+        // What is required is looked for here, so that nothing is kept that could not be read again.
+        _ = try translate(payload: payload)
+        return payload
+    }
+
+    private static func signedPart(
+        _ name: String,
+        of data: PayloadFields,
+        _ forms: KeyValuePairs<String, PayloadFields.Form>,
+        informative: Set<String>,
+        _ verifier: AppStoreVerifier
+    ) async throws(BillingError) -> JSONValue? {
+        guard let value = data.members[name], value != .null else { return nil }
+        guard case .string(let compact) = value else { throw .malformed("data.\(name) must be a text") }
+        let fields = try await verifier.payload(of: compact, name: "data.\(name)")
+        // Signed by itself: it could be of another app that the same root signs for.
+        try verifier.app.check(fields)
+        return .object(try fields.kept(forms, informative: informative))
+    }
+
+    public static func translate(payload: JSONValue) throws(BillingError) -> BillingEvent {
+        let fields = try PayloadFields(payload, path: "")
+        let type = try fields.required("notificationType", PayloadFields.word)
+        let subtype = try fields.word("subtype")
+        let data = try fields.object("data")
+        let transaction = try data?.object("transaction")
+        let renewal = try data?.object("renewal")
+        var identities: [String] = []
+        if let token = try transaction?.text("appAccountToken") { identities.append(token) }
+        if let token = try renewal?.text("appAccountToken") { identities.append(token) }
+        var notification = BillingEvent(
+            source: .appstore,
+            id: try fields.required("notificationUUID", PayloadFields.text),
+            type: subtype.map { "\(type): \($0)" } ?? type,
+            at: try fields.required("signedDate", PayloadFields.instant),
+            environment: try environment(of: fields),
+            identities: CustomerIdentity.distinct(identities),
+            payload: payload
+        )
+        do {
+            notification.effects = try AppStoreTranslation(
+                name: notification.type,
+                at: notification.at,
+                status: try data?.integer("status"),
+                transaction: transaction,
+                renewal: renewal
+            ).effects(of: type, subtype)
+        } catch let missing as MissingField {
+            notification.problem = "\(missing)"
+        } catch let error as BillingError {
+            throw error
+        } catch {
+            preconditionFailure("a translation throws nothing else: \(error)")
+        }
+        return notification
+    }
+
+    private static func environment(
+        of fields: PayloadFields
+    ) throws(BillingError) -> BillingEvent.Environment {
+        for name in appObjects {
+            if let app = try fields.object(name), let word = try app.text("environment") {
+                return environment(word)
+            }
+        }
+        return .production
+    }
+
+    static func environment(_ word: String) -> BillingEvent.Environment {
+        word == "Production" ? .production : .sandbox
+    }
+}
+
+extension AppStoreVerifier.App {
+    /// - Throws: elsewhere, when an object names another app or environment. What it does not name is not compared.
+    func check(_ fields: PayloadFields) throws(BillingError) {
+        if let bundle = try fields.text("bundleId"), bundle != bundleID {
+            throw BillingError(.elsewhere, "the notification is for another app; see appstore-bundle-id")
+        }
+        if let appleID, let other = try fields.integer("appAppleId"), other != appleID {
+            throw BillingError(.elsewhere, "the notification is for another app; see appstore-app-apple-id")
+        }
+        if let word = try fields.text("environment") { try environments.check(AppStoreNotification.environment(word)) }
+    }
+}

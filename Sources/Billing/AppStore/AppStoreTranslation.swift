@@ -1,0 +1,173 @@
+import Usage
+
+/// What each type of the App Store's notifications does. Types and subtypes that are not named here do nothing, and
+/// neither do those to come.
+struct AppStoreTranslation {
+    /// `data.status`: where the subscription stood when the notification was signed. It comes from what the App Store
+    /// knows and not from what happened last, so where the two disagree it is the one to believe.
+    enum Status: Int64 {
+        case active = 1
+        case expired, billingRetry, gracePeriod, revoked
+    }
+
+    let name: String
+    let at: Instant
+    private let status: Status?
+    private let transactionInfo: PayloadFields?
+    private let renewalInfo: PayloadFields?
+
+    init(name: String, at: Instant, status: Int64?, transaction: PayloadFields?, renewal: PayloadFields?) {
+        self.name = name
+        self.at = at
+        self.status = status.flatMap(Status.init(rawValue:))
+        transactionInfo = transaction
+        renewalInfo = renewal
+    }
+
+    /// - Throws: `MissingField`, or `BillingError` where a field has a wrong form.
+    func effects(of type: String, _ subtype: String?) throws -> [BillingEffect] {
+        switch (type, subtype) {
+        case ("SUBSCRIBED", _), ("OFFER_REDEEMED", "INITIAL_BUY"), ("OFFER_REDEEMED", "RESUBSCRIBE"):
+            try paid(try payment(.purchased))
+        // An upgrade is paid for at once, and mends what a payment mends.
+        case ("DID_RENEW", _), ("OFFER_REDEEMED", nil), ("DID_CHANGE_RENEWAL_PREF", "UPGRADE"),
+            ("OFFER_REDEEMED", "UPGRADE"):
+            try paid(try payment(.renewed))
+        case ("DID_CHANGE_RENEWAL_PREF", "DOWNGRADE"), ("OFFER_REDEEMED", "DOWNGRADE"):
+            try withStatus(
+                BillingEffect(.productChanged, transaction: try transaction(), nextProduct: try nextProduct())
+            )
+        case ("DID_CHANGE_RENEWAL_PREF", nil):
+            try withStatus(BillingEffect(.productChanged, transaction: try transaction()))
+        case ("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED"): try withStatus(try plain(.cancelled))
+        case ("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_ENABLED"): try withStatus(try plain(.uncancelled))
+        case ("DID_FAIL_TO_RENEW", "GRACE_PERIOD"): [try standing(.gracePeriod)]
+        case ("DID_FAIL_TO_RENEW", _), ("GRACE_PERIOD_EXPIRED", _): [try standing(.billingRetry)]
+        case ("EXPIRED", _): [try standing(.expired)]
+        case ("REFUND", _), ("REVOKE", _): try revocation()
+        case ("REFUND_REVERSED", _): try withStatus(BillingEffect(.reinstated, transaction: try transaction()))
+        case ("RENEWAL_EXTENDED", _):
+            try withStatus(
+                BillingEffect(.extended, transaction: try transaction(), expires: try required("expiresDate"))
+            )
+        case ("ONE_TIME_CHARGE", _): [try oneTimePurchase()]
+        default: []
+        }
+    }
+
+    /// After something was paid for, the subscription is active, unless the status knows otherwise: then the payment
+    /// is followed by what ended it. It ended by the time of signing, whatever was paid for.
+    private func paid(_ payment: BillingEffect) throws -> [BillingEffect] {
+        guard let status, status != .active else { return [payment] }
+        var payment = payment
+        if status == .expired { payment.expires = payment.expires.map { min($0, at) } }
+        var end = try effect(of: status)
+        if status == .expired { end.expires = payment.expires }
+        return [payment, end]
+    }
+
+    /// The type says nothing about where the subscription stands; the status may.
+    private func withStatus(_ effect: BillingEffect) throws -> [BillingEffect] {
+        guard let status, status != .active, status != .expired || effect.kind != .extended else { return [effect] }
+        return [effect, try self.effect(of: status)]
+    }
+
+    /// The type is only about where the subscription stands, so the status takes its place.
+    private func standing(_ told: Status) throws -> BillingEffect {
+        try effect(of: status ?? told)
+    }
+
+    private func effect(of status: Status) throws -> BillingEffect {
+        switch status {
+        case .active: try payment(.renewed)
+        case .expired: try plain(.expired)
+        case .billingRetry: try plain(.billingRetry)
+        case .gracePeriod: try gracePeriod()
+        case .revoked: BillingEffect(.revoked, transaction: try transaction())
+        }
+    }
+
+    /// A refund of a period long past leaves a subscription as it is; the status tells them apart. One-time purchases
+    /// have none.
+    private func revocation() throws -> [BillingEffect] {
+        switch status {
+        case .active?: []
+        case .billingRetry?, .gracePeriod?: [try effect(of: status ?? .revoked)]
+        case .expired?, .revoked?, nil: [BillingEffect(.revoked, transaction: try transaction())]
+        }
+    }
+
+    private func payment(_ kind: BillingEffect.Kind) throws -> BillingEffect {
+        BillingEffect(
+            kind,
+            transaction: try transaction(),
+            product: try product(),
+            period: try period(),
+            started: try transactionInfo?.instant("purchaseDate"),
+            expires: try required("expiresDate")
+        )
+    }
+
+    /// An introductory offer that costs nothing is a trial. Other offers, which also existing customers get, are not:
+    /// who paid before would lose the larger allowance to them.
+    private func period() throws -> BillingEffect.Period {
+        guard try transactionInfo?.integer("offerType") == 1 else { return .normal }
+        return switch try transactionInfo?.text("offerDiscountType") {
+        case nil, "FREE_TRIAL": .trial
+        default: .intro
+        }
+    }
+
+    private func plain(_ kind: BillingEffect.Kind) throws -> BillingEffect {
+        BillingEffect(
+            kind,
+            transaction: try transaction(),
+            product: try transactionInfo?.text("productId"),
+            // Where it overtakes the purchase, it is all that is known of the plan.
+            period: try period(),
+            expires: try transactionInfo?.instant("expiresDate")
+        )
+    }
+
+    private func gracePeriod() throws -> BillingEffect {
+        var effect = try plain(.gracePeriod)
+        effect.graceUntil = try renewalInfo?.instant("gracePeriodExpiresDate")
+        return effect
+    }
+
+    private func oneTimePurchase() throws -> BillingEffect {
+        let quantity = try transactionInfo?.integer("quantity") ?? 1
+        guard (1...1_000).contains(quantity) else { throw MissingField(type: name, name: "a quantity from 1 to 1000") }
+        return BillingEffect(
+            .granted,
+            transaction: try transaction(),
+            product: try product(),
+            quantity: Int(quantity)
+        )
+    }
+
+    private func transaction() throws -> String {
+        if let transaction = try transactionInfo?.text("originalTransactionId") { return transaction }
+        if let transaction = try renewalInfo?.text("originalTransactionId") { return transaction }
+        throw MissingField(type: name, name: "originalTransactionId")
+    }
+
+    private func product() throws -> String {
+        guard let product = try transactionInfo?.text("productId") else {
+            throw MissingField(type: name, name: "productId")
+        }
+        return product
+    }
+
+    private func nextProduct() throws -> String {
+        guard let next = try renewalInfo?.text("autoRenewProductId") else {
+            throw MissingField(type: name, name: "autoRenewProductId")
+        }
+        return next
+    }
+
+    private func required(_ name: String) throws -> Instant {
+        guard let instant = try transactionInfo?.instant(name) else { throw MissingField(type: self.name, name: name) }
+        return instant
+    }
+}

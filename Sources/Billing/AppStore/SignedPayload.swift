@@ -1,0 +1,85 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A JWS in its compact form (RFC 7515), taken apart and not yet believed: header, payload and signature.
+struct SignedPayload {
+    /// Of each part, for errors: `signedPayload`, `data.signedTransactionInfo`.
+    let name: String
+    let algorithm: String?
+    /// DER, the signing certificate first.
+    let certificates: [[UInt8]]
+    let payload: JSONValue
+    /// What is signed: the first two parts as they were sent.
+    let signedBytes: [UInt8]
+    let signature: [UInt8]
+
+    /// - Throws: malformed, where this is no JWS; unverified, where it is one that the App Store does not make.
+    init(_ compact: String, name: String) throws(BillingError) {
+        let parts = compact.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3 else {
+            throw .malformed("\(name) is not a JWS: it must have three parts with dots between them")
+        }
+        self.name = name
+        let header = try SignedPayload.object(parts[0], "\(name)'s header")
+        payload = try SignedPayload.object(parts[1], "\(name)'s payload")
+        guard let signature = SignedPayload.decode(urlSafe: parts[2]) else {
+            throw .malformed("\(name)'s signature is not base64url")
+        }
+        self.signature = signature
+        signedBytes = Array(parts[0]) + [UInt8(ascii: ".")] + Array(parts[1])
+        guard header["crit"] == nil else {
+            throw BillingError(.unverified, "\(name)'s header asks for an extension (crit) that is not known")
+        }
+        if case .string(let algorithm)? = header["alg"] { self.algorithm = algorithm } else { algorithm = nil }
+        certificates = try SignedPayload.certificates(header["x5c"], name)
+    }
+
+    /// Three, or nothing is decoded: who sends a thousand shall not have them read.
+    private static func certificates(_ value: JSONValue?, _ name: String) throws(BillingError) -> [[UInt8]] {
+        guard case .array(let elements)? = value, elements.count == CertificateChain.length else {
+            throw BillingError(
+                .unverified,
+                "\(name)'s header must carry exactly \(CertificateChain.length) certificates (x5c)"
+            )
+        }
+        var certificates: [[UInt8]] = []
+        for element in elements {
+            guard case .string(let text) = element, let bytes = Data(base64Encoded: text) else {
+                throw .malformed("\(name)'s certificates (x5c) are not base64")
+            }
+            certificates.append(Array(bytes))
+        }
+        return certificates
+    }
+
+    private static func object(_ part: Substring.UTF8View, _ what: String) throws(BillingError) -> JSONValue {
+        guard let bytes = decode(urlSafe: part) else { throw .malformed("\(what) is not base64url") }
+        let value: JSONValue
+        do {
+            value = try JSONValue(parsing: bytes)
+        } catch {
+            throw BillingError(error.kind, error.description.replacing("the body", with: what, maxReplacements: 1))
+        }
+        guard case .object = value else { throw .malformed("\(what) must be a JSON object") }
+        return value
+    }
+
+    /// Without padding, and nothing else than the alphabet: two spellings of one token would be two tokens.
+    private static func decode(urlSafe part: Substring.UTF8View) -> [UInt8]? {
+        var text: [UInt8] = []
+        text.reserveCapacity(part.count + 2)
+        for byte in part {
+            switch byte {
+            case UInt8(ascii: "-"): text.append(UInt8(ascii: "+"))
+            case UInt8(ascii: "_"): text.append(UInt8(ascii: "/"))
+            case UInt8(ascii: "+"), UInt8(ascii: "/"), UInt8(ascii: "="): return nil
+            default: text.append(byte)
+            }
+        }
+        while !text.count.isMultiple(of: 4) { text.append(UInt8(ascii: "=")) }
+        return Data(base64Encoded: Data(text)).map { Array($0) }
+    }
+}

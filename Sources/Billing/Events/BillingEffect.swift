@@ -1,0 +1,85 @@
+import Usage
+
+/// One thing that an event does. Products are the store's; the database knows which plan each of them is.
+public struct BillingEffect: Codable, Sendable, Equatable {
+    public enum Kind: String, Codable, Sendable, CaseIterable {
+        case purchased, renewed, cancelled, uncancelled
+        case gracePeriod = "grace_period"
+        case billingRetry = "billing_retry"
+        case expired, revoked, reinstated
+        case productChanged = "product_changed"
+        case extended
+        /// Messages that were bought once.
+        case granted
+        /// Access that the store could not verify yet; 24 hours at most.
+        case temporary
+        /// A subscription that goes from one customer to another.
+        case transferred
+        /// Several names of one customer.
+        case merged
+    }
+
+    /// What is paid for until the next renewal.
+    public enum Period: String, Codable, Sendable, CaseIterable {
+        case normal, trial, intro
+    }
+
+    public var kind: Kind
+    /// The original transaction: it names the subscription through all its renewals.
+    public var transaction: String?
+    public var product: String?
+    public var period: Period?
+    /// What the next renewal brings; absent, nothing waits any more.
+    public var nextProduct: String?
+    public var started: Instant?
+    public var expires: Instant?
+    public var graceUntil: Instant?
+    /// Of a one-time purchase: how many of the product.
+    public var quantity: Int?
+    public var from: [String]?
+    public var to: [String]?
+    public var identities: [String]?
+
+    enum CodingKeys: String, CodingKey {
+        case kind, transaction, product, period
+        case nextProduct = "next_product"
+        case started, expires
+        case graceUntil = "grace_until"
+        case quantity, from, to, identities
+    }
+
+    public init(
+        _ kind: Kind,
+        transaction: String? = nil,
+        product: String? = nil,
+        period: Period? = nil,
+        nextProduct: String? = nil,
+        started: Instant? = nil,
+        expires: Instant? = nil,
+        graceUntil: Instant? = nil,
+        quantity: Int? = nil
+    ) {
+        self.kind = kind
+        self.transaction = transaction
+        self.product = product
+        self.period = period
+        self.nextProduct = nextProduct
+        self.started = started
+        self.expires = expires
+        self.graceUntil = graceUntil
+        self.quantity = quantity
+    }
+
+    public static func transferred(from: [String], to: [String]) -> BillingEffect {
+        var effect = BillingEffect(.transferred)
+        effect.from = from
+        effect.to = to
+        return effect
+    }
+
+    public static func merged(_ identities: [String]) -> BillingEffect {
+        var effect = BillingEffect(.merged)
+        effect.identities = identities
+        return effect
+    }
+}

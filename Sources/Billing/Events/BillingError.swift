@@ -1,0 +1,26 @@
+/// Why a request of a store is refused. The text names what is wrong and what to do, and holds nothing of what came:
+/// it goes to whoever sent it.
+public struct BillingError: Error, Sendable, Equatable, CustomStringConvertible {
+    public enum Kind: Sendable {
+        /// Not what the store sends.
+        case malformed
+        /// Larger, or nested deeper, than anything the store sends.
+        case tooLarge
+        /// Not from the store, or not shown to be.
+        case unverified
+        /// Genuine, and meant for somebody else: another app, another environment.
+        case elsewhere
+    }
+
+    public let kind: Kind
+    public let description: String
+
+    public init(_ kind: Kind, _ description: String) {
+        self.kind = kind
+        self.description = description
+    }
+
+    static func malformed(_ description: String) -> BillingError {
+        BillingError(.malformed, description)
+    }
+}

@@ -1,0 +1,25 @@
+import Crypto
+import Usage
+
+/// How a store's customer is named in what is kept.
+///
+/// A UUID stays, in lower case: it may be the user's. Any other id is whatever an app's developer chose, often an
+/// e-mail address, so only its digest is kept: enough to recognise it again, and nothing to read.
+enum CustomerIdentity {
+    static let digestPrefix = "sha256:"
+
+    static func kept(_ id: String) -> String {
+        if let user = UserID(id) { return user.description }
+        return digestPrefix + SHA256.hash(data: Array(id.utf8)).map(hexadecimal).joined()
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> String {
+        (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }
+
+    /// In the order in which they came, each once.
+    static func distinct(_ identities: [String]) -> [String] {
+        var seen: Set<String> = []
+        return identities.filter { seen.insert($0).inserted }
+    }
+}

@@ -1,0 +1,76 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A JSON text's contents. Decoded within `JSONBounds`; written with sorted names, so that equal values are equal texts.
+public enum JSONValue: Sendable, Equatable {
+    case object([String: JSONValue])
+    case array([JSONValue])
+    case string(String)
+    case integer(Int64)
+    /// A number with a fraction or an exponent, or one that is too large for an integer.
+    case decimal(Double)
+    case bool(Bool)
+    case null
+
+    /// - Throws: `BillingError`, malformed or too large.
+    public init(parsing bytes: [UInt8]) throws(BillingError) {
+        try JSONBounds.check(bytes)
+        do {
+            self = try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
+        } catch {
+            // The decoder's own words may repeat what was sent.
+            throw .malformed("the body is not JSON")
+        }
+    }
+
+    public subscript(name: String) -> JSONValue? {
+        if case .object(let members) = self { members[name] } else { nil }
+    }
+
+    public var text: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard let data = try? encoder.encode(self) else {
+            preconditionFailure("a number that was decoded is finite, and nothing else cannot be encoded")
+        }
+        return String(decoding: data, as: UTF8.self)
+    }
+}
+
+extension JSONValue: Codable {
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        // What is found most comes first: each way that is tried in vain makes an error.
+        if let string = try? container.decode(String.self) {
+            self = .string(string)
+        } else if container.decodeNil() {
+            self = .null
+        } else if let number = try? container.decode(Int64.self) {
+            self = .integer(number)
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let number = try? container.decode(Double.self) {
+            self = .decimal(number)
+        } else if let members = try? container.decode([String: JSONValue].self) {
+            self = .object(members)
+        } else {
+            self = .array(try container.decode([JSONValue].self))
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .object(let members): try container.encode(members)
+        case .array(let elements): try container.encode(elements)
+        case .string(let string): try container.encode(string)
+        case .integer(let number): try container.encode(number)
+        case .decimal(let number): try container.encode(number)
+        case .bool(let value): try container.encode(value)
+        case .null: try container.encodeNil()
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Usage
+
+/// RevenueCat's webhook events (https://www.revenuecat.com/docs/integrations/webhooks/event-types-and-fields), as they
+/// are kept and in Headroom's words.
+public enum RevenueCatEvent: StoreAdapter {
+    /// What is kept of an event. Not among them: subscriber_attributes (names, addresses), prices, countries.
+    private static let keptFields: KeyValuePairs<String, PayloadFields.Form> = [
+        "id": .text, "type": .word, "event_timestamp_ms": .instant, "app_id": .text, "environment": .word,
+        "store": .word, "app_user_id": .identity, "original_app_user_id": .identity, "aliases": .identities,
+        "transferred_from": .identities, "transferred_to": .identities, "product_id": .text,
+        "new_product_id": .text, "period_type": .word, "purchased_at_ms": .instant,
+        "expiration_at_ms": .instant, "grace_period_expiration_at_ms": .instant, "auto_resume_at_ms": .instant,
+        "transaction_id": .text, "original_transaction_id": .text, "cancel_reason": .word,
+        "expiration_reason": .word, "is_trial_conversion": .flag, "is_family_share": .flag,
+        "renewal_number": .integer,
+    ]
+
+    private static let informativeFields: Set = [
+        "app_id", "store", "auto_resume_at_ms", "is_family_share", "renewal_number",
+    ]
+
+    /// - Parameter body: what was posted, by who was shown to be RevenueCat.
+    /// - Returns: what is kept of it, which is also what `translate` takes.
+    /// - Throws: malformed or too large, with the field's name.
+    public static func sanitized(body: [UInt8]) throws(BillingError) -> JSONValue {
+        let fields = try PayloadFields(try JSONValue(parsing: body), path: "")
+        let event = try PayloadFields(fields.members["event"], path: "event")
+        var kept: [String: JSONValue] = ["event": .object(try event.kept(keptFields, informative: informativeFields))]
+        if let version = (try? fields.text("api_version")) ?? nil { kept["api_version"] = .string(version) }
+        let payload = JSONValue.object(kept)
+        // What is required is looked for here, so that nothing is kept that could not be read again.
+        _ = try translate(payload: payload)
+        return payload
+    }
+
+    public static func translate(payload: JSONValue) throws(BillingError) -> BillingEvent {
+        let event = try PayloadFields(payload["event"], path: "event")
+        let kind = try event.required("type", PayloadFields.word)
+        var reason = try event.word("cancel_reason")
+        if reason == nil { reason = try event.word("expiration_reason") }
+        var identities: [String] = []
+        for name in ["app_user_id", "original_app_user_id"] {
+            if let identity = try event.text(name) { identities.append(identity) }
+        }
+        identities += try event.texts("aliases")
+        if identities.isEmpty { identities = try event.texts("transferred_to") }
+        var notification = BillingEvent(
+            source: .revenuecat,
+            id: try event.required("id", PayloadFields.text),
+            type: reason.map { "\(kind): \($0)" } ?? kind,
+            at: try event.required("event_timestamp_ms", PayloadFields.instant),
+            environment: try environment(of: event),
+            identities: CustomerIdentity.distinct(identities),
+            payload: payload
+        )
+        do {
+            notification.effects = try RevenueCatTranslation(event, notification).effects(of: kind)
+        } catch let missing as MissingField {
+            notification.problem = "\(missing)"
+        } catch let error as BillingError {
+            throw error
+        } catch {
+            preconditionFailure("a translation throws nothing else: \(error)")
+        }
+        return notification
+    }
+
+    /// A transfer and a temporary grant may come without: they can concern either.
+    private static func environment(
+        of event: PayloadFields
+    ) throws(BillingError) -> BillingEvent.Environment {
+        switch try event.text("environment") {
+        case nil, "PRODUCTION": .production
+        default: .sandbox
+        }
+    }
+}
+
+/// A genuine event lacks what its effect needs. It is kept all the same.
+struct MissingField: Error, CustomStringConvertible {
+    let type: String
+    let name: String
+
+    var description: String { "\(type) without \(name)" }
+}

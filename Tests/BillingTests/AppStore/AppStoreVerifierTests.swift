@@ -1,0 +1,374 @@
+import Crypto
+import Foundation
+import TestSupport
+import Testing
+import Usage
+import X509
+
+@testable import Billing
+
+@Suite("What comes as the App Store's")
+struct AppStoreVerifierTests {
+    private func refusal(of body: [UInt8], by verifier: AppStoreVerifier) async -> BillingError? {
+        do {
+            _ = try await AppStoreNotification.sanitized(body: body, verifier: verifier)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func refusal(of signed: String, by verifier: AppStoreVerifier) async -> BillingError? {
+        await refusal(of: AppStorePayload.body(signed), by: verifier)
+    }
+
+    @Test("is taken with a good chain, at the first time and again")
+    func good() async throws {
+        let authority = try TestAuthority()
+        let verifier = try authority.verifier()
+        let signed = try AppStorePayload("DID_RENEW").signed(by: authority)
+        for _ in 0..<3 { #expect(await refusal(of: signed, by: verifier) == nil) }
+    }
+
+    typealias Making = TestAuthority.Making
+    typealias Chain = @Sendable (TestAuthority) throws -> [[UInt8]]
+
+    struct BadChain: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var reason: String
+        var authority: @Sendable () throws -> TestAuthority = { try TestAuthority() }
+        var chain: Chain = { $0.chain }
+    }
+
+    private static func signer(_ change: (inout Making) -> Void) -> Making {
+        var making = Making(isAuthority: false, mark: TestAuthority.signerMark)
+        change(&making)
+        return making
+    }
+
+    private static func intermediate(_ change: (inout Making) -> Void) -> Making {
+        var making = Making(mark: TestAuthority.intermediateMark)
+        change(&making)
+        return making
+    }
+
+    private static let wrongCertificates: [BadChain] = [
+        BadChain(testDescription: "a signer that had expired", reason: "not valid at the time") {
+            try TestAuthority(signer: signer { $0.ends = TestAuthority.time(-1) })
+        },
+        BadChain(testDescription: "a signer that was not valid yet", reason: "not valid at the time") {
+            try TestAuthority(signer: signer { $0.begins = TestAuthority.time(60) })
+        },
+        BadChain(testDescription: "an intermediate that had expired", reason: "not valid at the time") {
+            try TestAuthority(intermediate: intermediate { $0.ends = TestAuthority.time(-1) })
+        },
+        BadChain(testDescription: "a signer that ends before it begins", reason: "not valid at the time") {
+            try TestAuthority(
+                signer: signer { ($0.begins, $0.ends) = (TestAuthority.time(60), TestAuthority.time(-60)) }
+            )
+        },
+        BadChain(testDescription: "a root that had expired", reason: "not valid at the time") {
+            try TestAuthority(root: Making(ends: TestAuthority.time(-1)))
+        },
+        BadChain(testDescription: "a signer without its mark", reason: "signer has not the mark") {
+            try TestAuthority(signer: signer { $0.mark = nil })
+        },
+        BadChain(testDescription: "a signer with the intermediate's mark", reason: "signer has not the mark") {
+            try TestAuthority(signer: signer { $0.mark = TestAuthority.intermediateMark })
+        },
+        BadChain(testDescription: "an intermediate without its mark", reason: "intermediate has not the mark") {
+            try TestAuthority(intermediate: intermediate { $0.mark = nil })
+        },
+        BadChain(testDescription: "an intermediate that is no authority", reason: "may not sign, as") {
+            try TestAuthority(intermediate: intermediate { $0.isAuthority = false })
+        },
+        BadChain(testDescription: "an intermediate that may not sign certificates", reason: "may not be used") {
+            try TestAuthority(intermediate: intermediate { $0.use = KeyUsage(digitalSignature: true) })
+        },
+        BadChain(testDescription: "a signer that may not sign", reason: "may not be used") {
+            try TestAuthority(signer: signer { $0.use = KeyUsage(keyEncipherment: true) })
+        },
+        BadChain(testDescription: "a root that allows no intermediate", reason: "may not sign, as") {
+            try TestAuthority(root: Making(pathLength: 0))
+        },
+        BadChain(testDescription: "a signer with an unknown critical extension", reason: "chain is not good") {
+            try TestAuthority(signer: signer { $0.strangeExtensionIsCritical = true })
+        },
+        BadChain(testDescription: "an intermediate with an unknown critical extension", reason: "chain is not good") {
+            try TestAuthority(intermediate: intermediate { $0.strangeExtensionIsCritical = true })
+        },
+    ]
+
+    private static let wrongOrders: [BadChain] = [
+        BadChain(testDescription: "two certificates", reason: "exactly 3", chain: { $0.chain.dropLast() }),
+        BadChain(testDescription: "four certificates", reason: "exactly 3", chain: { $0.chain + [$0.root.der] }),
+        BadChain(testDescription: "none", reason: "exactly 3", chain: { _ in [] }),
+        BadChain(testDescription: "the wrong way round", reason: "does not end at", chain: { $0.chain.reversed() }),
+        BadChain(
+            testDescription: "the first two exchanged",
+            reason: "chain is not good",
+            chain: {
+                [$0.chain[1], $0.chain[0], $0.chain[2]]
+            }
+        ),
+        BadChain(
+            testDescription: "the signer twice",
+            reason: "chain is not good",
+            chain: {
+                [$0.chain[0], $0.chain[0], $0.chain[2]]
+            }
+        ),
+        BadChain(
+            testDescription: "the root thrice",
+            reason: "chain is not good",
+            chain: { Array(repeating: $0.root.der, count: 3) }
+        ),
+        BadChain(
+            testDescription: "another intermediate of the same name",
+            reason: "chain is not good",
+            chain: {
+                let other = try TestAuthority.issue("Test Intermediate", intermediate { _ in }, by: $0.root)
+                return [$0.chain[0], other.der, $0.chain[2]]
+            }
+        ),
+        BadChain(
+            testDescription: "bytes that are no certificate",
+            reason: "no certificate",
+            chain: {
+                [[0x30, 0x03, 0x02, 0x01, 0x01], $0.chain[1], $0.chain[2]]
+            }
+        ),
+        BadChain(
+            testDescription: "a certificate with something behind it",
+            reason: "no certificate",
+            chain: {
+                [$0.chain[0] + [0x00], $0.chain[1], $0.chain[2]]
+            }
+        ),
+    ]
+
+    @Test("is refused with a chain that is wrong in any way", arguments: wrongCertificates + wrongOrders)
+    func badChains(bad: BadChain) async throws {
+        let authority = try bad.authority()
+        let signed = try authority.sign(
+            .object(AppStorePayload("TEST").outer),
+            chain: try bad.chain(authority)
+        )
+        let error = try #require(await refusal(of: signed, by: try authority.verifier()))
+        #expect(error.kind == .unverified)
+        #expect(error.description.contains(bad.reason), "\(error)")
+        #expect(!error.description.contains("Test "), "it repeats no name of a certificate's")
+    }
+
+    @Test("is refused under another root, also one of the same name, and whatever root is sent along")
+    func otherRoot() async throws {
+        let (authority, other) = (try TestAuthority(), try TestAuthority())
+        let payload = AppStorePayload("TEST")
+        for chain in [other.chain, Array(other.chain.dropLast()) + [authority.root.der]] {
+            let signed = try other.sign(.object(payload.outer), chain: chain)
+            #expect(await refusal(of: signed, by: try authority.verifier())?.kind == .unverified)
+        }
+    }
+
+    @Test("is judged by the time of its signing, each time anew")
+    func signingTime() async throws {
+        let authority = try TestAuthority(
+            signer: AppStoreVerifierTests.signer {
+                ($0.begins, $0.ends) = (TestAuthority.time(-3_600), TestAuthority.time(3_600))
+            }
+        )
+        let verifier = try authority.verifier()
+        for (seconds, isGood) in [(0, true), (-3_601, false), (3_601, false), (3_599, true), (-86_400 * 400, false)] {
+            var payload = AppStorePayload("TEST")
+            (payload.transaction, payload.renewal) = (nil, nil)
+            payload.outer["signedDate"] = .integer((Int64(TestAuthority.now) + Int64(seconds)) * 1_000)
+            let error = await refusal(of: try payload.signed(by: authority), by: verifier)
+            #expect((error == nil) == isGood, "\(seconds)")
+            #expect(isGood || error?.kind == .unverified)
+        }
+        var undated = AppStorePayload("TEST")
+        undated.outer["signedDate"] = nil
+        let error = await refusal(of: try undated.signed(by: authority), by: verifier)
+        #expect(error == BillingError(.malformed, "signedPayload.signedDate is missing"))
+    }
+
+    private static let otherAlgorithms = [
+        "none", "None", "", "HS256", "RS256", "ES384", "es256", "ES256K", "PS256", "EdDSA",
+    ]
+
+    @Test("is refused with any algorithm but ES256", arguments: otherAlgorithms)
+    func algorithms(algorithm: String) async throws {
+        let authority = try TestAuthority()
+        let signed = try authority.sign(.object(AppStorePayload("TEST").outer), algorithm: algorithm)
+        #expect(await refusal(of: signed, by: try authority.verifier())?.kind == .unverified)
+    }
+
+    @Test("is refused without a signature, or with one that a public key was made the secret of")
+    func forgedSignatures() async throws {
+        let authority = try TestAuthority()
+        let payload = Array(JSONValue.object(AppStorePayload("TEST").outer).text.utf8)
+        let certificates = JSONValue.array(authority.chain.map { .string(Data($0).base64EncodedString()) })
+        for algorithm in ["none", "HS256", "ES256"] {
+            let header = JSONValue.object(["alg": .string(algorithm), "x5c": certificates])
+            let parts = [Array(header.text.utf8), payload].map(TestAuthority.urlSafe).joined(separator: ".")
+            let key = SymmetricKey(data: authority.signerKey.publicKey.derRepresentation)
+            let code = Array(HMAC<SHA256>.authenticationCode(for: Array(parts.utf8), using: key))
+            for signature in [[], code, code + code, Array(repeating: 0, count: 64)] {
+                let signed = "\(parts).\(TestAuthority.urlSafe(signature))"
+                #expect(await refusal(of: signed, by: try authority.verifier())?.kind == .unverified)
+            }
+        }
+        let critical = JSONValue.object(["alg": "ES256", "x5c": certificates, "crit": .array(["exp"])])
+        let signed = try authority.sign(header: critical, payload: payload)
+        #expect(await refusal(of: signed, by: try authority.verifier())?.kind == .unverified)
+    }
+
+    @Test("is refused when the payload or the signature was altered, in any of its parts")
+    func altered() async throws {
+        let authority = try TestAuthority()
+        let verifier = try authority.verifier()
+        let signed = try AppStorePayload("DID_RENEW").signed(by: authority)
+        let parts = signed.split(separator: ".").map(String.init)
+        let later = try #require(Data(base64Encoded: AppStoreVerifierTests.padded(parts[1])))
+        let other = String(decoding: later, as: UTF8.self).replacing("DID_RENEW", with: "DID_RENEV")
+        let replaced = "\(parts[0]).\(TestAuthority.urlSafe(Array(other.utf8))).\(parts[2])"
+        #expect(await refusal(of: replaced, by: verifier)?.kind == .unverified)
+        // The last character has bits that are not used.
+        for place in [0, 10, 40, parts[2].count - 2] {
+            var signature = Array(parts[2].utf8)
+            signature[place] = signature[place] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+            let text = "\(parts[0]).\(parts[1]).\(String(decoding: signature, as: UTF8.self))"
+            #expect(await refusal(of: text, by: verifier)?.kind == .unverified)
+        }
+        #expect(await refusal(of: signed, by: verifier) == nil)
+    }
+
+    private static func padded(_ part: String) -> String {
+        let text = part.replacing("-", with: "+").replacing("_", with: "/")
+        return text + String(repeating: "=", count: (4 - text.count % 4) % 4)
+    }
+
+    @Test("is refused wherever one of its characters was changed")
+    func mutations() async throws {
+        let seed = SeededGenerator.newSeed()
+        print("seed \(seed)")
+        var random = SeededGenerator(seed: seed)
+        let authority = try TestAuthority()
+        let verifier = try authority.verifier()
+        let signed = Array(try AppStorePayload("DID_RENEW").signed(by: authority).utf8)
+        #expect(await refusal(of: String(decoding: signed, as: UTF8.self), by: verifier) == nil)
+        for _ in 0..<500 {
+            var changed = signed
+            // Of the last character two bits stand for nothing.
+            let place = Int.random(in: 0..<changed.count - 1, using: &random)
+            let other = UInt8.random(in: 0x2D...0x7A, using: &random)
+            guard changed[place] != other else { continue }
+            changed[place] = other
+            let text = String(decoding: changed, as: UTF8.self)
+            #expect(await refusal(of: text, by: verifier) != nil, "\(place): \(other)")
+        }
+    }
+
+    @Test("is refused when what is signed inside was altered, or signed by somebody else")
+    func inner() async throws {
+        let (authority, other) = (try TestAuthority(), try TestAuthority())
+        let verifier = try authority.verifier()
+        let payload = AppStorePayload("DID_RENEW")
+        #expect(await refusal(of: try payload.signed(by: authority, inner: other), by: verifier)?.kind == .unverified)
+        for name in ["signedTransactionInfo", "signedRenewalInfo"] {
+            let content = name == "signedTransactionInfo" ? payload.transaction : payload.renewal
+            let parts = try authority.sign(.object(try #require(content))).split(separator: ".")
+            let forged = JSONValue.object([
+                "productId": "com.example.pro", "signedDate": .integer(AppStorePayload.at.milliseconds),
+            ])
+            var outer = payload.outer
+            var data = try #require(payload.data)
+            let text = "\(parts[0]).\(TestAuthority.urlSafe(Array(forged.text.utf8))).\(parts[2])"
+            for value in [JSONValue.string(text), .integer(1), .string(""), .string("a.b.c")] {
+                data[name] = value
+                outer["data"] = .object(data)
+                let error = await refusal(of: try authority.sign(.object(outer)), by: verifier)
+                #expect(error?.kind == (value == .string(text) ? .unverified : .malformed))
+                #expect(error?.description.contains("data.\(name)") == true)
+            }
+        }
+    }
+
+    @Test("is refused when it is of another app or another environment, outside or inside")
+    func elsewhere() async throws {
+        let authority = try TestAuthority()
+        let verifier = try authority.verifier(appleID: 6_447_000_001)
+        var good = AppStorePayload("DID_RENEW")
+        #expect(await refusal(of: try good.signed(by: authority), by: verifier) == nil)
+        let changes: [(inout AppStorePayload) -> Void] = [
+            { $0.data?["bundleId"] = "com.example.other" }, { $0.data?["environment"] = "Sandbox" },
+            { $0.data?["environment"] = "Xcode" }, { $0.data?["appAppleId"] = .integer(1) },
+            { $0.transaction?["bundleId"] = "com.example.other" }, { $0.transaction?["environment"] = "Sandbox" },
+            { $0.renewal?["environment"] = "Sandbox" },
+            { $0.outer["summary"] = .object(["bundleId": "com.example.other"]) },
+        ]
+        for change in changes {
+            var payload = good
+            change(&payload)
+            let error = await refusal(of: try payload.signed(by: authority), by: verifier)
+            #expect(error?.kind == .elsewhere, "\(error.map { "\($0)" } ?? "taken")")
+        }
+        good.data?["environment"] = "Sandbox"
+        good.transaction?["environment"] = "Sandbox"
+        good.renewal?["environment"] = "Sandbox"
+        for (environments, isGood) in [(AcceptedEnvironments.sandbox, true), (.any, true), (.production, false)] {
+            let error = await refusal(
+                of: try good.signed(by: authority),
+                by: try authority.verifier(environments: environments)
+            )
+            #expect((error == nil) == isGood)
+        }
+    }
+
+    @Test(
+        "is refused as malformed, or as too large, when it is no JWS",
+        arguments: [
+            "", ".", "..", "...", "a.b", "a.b.c.d", "!!.??.##", "e30.e30.e30", "e30=.e30.e30", "bnVsbA.e30.e30",
+            "W10.e30.e30", "e30.W10.e30", "e30.e30.\u{e9}", "e3 0.e30.e30", String(repeating: ".", count: 100_000),
+            String(repeating: "A", count: 1_000_000),
+        ]
+    )
+    func garbage(text: String) async throws {
+        let authority = try TestAuthority()
+        let error = await refusal(of: text, by: try authority.verifier())
+        // {}.{} has no certificates; the others are not even that.
+        #expect(error?.kind == (text.hasPrefix("e30.e30.e") ? .unverified : .malformed))
+    }
+
+    @Test("is refused as malformed when the body is not what the App Store posts")
+    func bodies() async throws {
+        let verifier = try TestAuthority().verifier()
+        for text in [
+            "", "{}", "[]", #"{"signedPayload":7}"#, #"{"signedPayload":null}"#, #"{"signedpayload":"a.b.c"}"#,
+        ] {
+            #expect(await refusal(of: Array(text.utf8), by: verifier)?.kind == .malformed, "\(text)")
+        }
+    }
+
+    @Test("is refused as too large when what is signed nests too deep")
+    func depth() async throws {
+        let authority = try TestAuthority()
+        var nested = JSONValue.integer(1)
+        for _ in 0..<40 { nested = .array([nested]) }
+        let signed = try authority.sign(.object(["a": nested]))
+        let error = try #require(await refusal(of: signed, by: try authority.verifier()))
+        #expect(error.kind == .tooLarge)
+        #expect(error.description.hasPrefix("signedPayload's payload is nested deeper"))
+    }
+
+    @Test("needs a root that is one, in PEM or in DER form")
+    func roots() throws {
+        let authority = try TestAuthority()
+        let pem = try authority.root.certificate.serializeAsPEM().pemString
+        #expect(try PinnedRoot(file: Array(pem.utf8)) == PinnedRoot(file: authority.root.der))
+        let keyPEM = authority.signerKey.pemRepresentation
+        for bytes in [[], Array("hello".utf8), Array(keyPEM.utf8), authority.signer.der, authority.intermediate.der] {
+            #expect(throws: BillingError.self) { try PinnedRoot(file: bytes) }
+        }
+    }
+}

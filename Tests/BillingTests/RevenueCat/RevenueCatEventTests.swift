@@ -1,0 +1,302 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Billing
+
+@Suite("A RevenueCat event")
+struct RevenueCatEventTests {
+    private typealias Payload = RevenueCatPayload
+    private static let transaction = "123456789012345"
+    private static let product = "com.example.premium.monthly"
+    private static let grace = at("2027-01-06T16:59:58Z")
+    private static let graceField = ["grace_period_expiration_at_ms": JSONValue.integer(grace.milliseconds)]
+
+    private static func payment(_ kind: BillingEffect.Kind, _ period: BillingEffect.Period) -> BillingEffect {
+        BillingEffect(
+            kind,
+            transaction: transaction,
+            product: product,
+            period: period,
+            started: Payload.purchased,
+            expires: Payload.expires
+        )
+    }
+
+    private static func plain(
+        _ kind: BillingEffect.Kind,
+        period: BillingEffect.Period = .normal,
+        graceUntil: Instant? = nil
+    ) -> BillingEffect {
+        BillingEffect(
+            kind,
+            transaction: transaction,
+            product: product,
+            period: period,
+            expires: Payload.expires,
+            graceUntil: graceUntil
+        )
+    }
+
+    struct Row: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var payload: RevenueCatPayload
+        var effects: [BillingEffect]
+
+        init(_ name: String, _ payload: RevenueCatPayload, _ effects: BillingEffect...) {
+            testDescription = name
+            self.payload = payload
+            self.effects = effects
+        }
+    }
+
+    private static func cancellation(_ reason: String, _ changes: [String: JSONValue] = [:]) -> RevenueCatPayload {
+        Payload("CANCELLATION", changes.merging(["cancel_reason": .string(reason)]) { $1 })
+    }
+
+    private static let payments: [Row] = [
+        Row("INITIAL_PURCHASE", Payload("INITIAL_PURCHASE"), payment(.purchased, .normal)),
+        Row(
+            "INITIAL_PURCHASE of a trial",
+            Payload("INITIAL_PURCHASE", ["period_type": "TRIAL"]),
+            payment(.purchased, .trial)
+        ),
+        Row(
+            "INITIAL_PURCHASE of an offer",
+            Payload("INITIAL_PURCHASE", ["period_type": "INTRO"]),
+            payment(.purchased, .intro)
+        ),
+        Row(
+            "INITIAL_PURCHASE of any other period",
+            Payload("INITIAL_PURCHASE", ["period_type": "PREPAID"]),
+            payment(.purchased, .normal)
+        ),
+        Row("RENEWAL", Payload("RENEWAL"), payment(.renewed, .normal)),
+        Row(
+            "RENEWAL that ends a trial",
+            Payload("RENEWAL", ["is_trial_conversion": .bool(true), "period_type": "TRIAL"]),
+            payment(.renewed, .normal)
+        ),
+        Row(
+            "NON_RENEWING_PURCHASE",
+            Payload("NON_RENEWING_PURCHASE", ["expiration_at_ms": .null]),
+            BillingEffect(.granted, transaction: transaction, product: product, quantity: 1)
+        ),
+        Row(
+            "a purchase without original_transaction_id",
+            Payload("INITIAL_PURCHASE", without: "original_transaction_id"),
+            BillingEffect(
+                .purchased,
+                transaction: "123456789012346",
+                product: product,
+                period: .normal,
+                started: Payload.purchased,
+                expires: Payload.expires
+            )
+        ),
+    ]
+
+    private static let changes: [Row] = [
+        Row("CANCELLATION: UNSUBSCRIBE", cancellation("UNSUBSCRIBE"), plain(.cancelled)),
+        Row("CANCELLATION: PRICE_INCREASE", cancellation("PRICE_INCREASE"), plain(.cancelled)),
+        Row("CANCELLATION: DEVELOPER_INITIATED", cancellation("DEVELOPER_INITIATED"), plain(.cancelled)),
+        Row("CANCELLATION: UNKNOWN", cancellation("UNKNOWN"), plain(.cancelled)),
+        Row("CANCELLATION for a reason to come", cancellation("BOREDOM"), plain(.cancelled)),
+        Row(
+            "CANCELLATION of a trial",
+            Payload("CANCELLATION", ["cancel_reason": "UNSUBSCRIBE", "period_type": "TRIAL"]),
+            plain(.cancelled, period: .trial)
+        ),
+        Row("CANCELLATION without a reason", Payload("CANCELLATION"), plain(.cancelled)),
+        Row(
+            "CANCELLATION: BILLING_ERROR with grace",
+            cancellation("BILLING_ERROR", graceField),
+            plain(.gracePeriod, graceUntil: grace)
+        ),
+        Row(
+            "CANCELLATION: BILLING_ERROR without grace",
+            cancellation("BILLING_ERROR", ["grace_period_expiration_at_ms": .null]),
+            plain(.billingRetry)
+        ),
+        Row(
+            "CANCELLATION: BILLING_ERROR that says nothing of grace",
+            cancellation("BILLING_ERROR"),
+            plain(.gracePeriod)
+        ),
+        Row("BILLING_ISSUE with grace", Payload("BILLING_ISSUE", graceField), plain(.gracePeriod, graceUntil: grace)),
+        Row(
+            "BILLING_ISSUE without grace",
+            Payload("BILLING_ISSUE", ["grace_period_expiration_at_ms": .null]),
+            plain(.billingRetry)
+        ),
+        Row("BILLING_ISSUE that leaves grace out", Payload("BILLING_ISSUE"), plain(.billingRetry)),
+        Row(
+            "CANCELLATION: CUSTOMER_SUPPORT",
+            cancellation("CUSTOMER_SUPPORT"),
+            BillingEffect(.revoked, transaction: transaction)
+        ),
+        Row("UNCANCELLATION", Payload("UNCANCELLATION"), plain(.uncancelled)),
+        Row("EXPIRATION", Payload("EXPIRATION", ["expiration_reason": "UNSUBSCRIBE"]), plain(.expired)),
+        Row("SUBSCRIPTION_PAUSED", Payload("SUBSCRIPTION_PAUSED", ["auto_resume_at_ms": .integer(1_800_000_000_000)])),
+        Row(
+            "PRODUCT_CHANGE",
+            Payload("PRODUCT_CHANGE", ["new_product_id": "com.example.pro.monthly"]),
+            BillingEffect(.productChanged, transaction: transaction, nextProduct: "com.example.pro.monthly")
+        ),
+        Row("PRODUCT_CHANGE that was made at once", Payload("PRODUCT_CHANGE")),
+        Row(
+            "SUBSCRIPTION_EXTENDED",
+            Payload("SUBSCRIPTION_EXTENDED"),
+            BillingEffect(.extended, transaction: transaction, expires: Payload.expires)
+        ),
+        Row("REFUND_REVERSED", Payload("REFUND_REVERSED"), BillingEffect(.reinstated, transaction: transaction)),
+    ]
+
+    private static let temporary: [Row] = [
+        Row(
+            "TEMPORARY_ENTITLEMENT_GRANT that ends soon",
+            Payload("TEMPORARY_ENTITLEMENT_GRANT", ["expiration_at_ms": .integer(Payload.at.milliseconds + 3_600_000)]),
+            BillingEffect(
+                .temporary,
+                transaction: transaction,
+                product: product,
+                expires: Payload.at.advanced(bySeconds: 3_600)
+            )
+        ),
+        Row(
+            "TEMPORARY_ENTITLEMENT_GRANT that would last for a month",
+            Payload("TEMPORARY_ENTITLEMENT_GRANT"),
+            BillingEffect(
+                .temporary,
+                transaction: transaction,
+                product: product,
+                expires: Payload.at.advanced(bySeconds: 86_400)
+            )
+        ),
+        Row(
+            "TEMPORARY_ENTITLEMENT_GRANT that says little",
+            Payload(
+                "TEMPORARY_ENTITLEMENT_GRANT",
+                without: "expiration_at_ms",
+                "transaction_id",
+                "original_transaction_id",
+                "environment",
+                "aliases"
+            ),
+            BillingEffect(
+                .temporary,
+                transaction: "temporary 12345678-1234-1234-1234-123456789012",
+                product: product,
+                expires: Payload.at.advanced(bySeconds: 86_400)
+            )
+        ),
+    ]
+
+    private static let acknowledged: [Row] = [
+        "TEST", "INVOICE_ISSUANCE", "VIRTUAL_CURRENCY_TRANSACTION", "EXPERIMENT_ENROLLMENT", "A_TYPE_TO_COME",
+        "renewal",
+    ].map { Row($0, Payload($0)) }
+
+    @Test("does what the table says", arguments: payments + changes + temporary + acknowledged)
+    func table(row: Row) throws {
+        let notification = try row.payload.notification()
+        #expect(notification.effects == row.effects)
+        #expect(notification.problem == nil)
+        #expect(notification.at == RevenueCatPayload.at)
+        #expect(notification.source == .revenuecat)
+        #expect(notification.id == "12345678-1234-1234-1234-123456789012")
+        #expect(notification.identities.first == RevenueCatPayload.user)
+    }
+
+    @Test("is named by its type and its reason")
+    func types() throws {
+        #expect(try RevenueCatPayload("RENEWAL").notification().type == "RENEWAL")
+        #expect(
+            try RevenueCatEventTests.cancellation("UNSUBSCRIBE").notification().type == "CANCELLATION: UNSUBSCRIBE"
+        )
+        #expect(try RevenueCatEventTests.cancellation("UNSUBSCRIBE").notification().typeClass == "CANCELLATION")
+        #expect(try RevenueCatPayload("A_TYPE_TO_COME").notification().typeClass == "other")
+        let expiration = RevenueCatPayload("EXPIRATION", ["expiration_reason": "BILLING_ERROR"])
+        #expect(try expiration.notification().type == "EXPIRATION: BILLING_ERROR")
+    }
+
+    @Test("that transfers moves from all to all, and needs no customer of its own")
+    func transfer() throws {
+        let other = "0A0B0C0D-0000-4000-8000-000000000001"
+        let payload = RevenueCatPayload(
+            "TRANSFER",
+            ["transferred_from": .array([.string(other)]), "transferred_to": .array([.string("ann@example.com")])],
+            without: "app_user_id",
+            "aliases",
+            "original_app_user_id",
+            "environment",
+            "product_id",
+            "transaction_id",
+            "original_transaction_id",
+            "expiration_at_ms",
+            "purchased_at_ms",
+            "period_type"
+        )
+        let notification = try payload.notification()
+        let to = CustomerIdentity.kept("ann@example.com")
+        #expect(notification.effects == [.transferred(from: [other.lowercased()], to: [to])])
+        #expect(notification.identities == [to])
+        #expect(notification.environment == .production)
+    }
+
+    @Test("that names aliases merges them")
+    func aliases() throws {
+        let notification = try RevenueCatPayload("SUBSCRIBER_ALIAS").notification()
+        #expect(notification.identities.count == 3)
+        #expect(notification.effects == [.merged(notification.identities)])
+        let alone = RevenueCatPayload("SUBSCRIBER_ALIAS", without: "aliases", "original_app_user_id")
+        #expect(try alone.notification().effects.isEmpty)
+    }
+
+    @Test("names its customer by app_user_id, original_app_user_id and aliases, in this order and each once")
+    func identities() throws {
+        let second = "0A0B0C0D-0000-4000-8000-000000000001"
+        let payload = RevenueCatPayload(
+            "RENEWAL",
+            [
+                "original_app_user_id": .string("ann@example.com"),
+                "aliases": .array([.string(RevenueCatPayload.user), .string(second), .string("ann@example.com")]),
+            ]
+        )
+        // printf %s ann@example.com | sha256sum
+        let digest = "sha256:71d4f55f72fa128dfb468a1a3901507c804b74316488744d769d7f4b16696476"
+        #expect(try payload.notification().identities == [RevenueCatPayload.user, digest, second.lowercased()])
+    }
+
+    @Test("that is a sandbox's says so, and so does one of an environment to come")
+    func environments() throws {
+        #expect(try RevenueCatPayload("TEST").notification().environment == .production)
+        for word in ["SANDBOX", "STAGING"] {
+            let notification = try RevenueCatPayload("TEST", ["environment": .string(word)]).notification()
+            #expect(notification.environment == .sandbox)
+        }
+    }
+
+    @Test(
+        "that lacks what its effect needs is kept, with what is missing",
+        arguments: [
+            ("INITIAL_PURCHASE", ["product_id"], "INITIAL_PURCHASE without product_id"),
+            ("RENEWAL", ["expiration_at_ms"], "RENEWAL without expiration_at_ms"),
+            ("SUBSCRIPTION_EXTENDED", ["expiration_at_ms"], "SUBSCRIPTION_EXTENDED without expiration_at_ms"),
+            (
+                "UNCANCELLATION", ["original_transaction_id", "transaction_id"],
+                "UNCANCELLATION without original_transaction_id"
+            ),
+            ("NON_RENEWING_PURCHASE", ["product_id"], "NON_RENEWING_PURCHASE without product_id"),
+            ("TEMPORARY_ENTITLEMENT_GRANT", ["product_id"], "TEMPORARY_ENTITLEMENT_GRANT without product_id"),
+            ("TRANSFER", [], "TRANSFER without transferred_from"),
+        ] as [(String, [String], String)]
+    )
+    func missing(type: String, names: [String], problem: String) throws {
+        var payload = RevenueCatPayload(type)
+        for name in names { payload.event[name] = nil }
+        let notification = try payload.notification()
+        #expect(notification.problem == problem)
+        #expect(notification.effects.isEmpty)
+    }
+}
