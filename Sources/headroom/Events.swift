@@ -70,7 +70,7 @@ struct EventsShow: AsyncParsableCommand {
         abstract: "Show all that is kept of an event: what it was taken for, what became of it, the store's own words."
     )
 
-    @Argument(help: "revenuecat or appstore.") var source: String
+    @Argument(help: ArgumentHelp("\(Stores.names).")) var source: String
     @Argument(help: "The store's id of the event.") var id: String
     @Flag(help: "JSON in one line.") var json = false
     @OptionGroup var database: DatabaseOptions
@@ -96,7 +96,7 @@ struct EventsReplay: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "revenuecat or appstore.") var source: String?
+    @Argument(help: ArgumentHelp("\(Stores.names).")) var source: String?
     @Argument(help: "The store's id of the event.") var id: String?
     @Flag(help: "All that could not be applied.") var failed = false
     @Flag(help: "All that is kept.") var all = false
@@ -140,11 +140,11 @@ struct EventsReplay: AsyncParsableCommand {
         guard let payload = try register.payload(of: name) else {
             return ended("failed", "what was in it is not kept any more")
         }
-        guard let source = BillingEvent.Source(rawValue: name.source) else {
+        guard let adapter = Stores.adapter(of: BillingEvent.Source(rawValue: name.source)) else {
             return ended("failed", "this release does not know its source")
         }
         do {
-            let notification = try BillingEvent.translate(source: source, payload: Array(payload.utf8))
+            let notification = try adapter.translate(payload: Array(payload.utf8))
             guard notification.id == name.id else {
                 return ended("failed", "its payload is that of another event")
             }

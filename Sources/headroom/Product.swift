@@ -1,4 +1,5 @@
 import ArgumentParser
+import Billing
 import HeadroomServer
 import OperatorConsole
 import Postgres
@@ -23,7 +24,7 @@ struct ProductMap: AsyncParsableCommand {
         discussion: "What was applied stays. Events that failed for the lack of it wait for headroom events replay."
     )
 
-    @Argument(help: "revenuecat or appstore.") var source: String
+    @Argument(help: ArgumentHelp("\(Stores.names).")) var source: String
     @Argument(help: "The store's name for the product.") var product: String
     @Option(help: "The plan that it is; select plan from headroom.plans lists them.") var plan: String?
     @Option(help: "The plan while its trial runs; without it, trial.") var trialPlan: String?
@@ -32,8 +33,8 @@ struct ProductMap: AsyncParsableCommand {
     @OptionGroup var database: DatabaseOptions
 
     func validate() throws {
-        guard source == "revenuecat" || source == "appstore" else {
-            throw ValidationError("a source is revenuecat or appstore")
+        guard Stores.adapter(of: BillingEvent.Source(rawValue: source)) != nil else {
+            throw ValidationError("a source is \(Stores.names)")
         }
         guard (1...255).contains(product.count) else { throw ValidationError("a product has 1 to 255 characters") }
         guard plan != nil || messages != nil else {
@@ -107,7 +108,7 @@ struct ProductUnmap: AsyncParsableCommand {
         discussion: "What was applied stays. An event that names the product fails from then on, and is kept."
     )
 
-    @Argument(help: "revenuecat or appstore.") var source: String
+    @Argument(help: ArgumentHelp("\(Stores.names).")) var source: String
     @Argument(help: "The store's name for the product.") var product: String
     @OptionGroup var database: DatabaseOptions
 

@@ -3,6 +3,14 @@ import Usage
 /// App Store Server Notifications V2 (https://developer.apple.com/documentation/appstoreservernotifications), as they
 /// are kept and in Headroom's words.
 public enum AppStoreNotification: StoreAdapter {
+    public static let source = BillingEvent.Source.appstore
+    public static let eventTypes: Set = [
+        "CONSUMPTION_REQUEST", "DID_CHANGE_RENEWAL_PREF", "DID_CHANGE_RENEWAL_STATUS", "DID_FAIL_TO_RENEW",
+        "DID_RENEW", "EXPIRED", "EXTERNAL_PURCHASE_TOKEN", "GRACE_PERIOD_EXPIRED", "METADATA_UPDATE", "MIGRATION",
+        "OFFER_REDEEMED", "ONE_TIME_CHARGE", "PRICE_INCREASE", "REFUND", "REFUND_DECLINED", "REFUND_REVERSED",
+        "RENEWAL_EXTENDED", "RENEWAL_EXTENSION", "RESCIND_CONSENT", "REVOKE", "SUBSCRIBED", "TEST",
+    ]
+
     private static let keptFields: KeyValuePairs<String, PayloadFields.Form> = [
         "notificationUUID": .text, "notificationType": .word, "subtype": .word, "version": .word,
         "signedDate": .instant,
@@ -151,6 +159,10 @@ public enum AppStoreNotification: StoreAdapter {
     static func environment(_ word: String) -> BillingEvent.Environment {
         word == "Production" ? .production : .sandbox
     }
+}
+
+extension BillingEvent.Source {
+    public static let appstore = BillingEvent.Source(rawValue: "appstore")
 }
 
 extension AppStoreVerifier.App {

@@ -5,8 +5,13 @@ import Usage
 ///
 /// Made from what is kept of the store's payload and from nothing else, so that a replay of a kept event gives the same.
 public struct BillingEvent: Codable, Sendable, Equatable {
-    public enum Source: String, Codable, Sendable, CaseIterable {
-        case revenuecat, appstore
+    /// A store's name in commands, paths and the database: lower-case letters. Each store's folder declares its own.
+    public struct Source: RawRepresentable, Codable, Sendable, Hashable {
+        public let rawValue: String
+
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
     }
 
     public enum Environment: String, Codable, Sendable, CaseIterable {
@@ -51,32 +56,5 @@ public struct BillingEvent: Codable, Sendable, Equatable {
         self.effects = effects
         self.payload = payload
         self.problem = problem
-    }
-}
-
-/// A store's payload, as it is kept, in Headroom's words.
-public protocol StoreAdapter {
-    /// - Parameter payload: JSON, exactly what `BillingEvent.payload` was when the event was kept.
-    /// - Throws: `BillingError` when that is not what the store's adapter keeps. An event that the adapter knows and
-    ///   that lacks something it needs is no error: it comes back with its `problem`.
-    static func translate(payload: JSONValue) throws(BillingError) -> BillingEvent
-}
-
-extension StoreAdapter {
-    public static func translate(payload: some Sequence<UInt8>) throws(BillingError) -> BillingEvent {
-        try translate(payload: try JSONValue(parsing: Array(payload)))
-    }
-}
-
-extension BillingEvent {
-    /// Translates a kept payload anew, as `headroom events replay` does.
-    public static func translate(
-        source: Source,
-        payload: some Sequence<UInt8>
-    ) throws(BillingError) -> BillingEvent {
-        switch source {
-        case .revenuecat: try RevenueCatEvent.translate(payload: payload)
-        case .appstore: try AppStoreNotification.translate(payload: payload)
-        }
     }
 }

@@ -3,6 +3,14 @@ import Usage
 /// RevenueCat's webhook events (https://www.revenuecat.com/docs/integrations/webhooks/event-types-and-fields), as they
 /// are kept and in Headroom's words.
 public enum RevenueCatEvent: StoreAdapter {
+    public static let source = BillingEvent.Source.revenuecat
+    public static let eventTypes: Set = [
+        "BILLING_ISSUE", "CANCELLATION", "EXPERIMENT_ENROLLMENT", "EXPIRATION", "INITIAL_PURCHASE", "INVOICE_ISSUANCE",
+        "NON_RENEWING_PURCHASE", "PRODUCT_CHANGE", "REFUND_REVERSED", "RENEWAL", "SUBSCRIBER_ALIAS",
+        "SUBSCRIPTION_EXTENDED", "SUBSCRIPTION_PAUSED", "TEMPORARY_ENTITLEMENT_GRANT", "TEST", "TRANSFER",
+        "UNCANCELLATION", "VIRTUAL_CURRENCY_TRANSACTION",
+    ]
+
     /// What is kept of an event. Not among them: subscriber_attributes (names, addresses), prices, countries.
     private static let keptFields: KeyValuePairs<String, PayloadFields.Form> = [
         "id": .text, "type": .word, "event_timestamp_ms": .instant, "app_id": .text, "environment": .word,
@@ -76,10 +84,6 @@ public enum RevenueCatEvent: StoreAdapter {
     }
 }
 
-/// A genuine event lacks what its effect needs. It is kept all the same.
-struct MissingField: Error, CustomStringConvertible {
-    let type: String
-    let name: String
-
-    var description: String { "\(type) without \(name)" }
+extension BillingEvent.Source {
+    public static let revenuecat = BillingEvent.Source(rawValue: "revenuecat")
 }

@@ -9,68 +9,36 @@ package struct StoreSenders: Sendable {
         package let description: String
     }
 
-    /// nil: its events are not taken.
-    let revenueCat: RevenueCatSender?
-    let appStore: AppStoreVerifier?
-    let environments: AcceptedEnvironments
+    /// Each store has a path, also where it is not set up: it is answered there which settings are missing.
+    static let all: [any WebhookEndpoint.Type] = [RevenueCatEndpoint.self, AppStoreEndpoint.self]
 
     /// Far more than any secret or certificate needs.
     private static let fileBytesMaximum = 65_536
 
+    /// Of the stores that are set up.
+    private let endpoints: [any WebhookEndpoint]
+
     /// Reads the files that the settings name.
     package init(_ configuration: WebhookConfiguration) throws(Unusable) {
-        environments = StoreSenders.environments(configuration.environments)
-        let authorizations = try StoreSenders.read(
-            configuration.revenueCatAuthorizations,
-            setting: .revenueCatAuthorizationFile
-        )
-        let secrets = try StoreSenders.read(
-            configuration.revenueCatSigningSecrets,
-            setting: .revenueCatSigningSecretFile
-        )
-        revenueCat =
-            authorizations.isEmpty && secrets.isEmpty
-            ? nil
-            : RevenueCatSender(
-                authorizations: authorizations,
-                signingSecrets: secrets,
-                windowSeconds: configuration.revenueCatWindowSeconds
-            )
-        guard let app = configuration.appStore else {
-            appStore = nil
-            return
+        var endpoints: [any WebhookEndpoint] = []
+        for type in StoreSenders.all {
+            if let endpoint = try type.init(configuration) { endpoints.append(endpoint) }
         }
-        let root: PinnedRoot
-        do {
-            root = try PinnedRoot(file: try StoreSenders.read(app.rootCertificate, setting: .appStoreRoot))
-        } catch let error as BillingError {
-            throw Unusable(description: "\(app.rootCertificate) cannot be appstore-root-certificate: \(error)")
-        } catch let error as Unusable {
-            throw error
-        } catch {
-            throw Unusable(description: "\(app.rootCertificate) cannot be read")
-        }
-        appStore = AppStoreVerifier(
-            app: AppStoreVerifier.App(bundleID: app.bundleID, appleID: app.appleID, environments: environments),
-            root: root
-        )
+        self.endpoints = endpoints
     }
 
-    private static func environments(_ environments: WebhookConfiguration.Environments) -> AcceptedEnvironments {
-        switch environments {
-        case .production: .production
-        case .sandbox: .sandbox
-        case .any: .any
-        }
+    /// - Returns: nil where the store is not set up.
+    func endpoint(of source: BillingEvent.Source) -> (any WebhookEndpoint)? {
+        endpoints.first { type(of: $0).source == source }
     }
 
-    private static func read(
+    static func texts(
         _ secrets: WebhookConfiguration.Secrets,
         setting: Setting
     ) throws(Unusable) -> [String] {
         var texts = secrets.values.map(\.text)
         guard let path = secrets.file else { return texts }
-        guard let text = String(validating: try read(path, setting: setting), as: UTF8.self) else {
+        guard let text = String(validating: try bytes(path, setting: setting), as: UTF8.self) else {
             throw Unusable(description: "\(path) cannot be \(setting.name): it is not UTF-8")
         }
         let lines = WebhookConfiguration.Secrets.split(text.replacing("\r\n", with: "\n"), at: "\n")
@@ -79,7 +47,7 @@ package struct StoreSenders: Sendable {
         return texts
     }
 
-    private static func read(_ path: String, setting: Setting) throws(Unusable) -> [UInt8] {
+    static func bytes(_ path: String, setting: Setting) throws(Unusable) -> [UInt8] {
         do {
             guard let file = FileHandle(forReadingAtPath: path) else {
                 throw Unusable(description: "\(path) cannot be read; \(setting.name) names it")
@@ -96,6 +64,16 @@ package struct StoreSenders: Sendable {
             throw error
         } catch {
             throw Unusable(description: "\(path) cannot be read; \(setting.name) names it")
+        }
+    }
+}
+
+extension WebhookConfiguration {
+    var acceptedEnvironments: AcceptedEnvironments {
+        switch environments {
+        case .production: .production
+        case .sandbox: .sandbox
+        case .any: .any
         }
     }
 }

@@ -6,7 +6,7 @@ package final class WebhookCounters: Sendable {
     /// Bounded in number: types are those that the documentation of the stores names, or `other`; outcomes are the
     /// database's, and one for each way to be refused.
     package struct Key: Hashable, Sendable, Comparable {
-        /// `revenuecat` or `appstore`.
+        /// The store's: `revenuecat`.
         package var source: String
         /// The store's word without subtype or reason: `RENEWAL`, `DID_RENEW`; `none` where it was not read.
         package var type: String

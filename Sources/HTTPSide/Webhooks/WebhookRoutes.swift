@@ -1,6 +1,5 @@
 import Billing
 import Foundation
-import HTTPTypes
 import HeadroomServer
 import Hummingbird
 import Logging
@@ -8,7 +7,7 @@ import NIOCore
 import Usage
 import UsageStore
 
-/// `POST /webhooks/revenuecat` and `POST /webhooks/appstore`.
+/// `POST /webhooks/<source>`, for each store in `StoreSenders.all`.
 ///
 /// 200 says that the event is kept, whatever became of it, so that the store stops sending it. Everything else says that
 /// nothing is kept: 4xx where sending it again would not help, 503 where it does.
@@ -29,63 +28,44 @@ struct WebhookRoutes: RouteCollecting {
     }
 
     func add(to router: Router<HTTPContext>) {
-        router.post("webhooks/revenuecat") { request, context in
-            try await take(.revenuecat, request, context) { body throws(BillingError) in
-                guard let sender = senders.revenueCat else { return nil }
-                return try await revenueCat(sender, request, body)
-            }
-        }
-        router.post("webhooks/appstore") { request, context in
-            try await take(.appstore, request, context) { body throws(BillingError) in
-                guard let verifier = senders.appStore else { return nil }
-                let kept = try await AppStoreNotification.sanitized(body: body, verifier: verifier)
-                return try AppStoreNotification.translate(payload: kept)
+        for store in StoreSenders.all {
+            router.post(RouterPath("webhooks/\(store.source.rawValue)")) { request, context in
+                try await take(store, request, context)
             }
         }
     }
 
-    private func revenueCat(
-        _ sender: RevenueCatSender,
-        _ request: Request,
-        _ body: [UInt8]
-    ) async throws(BillingError) -> BillingEvent {
-        try sender.verify(
-            authorization: request.headers[.authorization],
-            signature: HTTPField.Name(RevenueCatSender.signatureHeader).flatMap { request.headers[$0] },
-            body: body,
-            now: Instant(secondsSince1970: Int64(Date().timeIntervalSince1970))
-        )
-        let notification = try RevenueCatEvent.translate(payload: try RevenueCatEvent.sanitized(body: body))
-        // The dashboard's test is told as the sandbox's, and does nothing.
-        // Where an event names no environment it can concern either.
-        if notification.typeClass != "TEST", notification.payload["event"]?["environment"] != nil {
-            try senders.environments.check(notification.environment)
-        }
-        return notification
-    }
-
-    /// - Parameter read: verifies and translates; nil where the store is not set up.
     private func take(
-        _ source: BillingEvent.Source,
+        _ store: any WebhookEndpoint.Type,
         _ request: Request,
-        _ context: HTTPContext,
-        _ read: ([UInt8]) async throws(BillingError) -> BillingEvent?
+        _ context: HTTPContext
     ) async throws -> Response {
         let body: ByteBuffer
         do {
             body = try await bodies.read(request, context)
         } catch let problem as Problem {
-            log.refused(source, outcome: problem.status == .contentTooLarge ? "too_large" : "malformed", problem.detail)
+            let outcome = problem.status == .contentTooLarge ? "too_large" : "malformed"
+            log.refused(store.source, outcome: outcome, problem.detail)
             throw problem
+        }
+        guard let endpoint = senders.endpoint(of: store.source) else {
+            throw Problem(
+                .notFound,
+                code: "NOTFOUND",
+                "\(store.events) are not taken here: set \(store.settings)"
+            )
         }
         let notification: BillingEvent
         do {
-            guard let understood = try await read(Array(body.readableBytesView)) else {
-                throw WebhookRoutes.notConfigured(source)
-            }
-            notification = understood
-        } catch let error as BillingError {
-            log.refused(source, outcome: error.kind.outcome, error.description)
+            notification = try await endpoint.event(
+                WebhookRequest(
+                    headers: request.headers,
+                    body: Array(body.readableBytesView),
+                    now: Instant(secondsSince1970: Int64(Date().timeIntervalSince1970))
+                )
+            )
+        } catch {
+            log.refused(store.source, outcome: error.kind.outcome, error.description)
             throw Problem(error)
         }
         let answer = try await keep(notification)
@@ -114,15 +94,6 @@ struct WebhookRoutes: RouteCollecting {
             }
             throw Problem(error)
         }
-    }
-
-    private static func notConfigured(_ source: BillingEvent.Source) -> Problem {
-        let (name, settings) =
-            switch source {
-            case .revenuecat: ("RevenueCat's events", "revenuecat-authorization or revenuecat-signing-secret")
-            case .appstore: ("App Store notifications", "appstore-bundle-id and appstore-root-certificate")
-            }
-        return Problem(.notFound, code: "NOTFOUND", "\(name) are not taken here: set \(settings)")
     }
 }
 

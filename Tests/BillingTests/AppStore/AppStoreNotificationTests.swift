@@ -238,6 +238,6 @@ struct AppStoreNotificationTests {
             #expect(!kept.contains(text), "\(text)")
         }
         #expect(kept.contains("\"2000000000000001\""))
-        #expect(try BillingEvent.translate(source: .appstore, payload: Array(kept.utf8)) == first)
+        #expect(try AppStoreNotification.translate(payload: Array(kept.utf8)) == first)
     }
 }

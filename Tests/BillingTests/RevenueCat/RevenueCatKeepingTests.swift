@@ -25,7 +25,7 @@ struct RevenueCatKeepingTests {
     func replay() throws {
         for type in ["INITIAL_PURCHASE", "CANCELLATION", "BILLING_ISSUE", "TRANSFER", "TEST"] {
             let first = try RevenueCatPayload(type).notification()
-            let again = try BillingEvent.translate(source: .revenuecat, payload: Array(first.payload.text.utf8))
+            let again = try RevenueCatEvent.translate(payload: Array(first.payload.text.utf8))
             #expect(again == first)
         }
     }

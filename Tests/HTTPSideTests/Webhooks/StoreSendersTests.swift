@@ -44,7 +44,13 @@ struct StoreSendersTests {
     @Test("are nobody without settings")
     func none() throws {
         let senders = try senders([:])
-        #expect(senders.revenueCat == nil && senders.appStore == nil && senders.environments == .production)
+        for store in StoreSenders.all { #expect(senders.endpoint(of: store.source) == nil) }
+    }
+
+    @Test("have an endpoint for each that can be translated, and no other")
+    func lists() {
+        #expect(StoreSenders.all.map { $0.source } == Stores.all.map { $0.source })
+        #expect(Set(Stores.all.map { $0.source }).count == Stores.all.count)
     }
 
     @Test("have their secrets from settings and files together")
@@ -52,7 +58,8 @@ struct StoreSendersTests {
         let directory = try TemporaryDirectory()
         let file = try write(Array("  Bearer two \r\n\nthree\n".utf8), to: directory, as: "authorizations")
         let flags = ["revenuecat-authorization": "one", "revenuecat-authorization-file": file]
-        let sender = try #require(try senders(flags).revenueCat)
+        let endpoint = try senders(flags).endpoint(of: .revenuecat) as? RevenueCatEndpoint
+        let sender = try #require(endpoint).sender
         let now = at("2026-11-21T17:00:00Z")
         for text in ["one", "Bearer two", "three", "Bearer three"] {
             #expect(throws: Never.self) { try sender.verify(authorization: text, signature: nil, body: [], now: now) }
@@ -73,7 +80,7 @@ struct StoreSendersTests {
         for bytes in [Array(try root.serializeAsPEM().pemString.utf8), serializer.serializedBytes] {
             let path = try write(bytes, to: directory, as: "root")
             let flags = ["appstore-bundle-id": "com.example.chat", "appstore-root-certificate": path]
-            #expect(try senders(flags).appStore != nil)
+            #expect(try senders(flags).endpoint(of: .appstore) != nil)
         }
     }
 

@@ -1,0 +1,36 @@
+import Billing
+import HeadroomServer
+
+struct AppStoreEndpoint: WebhookEndpoint {
+    static let source = AppStoreNotification.source
+    static let events = "App Store notifications"
+    static let settings = "appstore-bundle-id and appstore-root-certificate"
+
+    let verifier: AppStoreVerifier
+
+    init?(_ configuration: WebhookConfiguration) throws(StoreSenders.Unusable) {
+        guard let app = configuration.appStore else { return nil }
+        let bytes = try StoreSenders.bytes(app.rootCertificate, setting: .appStoreRoot)
+        let root: PinnedRoot
+        do {
+            root = try PinnedRoot(file: bytes)
+        } catch {
+            throw StoreSenders.Unusable(
+                description: "\(app.rootCertificate) cannot be appstore-root-certificate: \(error)"
+            )
+        }
+        verifier = AppStoreVerifier(
+            app: AppStoreVerifier.App(
+                bundleID: app.bundleID,
+                appleID: app.appleID,
+                environments: configuration.acceptedEnvironments
+            ),
+            root: root
+        )
+    }
+
+    func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent {
+        let kept = try await AppStoreNotification.sanitized(body: request.body, verifier: verifier)
+        return try AppStoreNotification.translate(payload: kept)
+    }
+}

@@ -1,0 +1,45 @@
+import Billing
+import HeadroomServer
+
+struct RevenueCatEndpoint: WebhookEndpoint {
+    static let source = RevenueCatEvent.source
+    static let events = "RevenueCat's events"
+    static let settings = "revenuecat-authorization or revenuecat-signing-secret"
+
+    let sender: RevenueCatSender
+    let environments: AcceptedEnvironments
+
+    init?(_ configuration: WebhookConfiguration) throws(StoreSenders.Unusable) {
+        let authorizations = try StoreSenders.texts(
+            configuration.revenueCatAuthorizations,
+            setting: .revenueCatAuthorizationFile
+        )
+        let secrets = try StoreSenders.texts(
+            configuration.revenueCatSigningSecrets,
+            setting: .revenueCatSigningSecretFile
+        )
+        guard !authorizations.isEmpty || !secrets.isEmpty else { return nil }
+        sender = RevenueCatSender(
+            authorizations: authorizations,
+            signingSecrets: secrets,
+            windowSeconds: configuration.revenueCatWindowSeconds
+        )
+        environments = configuration.acceptedEnvironments
+    }
+
+    func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent {
+        try sender.verify(
+            authorization: request.headers[.authorization],
+            signature: request.header(RevenueCatSender.signatureHeader),
+            body: request.body,
+            now: request.now
+        )
+        let event = try RevenueCatEvent.translate(payload: try RevenueCatEvent.sanitized(body: request.body))
+        // The dashboard's test is told as the sandbox's, and does nothing.
+        // Where an event names no environment it can concern either.
+        if event.typeClass != "TEST", event.payload["event"]?["environment"] != nil {
+            try environments.check(event.environment)
+        }
+        return event
+    }
+}
