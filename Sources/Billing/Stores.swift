@@ -20,9 +20,11 @@ extension StoreAdapter {
 
 /// The stores whose events Headroom takes.
 public enum Stores {
-    public static let all: [any StoreAdapter.Type] = [RevenueCatEvent.self, AppStoreNotification.self]
+    public static let all: [any StoreAdapter.Type] = [
+        RevenueCatEvent.self, AppStoreNotification.self, StripeEvent.self,
+    ]
 
-    /// `revenuecat or appstore`, for help and errors.
+    /// `revenuecat, appstore or stripe`, for help and errors.
     public static var names: String {
         let names = all.map { $0.source.rawValue }
         return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")

@@ -74,6 +74,10 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Setting.appStoreBundleID.help) var appstoreBundleId: String?
     @Option(help: Setting.appStoreAppleID.help) var appstoreAppAppleId: String?
     @Option(help: Setting.appStoreRoot.help) var appstoreRootCertificate: String?
+    @Option(help: Setting.stripeSigningSecret.help) var stripeSigningSecret: String?
+    @Option(help: Setting.stripeSigningSecretFile.help) var stripeSigningSecretFile: String?
+    @Option(help: Setting.stripeSignatureWindow.help) var stripeSignatureWindowSeconds: String?
+    @Option(help: Setting.stripeRefundRevokes.help) var stripeRefundRevokes: String?
     @Option(help: Setting.storeEnvironment.help) var storeEnvironment: String?
 
     var values: [(Setting, String?)] {
@@ -108,7 +112,10 @@ struct ServeOptions: ParsableArguments {
             (.revenueCatSigningSecretFile, revenuecatSigningSecretFile),
             (.revenueCatSignatureWindow, revenuecatSignatureWindowSeconds),
             (.appStoreBundleID, appstoreBundleId), (.appStoreAppleID, appstoreAppAppleId),
-            (.appStoreRoot, appstoreRootCertificate), (.storeEnvironment, storeEnvironment),
+            (.appStoreRoot, appstoreRootCertificate), (.stripeSigningSecret, stripeSigningSecret),
+            (.stripeSigningSecretFile, stripeSigningSecretFile),
+            (.stripeSignatureWindow, stripeSignatureWindowSeconds), (.stripeRefundRevokes, stripeRefundRevokes),
+            (.storeEnvironment, storeEnvironment),
         ]
     }
 

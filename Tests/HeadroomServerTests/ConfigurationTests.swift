@@ -107,7 +107,9 @@ struct ConfigurationTests {
         (.httpBodyMaximum, ["1023", "16777217", "1 MB"]), (.httpRequestTimeout, ["99", "600001"]),
         (.httpIdleTimeout, ["999", "3600001"]),
         (.revenueCatAuthorization, [",", " , ,"]), (.revenueCatSigningSecret, [","]),
-        (.revenueCatSignatureWindow, ["0", "3601", "5m"]), (.storeEnvironment, ["Production", "test", "s3cret"]),
+        (.revenueCatSignatureWindow, ["0", "3601", "5m"]), (.stripeSigningSecret, [","]),
+        (.stripeSignatureWindow, ["0", "3601", "5m"]), (.stripeRefundRevokes, ["yes", "On", "s3cret"]),
+        (.storeEnvironment, ["Production", "test", "s3cret"]),
         (.appStoreAppleID, ["0", "1000000000000000", "id6447000001", "s3cret"]),
     ]
 
@@ -141,6 +143,7 @@ struct ConfigurationTests {
     func everyBadValue() {
         let webhooks: [Setting] = [
             .revenueCatAuthorizationFile, .revenueCatSigningSecretFile, .appStoreBundleID, .appStoreRoot,
+            .stripeSigningSecretFile,
         ]
         let free: [Setting] = [.databaseURL, .dataDirectory, .tlsCertificate, .tlsKey, .tlsClientCA] + webhooks
         let tested = ConfigurationTests.badValues.map(\.0.name) + free.map(\.name)
@@ -183,6 +186,17 @@ struct ConfigurationTests {
         dump(configuration, to: &dumped)
         #expect(!("\(configuration)" + String(reflecting: configuration) + dumped).contains("s3cret"))
         #expect(try self.configuration().webhooks.revenueCatAuthorizations.isEmpty)
+    }
+
+    @Test("takes Stripe's secrets, which no dump of it shows, and its switch")
+    func stripe() throws {
+        let flags = ["stripe-signing-secret": "whsec_s3cret1, whsec_s3cret2", "stripe-refund-revokes": "off"]
+        let stripe = try configuration(flags: flags).webhooks.stripe
+        #expect(stripe.signingSecrets.values.map(\.text) == ["whsec_s3cret1", "whsec_s3cret2"])
+        #expect(stripe.windowSeconds == 300 && !stripe.refundRevokes)
+        #expect(!"\(stripe)".contains("s3cret"))
+        let unset = try configuration().webhooks.stripe
+        #expect(unset.signingSecrets.isEmpty && unset.refundRevokes)
     }
 
     @Test("takes the App Store's bundle id and root together")

@@ -1,7 +1,7 @@
 """What stores tell of a subscription, event by event, and where its user stands then. One list for each store: every line
-of both tables is in one of them."""
+of the tables is in one of them."""
 
-from .stores import revenuecat
+from .stores import revenuecat, stripe, stripe_checkout, stripe_customer, stripe_invoice, stripe_refund, stripe_subscription
 from .webhooks import END, PURCHASE
 
 ALLOWED = {"status": "ALLOWED", "reason": None}
@@ -254,3 +254,151 @@ def app_store_histories(store):
             )
         ),
     ]  # fmt: skip
+
+
+def sub(kind, status, at, period=(PURCHASE, END), names_user=True, **fields):
+    event = lambda user, transaction: stripe_subscription(  # noqa: E731
+        kind, status, at, user if names_user else None, transaction, period, **fields
+    )  # fmt: skip
+    event.at = at
+    return event
+
+
+def invoice(kind, at, period=(END, MAY), **fields):
+    event = lambda user, transaction: stripe_invoice(kind, at, transaction, period, **fields)  # noqa: E731
+    event.at = at
+    return event
+
+
+def refund(at, **fields):
+    event = lambda user, transaction: stripe_refund(at, transaction, **fields)  # noqa: E731
+    event.at = at
+    return event
+
+
+def checkout(at):
+    event = lambda user, transaction: stripe_checkout(at, user, transaction)  # noqa: E731
+    event.at = at
+    return event
+
+
+def other(kind, at):
+    event = lambda user, transaction: stripe(kind, at, id=transaction, object="thing", customer=stripe_customer(transaction))  # noqa: E731
+    event.at = at
+    return event
+
+
+SECOND, NEXT_ATTEMPT = "2026-04-01T13:00:00Z", "2026-04-04T13:00:00Z"
+"""When Stripe charges for a period, an hour after it began, and when it tries again."""
+SUBSCRIBED = sub("created", "active", PURCHASE)
+CANCELS = sub("updated", "active", "2026-03-10T12:00:00Z", at_end=True, previous={"cancel_at_period_end": False})
+BEGINS_AGAIN = sub("updated", "active", END, (END, MAY), previous={"current_period_end": 1})
+"""Before anything was charged for it."""
+IS_DUE = sub("updated", "past_due", SECOND, (END, MAY), previous={"status": "active"})
+NOT_PAID = invoice("payment_failed", SECOND, next_attempt=NEXT_ATTEMPT)
+CANCELLED_AT = "2026-03-25T12:00:00Z"
+
+STRIPE = [
+    History("a subscription", [SUBSCRIBED], (MIDDLE, ACTIVE), (BEFORE_END, ACTIVE), (AFTER_END, EXPIRED)),
+    History(
+        "a subscription whose first payment took a while",
+        [sub("created", "incomplete", PURCHASE), invoice("payment_failed", PURCHASE, (PURCHASE, END), reason="subscription_create"),
+         sub("updated", "active", PURCHASE, previous={"status": "incomplete"})],
+        (MIDDLE, {**ACTIVE, "resets": "2026-04-01T00:00:00Z"}), (AFTER_END, EXPIRED),
+    ),
+    History(
+        "a checkout that tells whose it is",
+        [checkout(PURCHASE), sub("created", "active", PURCHASE, names_user=False)], (MIDDLE, ACTIVE), (AFTER_END, EXPIRED),
+    ),
+    History(
+        "a trial that runs out",
+        [sub("created", "trialing", PURCHASE, (PURCHASE, TRIAL_END), trial_end=TRIAL_END)],
+        ("2026-03-03T12:00:00Z", TRIAL), (TRIAL_END, TRIAL_ENDED),
+    ),
+    History(
+        "a trial that converts",
+        [sub("created", "trialing", PURCHASE, (PURCHASE, TRIAL_END), trial_end=TRIAL_END),
+         sub("updated", "active", TRIAL_END, (TRIAL_END, END), trial_end=TRIAL_END, previous={"status": "trialing"}),
+         invoice("paid", "2026-03-04T13:00:00Z", (TRIAL_END, END))],
+        (MIDDLE, {**ACTIVE, "resets": "2026-04-04T00:00:00Z"}), (AFTER_END, EXPIRED),
+    ),
+    History("a renewal", [SUBSCRIBED, BEGINS_AGAIN, invoice("paid", SECOND)], (SECOND, ACTIVE), (MAY, EXPIRED)),
+    History("a cancellation", [SUBSCRIBED, CANCELS], (MIDDLE, CANCELLED), (AFTER_END, EXPIRED)),
+    History(
+        "a cancellation that tells only the snapshot", [SUBSCRIBED, sub("updated", "active", "2026-03-10T12:00:00Z", at_end=True)],
+        (MIDDLE, CANCELLED), (AFTER_END, EXPIRED),
+    ),
+    History(
+        "a cancellation on a day",
+        [SUBSCRIBED, sub("updated", "active", "2026-03-10T12:00:00Z", cancel_at=CANCELLED_AT, previous={"cancel_at": None})],
+        (MIDDLE, {**CANCELLED, "expires": CANCELLED_AT}), (CANCELLED_AT, EXPIRED),
+    ),
+    History(
+        "a cancellation that is taken back",
+        [SUBSCRIBED, CANCELS, sub("updated", "active", MIDDLE, previous={"cancel_at_period_end": True})], (MIDDLE, ACTIVE),
+    ),
+    History(
+        "a cancellation that ends it",
+        [SUBSCRIBED, CANCELS, sub("deleted", "canceled", END, at_end=True, ended_at=END)], (AFTER_END, EXPIRED),
+    ),
+    History(
+        "an end at once",
+        [SUBSCRIBED, sub("deleted", "canceled", MIDDLE, ended_at=MIDDLE)], (MIDDLE, EXPIRED),
+    ),
+    History(
+        "a canceled status", [SUBSCRIBED, sub("updated", "canceled", MIDDLE, ended_at=MIDDLE)], (MIDDLE, EXPIRED),
+    ),
+    History(
+        "a payment that is due", [SUBSCRIBED, sub("updated", "past_due", END)],
+        (IN_GRACE, GRACE), ("2026-04-17T11:59:59Z", GRACE), (GRACE_END, RETRY),
+    ),
+    History(
+        "a payment that is due, with the invoice in the event",
+        [SUBSCRIBED, BEGINS_AGAIN, sub("updated", "past_due", SECOND, (END, MAY), next_attempt=NEXT_ATTEMPT)],
+        (SECOND, GRACE), (NEXT_ATTEMPT, RETRY),
+    ),
+    History(
+        "a payment that failed",
+        [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE], (SECOND, GRACE), (NEXT_ATTEMPT, RETRY),
+    ),
+    History(
+        "a payment that failed and is made",
+        [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE, invoice("paid", "2026-04-03T12:00:00Z")],
+        ("2026-04-03T12:00:00Z", ACTIVE), (MAY, EXPIRED),
+    ),
+    History(
+        "a payment that failed and is made, as the subscription tells it",
+        [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE, sub("updated", "active", IN_GRACE, (END, MAY), previous={"status": "past_due"})],
+        (IN_GRACE, ACTIVE), (MAY, EXPIRED),
+    ),
+    History(
+        "a payment that is given up",
+        [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE, sub("updated", "unpaid", IN_GRACE, (END, MAY), previous={"status": "past_due"})],
+        (IN_GRACE, RETRY),
+    ),
+    History(
+        "a payment whose failure ends it",
+        [SUBSCRIBED, BEGINS_AGAIN, NOT_PAID, IS_DUE, sub("deleted", "canceled", IN_GRACE, (END, MAY), ended_at=IN_GRACE)],
+        (IN_GRACE, EXPIRED),
+    ),
+    History("a pause", [SUBSCRIBED, sub("paused", "paused", MIDDLE)], (MIDDLE, EXPIRED)),
+    History(
+        "a pause that ends", [SUBSCRIBED, sub("paused", "paused", "2026-03-10T12:00:00Z"), sub("resumed", "active", MIDDLE)],
+        (MIDDLE, ACTIVE), (AFTER_END, EXPIRED),
+    ),
+    History(
+        "an upgrade",
+        [SUBSCRIBED, sub("updated", "active", MIDDLE, product="unlimited", previous={"items": {}})],
+        (MIDDLE, {**PRO, "previous_plan": "paid"}),
+    ),
+    History("a refund", [SUBSCRIBED, refund("2026-03-10T12:00:00Z")], (MIDDLE, REVOKED)),
+    History(
+        "a refund before a cancellation", [SUBSCRIBED, refund("2026-03-05T12:00:00Z"), CANCELS], (MIDDLE, REVOKED), (AFTER_END, REVOKED),
+    ),
+    History("a refund in part", [SUBSCRIBED, refund("2026-03-10T12:00:00Z", refunded=False)], (MIDDLE, ACTIVE)),
+    History("a refund of something else", [SUBSCRIBED, refund("2026-03-10T12:00:00Z", invoice=None)], (MIDDLE, ACTIVE)),
+    *(
+        History(f"an event that does nothing, {kind}", [SUBSCRIBED, other(kind, MIDDLE)], (MIDDLE, ACTIVE), (AFTER_END, EXPIRED))
+        for kind in ("invoice.created", "customer.updated", "payment_intent.succeeded", "a_type.to_come")
+    ),
+]  # fmt: skip

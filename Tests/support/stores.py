@@ -19,6 +19,7 @@ from . import processes
 AUTHORIZATION = "Bearer a-secret-of-the-tests"
 SIGNING_SECRET = "another-secret-of-the-tests"
 BUNDLE = "com.example.chat"
+STRIPE_SECRET = "whsec_of-the-tests"
 
 
 def milliseconds(instant):
@@ -42,6 +43,78 @@ def revenuecat(kind, at, user, transaction, **fields):
     for name, value in fields.items():
         event[name] = milliseconds(value) if name.endswith("_at_ms") and isinstance(value, str) else value
     return {"api_version": "1.0", "event": {name: value for name, value in event.items() if value is not ...}}
+
+
+def seconds(instant):
+    """Of `2026-03-15T09:30:00Z`, since 1970; None stays."""
+    return None if instant is None else milliseconds(instant) // 1000
+
+
+def stripe(kind, at, **fields):
+    """An event of Stripe's about the object with these fields. `previous` are the attributes that it changed."""
+    data = {"object": {name: value for name, value in fields.items() if value is not ... and name != "previous"}}
+    if "previous" in fields:
+        data["previous_attributes"] = fields["previous"]
+    return {
+        "id": "evt_" + uuid.uuid4().hex, "object": "event", "type": kind, "created": seconds(at), "livemode": True,
+        "api_version": "2024-06-20", "pending_webhooks": 1, "data": data,
+    }  # fmt: skip
+
+
+def stripe_customer(transaction):
+    """Who has the subscription; one customer for each, so that tests do not meet."""
+    return "cus_" + transaction
+
+
+def stripe_subscription(
+    kind, status, at, user, transaction, period, product="premium", trial_end=None, cancel_at=None, at_end=False,
+    ended_at=None, next_attempt=None, **fields
+):  # fmt: skip
+    """An event of a subscription. `period` are its instants; without `user` its metadata names nobody."""
+    invoice = "in_" + transaction
+    start, end = (seconds(instant) for instant in period)
+    return stripe(
+        "customer.subscription." + kind, at, id="sub_" + transaction, object="subscription", status=status,
+        customer=stripe_customer(transaction), start_date=start, current_period_start=start, current_period_end=end,
+        trial_start=start if trial_end else None, trial_end=seconds(trial_end), cancel_at=seconds(cancel_at),
+        cancel_at_period_end=at_end, ended_at=seconds(ended_at), metadata={"user_id": user} if user else {},
+        description="ann@example.com", currency="usd",
+        items={"object": "list", "data": [{"id": "si_1", "price": {"id": product, "product": "prod_1", "unit_amount": 4990}}]},
+        latest_invoice={"id": invoice, "next_payment_attempt": seconds(next_attempt)} if next_attempt else invoice, **fields,
+    )  # fmt: skip
+
+
+def stripe_invoice(kind, at, transaction, period, next_attempt=None, reason="subscription_cycle", product="premium"):
+    """An event of the invoice for a period of a subscription."""
+    start, end = (seconds(instant) for instant in period)
+    return stripe(
+        "invoice." + kind, at, id="in_" + transaction, object="invoice", customer=stripe_customer(transaction),
+        customer_email="ann@example.com", subscription="sub_" + transaction, billing_reason=reason, amount_due=4990,
+        next_payment_attempt=seconds(next_attempt),
+        lines={"object": "list", "data": [{
+            "type": "subscription", "proration": False, "period": {"start": start, "end": end}, "price": {"id": product}}]},
+    )  # fmt: skip
+
+
+def stripe_refund(at, transaction, **fields):
+    """A charge that was given back, with the invoice in it that it was for."""
+    invoice = {"id": "in_" + transaction, "object": "invoice", "subscription": "sub_" + transaction}
+    charge = {"refunded": True, "amount_refunded": 4990, "receipt_email": "ann@example.com", "invoice": invoice, **fields}
+    return stripe("charge.refunded", at, id="ch_" + transaction, object="charge", customer=stripe_customer(transaction), **charge)
+
+
+def stripe_checkout(at, user, transaction):
+    return stripe(
+        "checkout.session.completed", at, id="cs_" + transaction, object="checkout.session", mode="subscription",
+        customer=stripe_customer(transaction), client_reference_id=user, customer_details={"email": "ann@example.com"},
+    )  # fmt: skip
+
+
+def stripe_signature(body, *secrets, at=None, scheme="v1"):
+    """As Stripe signs: one code for each secret."""
+    moment = int(time.time() if at is None else at)
+    codes = (hmac.new(s.encode(), f"{moment}.".encode() + body, hashlib.sha256).hexdigest() for s in secrets or (STRIPE_SECRET,))
+    return ",".join([f"t={moment}", *(f"{scheme}={code}" for code in codes)])
 
 
 def revenuecat_signature(body, secret=SIGNING_SECRET, at=None):

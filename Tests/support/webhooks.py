@@ -5,7 +5,7 @@ import json
 import random
 
 from .case import Case
-from .stores import AUTHORIZATION, AppStore, compact, revenuecat
+from .stores import AUTHORIZATION, STRIPE_SECRET, AppStore, compact, revenuecat, stripe_signature
 from .waiting import PATIENCE
 from .wire import Answer
 
@@ -14,7 +14,7 @@ PURCHASE, END = "2026-03-01T12:00:00Z", "2026-04-01T12:00:00Z"
 
 
 class Webhooks(Case):
-    """A service that takes both stores' events, and products that are mapped."""
+    """A service that takes every store's events, and products that are mapped."""
 
     CLOCK = PURCHASE
     FLAGS = None
@@ -25,10 +25,12 @@ class Webhooks(Case):
         super().setUpClass()
         cls.app_store = AppStore()
         cls.service = cls.serve(
-            *cls.app_store.flags, *cls.MORE_FLAGS, env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION}
+            *cls.app_store.flags,
+            *cls.MORE_FLAGS,
+            env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET},
         )
         cls.set_clock(cls.CLOCK)
-        for source in ("revenuecat", "appstore"):
+        for source in ("revenuecat", "appstore", "stripe"):
             for product, plan, messages in (("premium", "'paid'", "null"), ("unlimited", "'pro'", "null"), ("pack", "null", "50")):
                 cls.psql.run(f"select headroom.map_product('{source}', '{product}', {plan}, p_messages => {messages})")
         cls.connection = http.client.HTTPConnection("127.0.0.1", cls.service.http_port, timeout=PATIENCE)
@@ -53,9 +55,12 @@ class Webhooks(Case):
         return response.status, json.loads(text)
 
     def tell(self, event):
-        """One event of either store; what became of it."""
+        """One event of any store; what became of it."""
         if "signedPayload" in event:
             status, answer = self.post("/webhooks/appstore", event)
+        elif event.get("object") == "event":
+            body = compact(event)
+            status, answer = self.post("/webhooks/stripe", body, {"Stripe-Signature": stripe_signature(body)})
         else:
             status, answer = self.post("/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})
         self.assertEqual(status, 200, answer)

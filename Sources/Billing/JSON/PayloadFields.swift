@@ -11,9 +11,20 @@ struct PayloadFields {
     static let wordLengthMaximum = 64
     /// Customers with hundreds of aliases exist; those that matter come first.
     static let identitiesMaximum = 100
+    /// A subscription has at most 20 items, and an event shows the first 10 lines of an invoice. As many as this are kept
+    /// within the 65,536 bytes that the database takes.
+    static let objectsMaximum = 50
 
     enum Form {
-        case text, word, integer, flag, instant, identity, identities
+        case text, word, integer, flag, identity, identities
+        /// Milliseconds since 1970.
+        case instant
+        /// Seconds since 1970.
+        case seconds
+        /// A UUID. Any other text is left out: an app's developer chose it, and it names nobody here.
+        case user
+        /// The id of another object, or that object, of which only the id is kept.
+        case reference
     }
 
     private let path: String
@@ -77,13 +88,44 @@ struct PayloadFields {
         }
     }
 
-    /// Of milliseconds since 1970, as both stores write them.
+    /// Of milliseconds since 1970, as RevenueCat and the App Store write them.
     func instant(_ name: String) throws(BillingError) -> Instant? {
         guard let milliseconds = try integer(name) else { return nil }
         guard let instant = Instant(millisecondsSince1970: milliseconds) else {
             throw .malformed("\(full(name)) must be milliseconds since 1970, at most up to the year 9999")
         }
         return instant
+    }
+
+    /// Of whole seconds since 1970, as Stripe writes them.
+    func seconds(_ name: String) throws(BillingError) -> Instant? {
+        guard let seconds = try integer(name) else { return nil }
+        guard (0..<253_402_300_800).contains(seconds) else {
+            throw .malformed("\(full(name)) must be seconds since 1970, at most up to the year 9999")
+        }
+        return Instant(secondsSince1970: seconds)
+    }
+
+    /// In the form in which users are known. nil also where it is no UUID.
+    func user(_ name: String) -> String? {
+        guard case .string(let text)? = members[name] else { return nil }
+        return UserID(text)?.description
+    }
+
+    /// Of an object that is named by its id, or stands there itself.
+    func reference(_ name: String) throws(BillingError) -> String? {
+        guard case .object? = value(name) else { return try text(name) }
+        return try object(name)?.text("id")
+    }
+
+    func objects(_ name: String) throws(BillingError) -> [PayloadFields] {
+        guard let value = value(name) else { return [] }
+        guard case .array(let elements) = value else { throw .malformed("\(full(name)) must be an array of objects") }
+        var objects: [PayloadFields] = []
+        for element in elements.prefix(PayloadFields.objectsMaximum) {
+            objects.append(try PayloadFields(element, path: full(name)))
+        }
+        return objects
     }
 
     func required<Value>(
@@ -126,6 +168,9 @@ struct PayloadFields {
         case .flag: return try flag(name).map { .bool($0) }
         case .integer: return try integer(name).map { .integer($0) }
         case .instant: return try instant(name).map { .integer($0.microsecondsSince1970 / 1_000) }
+        case .seconds: return try seconds(name).map { .integer($0.secondsSince1970) }
+        case .user: return user(name).map { .string($0) }
+        case .reference: return try reference(name).map { .string($0) }
         }
     }
 

@@ -10,7 +10,9 @@ package struct StoreSenders: Sendable {
     }
 
     /// Each store has a path, also where it is not set up: it is answered there which settings are missing.
-    static let all: [any WebhookEndpoint.Type] = [RevenueCatEndpoint.self, AppStoreEndpoint.self]
+    static let all: [any WebhookEndpoint.Type] = [
+        RevenueCatEndpoint.self, AppStoreEndpoint.self, StripeEndpoint.self,
+    ]
 
     /// Far more than any secret or certificate needs.
     private static let fileBytesMaximum = 65_536

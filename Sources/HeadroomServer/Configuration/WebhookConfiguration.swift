@@ -17,6 +17,14 @@ package struct WebhookConfiguration: Sendable {
         package var rootCertificate: String
     }
 
+    package struct Stripe: Sendable {
+        /// Empty: its events are not taken.
+        package var signingSecrets: Secrets
+        package var windowSeconds: Int
+        /// Whether a full refund ends the access that it paid for.
+        package var refundRevokes: Bool
+    }
+
     package enum Environments: String, Sendable {
         case production, sandbox, any
     }
@@ -26,6 +34,7 @@ package struct WebhookConfiguration: Sendable {
     package var revenueCatWindowSeconds: Int
     /// nil: its notifications are not taken.
     package var appStore: AppStore?
+    package var stripe: Stripe
     package var environments: Environments
 
     init(_ settings: SettingsReader) throws(SettingsReader.Invalid) {
@@ -40,6 +49,16 @@ package struct WebhookConfiguration: Sendable {
             file: .revenueCatSigningSecretFile
         )
         revenueCatWindowSeconds = try settings.number(.revenueCatSignatureWindow, 1...3_600)
+        let refundRevokes: Switch = try settings.choice(.stripeRefundRevokes)
+        stripe = Stripe(
+            signingSecrets: try WebhookConfiguration.secrets(
+                settings,
+                .stripeSigningSecret,
+                file: .stripeSigningSecretFile
+            ),
+            windowSeconds: try settings.number(.stripeSignatureWindow, 1...3_600),
+            refundRevokes: refundRevokes == .on
+        )
         environments = try settings.choice(.storeEnvironment)
         let appleID =
             settings.text(.appStoreAppleID) == nil
@@ -55,6 +74,10 @@ package struct WebhookConfiguration: Sendable {
                     "appstore-bundle-id and appstore-root-certificate go together: set both, or neither"
             )
         }
+    }
+
+    private enum Switch: String {
+        case on, off
     }
 
     private static func secrets(

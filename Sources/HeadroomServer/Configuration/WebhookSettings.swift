@@ -50,6 +50,31 @@ extension Setting {
         "path",
         "file with the certificate that App Store notifications must be signed under, PEM or DER: Apple Root CA - G3"
     )
+    public static let stripeSigningSecret = Setting(
+        "stripe-signing-secret",
+        default: nil,
+        "text",
+        "the signing secret of the endpoint at Stripe, whsec_…; several with commas between, of which any will do, to roll "
+            + "one. Prefer the environment, or a file"
+    )
+    public static let stripeSigningSecretFile = Setting(
+        "stripe-signing-secret-file",
+        default: nil,
+        "path",
+        "file with stripe-signing-secret, one a line"
+    )
+    public static let stripeSignatureWindow = Setting(
+        "stripe-signature-window-seconds",
+        default: "300",
+        "1 to 3600 s",
+        "how far the time in Stripe's signature may be from this machine's clock, in either direction"
+    )
+    public static let stripeRefundRevokes = Setting(
+        "stripe-refund-revokes",
+        default: "on",
+        "on or off",
+        "whether a charge of a subscription that Stripe refunds in full ends the access; off: only Stripe's subscription does"
+    )
     public static let storeEnvironment = Setting(
         "store-environment",
         default: "production",
@@ -59,12 +84,14 @@ extension Setting {
 
     static let webhooks: [Setting] = [
         revenueCatAuthorization, revenueCatAuthorizationFile, revenueCatSigningSecret, revenueCatSigningSecretFile,
-        revenueCatSignatureWindow, appStoreBundleID, appStoreAppleID, appStoreRoot, storeEnvironment,
+        revenueCatSignatureWindow, appStoreBundleID, appStoreAppleID, appStoreRoot, stripeSigningSecret,
+        stripeSigningSecretFile, stripeSignatureWindow, stripeRefundRevokes, storeEnvironment,
     ]
 
     /// What no log and no dump may show.
     static let secretNames: Set<String> = [
         databaseURL.name, revenueCatAuthorization.name, revenueCatSigningSecret.name,
+        stripeSigningSecret.name,
     ]
 
     public var isSecret: Bool { Setting.secretNames.contains(name) }

@@ -147,7 +147,9 @@ class Requests(Webhooks):
 
     def test_a_store_that_is_not_set_up_is_told_which_settings_are_missing(self):
         service = self.serve()
-        for store, setting in (("revenuecat", "revenuecat-authorization"), ("appstore", "appstore-bundle-id")):
+        for store, setting in (
+            ("revenuecat", "revenuecat-authorization"), ("appstore", "appstore-bundle-id"), ("stripe", "stripe-signing-secret"),
+        ):  # fmt: skip
             answer = service.http("POST", f"/webhooks/{store}", {"event": {}})
             self.assert_refused((answer.status, answer.json), 404, setting)
 

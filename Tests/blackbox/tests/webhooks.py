@@ -1,11 +1,11 @@
-"""Every event of both stores through HTTP: in order, in any order, twice, and long after. What holds then is asked of the
+"""Every event of each store through HTTP: in order, in any order, twice, and long after. What holds then is asked of the
 line protocol."""
 
 import itertools
 import random
 import threading
 
-from support.histories import REVENUECAT, app_store_histories
+from support.histories import REVENUECAT, STRIPE, app_store_histories
 from support.stores import AUTHORIZATION, revenuecat
 from support.webhooks import END, PURCHASE, Webhooks
 from support.wire import Answer
@@ -21,10 +21,10 @@ class Histories(Webhooks):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.histories = {"revenuecat": REVENUECAT, "appstore": app_store_histories(cls.app_store)}
+        cls.histories = {"revenuecat": REVENUECAT, "appstore": app_store_histories(cls.app_store), "stripe": STRIPE}
 
     def each(self, check):
-        """Does it with every history of both stores, each a subtest of its own."""
+        """Does it with every history of each store, each a subtest of its own."""
         for source, histories in self.histories.items():
             for history in histories:
                 with self.subTest(source=source, history=history.name):

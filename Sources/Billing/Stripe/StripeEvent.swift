@@ -1,0 +1,97 @@
+import Usage
+
+/// Stripe's events (https://docs.stripe.com/api/events), as they are kept and in Headroom's words.
+public enum StripeEvent: StoreAdapter {
+    public static let source = BillingEvent.Source.stripe
+    /// Those that Stripe names for subscriptions, https://docs.stripe.com/billing/subscriptions/webhooks, and refunds.
+    public static let eventTypes: Set = [
+        "charge.failed", "charge.refunded", "charge.succeeded", "checkout.session.completed",
+        "checkout.session.expired", "customer.created", "customer.deleted", "customer.subscription.created",
+        "customer.subscription.deleted", "customer.subscription.paused",
+        "customer.subscription.pending_update_applied", "customer.subscription.pending_update_expired",
+        "customer.subscription.resumed", "customer.subscription.trial_will_end", "customer.subscription.updated",
+        "customer.updated", "invoice.created", "invoice.finalization_failed", "invoice.finalized",
+        "invoice.marked_uncollectible", "invoice.paid", "invoice.payment_action_required", "invoice.payment_failed",
+        "invoice.payment_succeeded", "invoice.upcoming", "invoice.updated", "invoice.voided", "invoice_payment.paid",
+        "payment_intent.payment_failed", "payment_intent.succeeded", "refund.created", "refund.updated",
+    ]
+
+    /// - Parameters:
+    ///   - body: what was posted, by who was shown to be Stripe.
+    ///   - refundRevokes: what the setting stripe-refund-revokes says. A refund is kept with it, so that a replay does
+    ///     the same after the setting was changed.
+    /// - Returns: what is kept of it, which is also what `translate` takes.
+    /// - Throws: malformed or too large, with the field's name.
+    public static func sanitized(body: [UInt8], refundRevokes: Bool) throws(BillingError) -> JSONValue {
+        let event = try PayloadFields(try JSONValue(parsing: body), path: "")
+        var kept = try StripeWhitelist.kept(event, StripeWhitelist.event)
+        let type = try event.required("type", PayloadFields.word)
+        let data = try PayloadFields(event.members["data"], path: "data")
+        let object = try PayloadFields(data.members["object"], path: "data.object")
+        let keptObject = try StripeWhitelist.kept(object, StripeWhitelist.object(of: type))
+        kept["data"] = .object(["object": .object(keptObject)])
+        if let changed = StripeWhitelist.names(of: data.members["previous_attributes"]) { kept["changed"] = changed }
+        if type == "charge.refunded" { kept["refund_revokes"] = .bool(refundRevokes) }
+        let payload = JSONValue.object(kept)
+        // What is required is looked for here, so that nothing is kept that could not be read again.
+        _ = try translate(payload: payload)
+        return payload
+    }
+
+    public static func translate(payload: JSONValue) throws(BillingError) -> BillingEvent {
+        let event = try PayloadFields(payload, path: "")
+        let kind = try event.required("type", PayloadFields.word)
+        let created = try event.required("created", PayloadFields.seconds)
+        let isLive = try event.required("livemode", PayloadFields.flag)
+        let object = try PayloadFields(
+            PayloadFields(payload["data"], path: "data").members["object"],
+            path: "data.object"
+        )
+        let status = kind.hasPrefix("customer.subscription.") ? try object.word("status") : nil
+        var notification = BillingEvent(
+            source: .stripe,
+            id: try event.required("id", PayloadFields.text),
+            type: status.map { "\(kind): \($0)" } ?? kind,
+            at: created,
+            environment: isLive ? .production : .sandbox,
+            identities: try identities(of: kind, object),
+            payload: payload
+        )
+        do {
+            let translation = StripeTranslation(kind: kind, at: created, event: event, object: object)
+            notification.at = StripeOrder.instant(of: kind, created: created, periodEnd: try translation.periodEnd)
+            notification.effects = try translation.effects
+        } catch let missing as MissingField {
+            notification.problem = "\(missing)"
+        } catch let unknown as UnknownSubscription {
+            notification.problem = "\(unknown)"
+        } catch let error as BillingError {
+            throw error
+        } catch {
+            preconditionFailure("a translation throws nothing else: \(error)")
+        }
+        return notification
+    }
+
+    /// The user's UUID, where the event has it, and the customer, who is known by it from then on.
+    private static func identities(
+        of kind: String,
+        _ object: PayloadFields
+    ) throws(BillingError) -> [String] {
+        var identities: [String] = []
+        if kind == "checkout.session.completed", let user = object.user("client_reference_id") {
+            identities.append(user)
+        }
+        if kind.hasPrefix("invoice.") {
+            if let user = try StripeInvoice(object).user { identities.append(user) }
+        } else if let user = try object.object("metadata")?.user("user_id") {
+            identities.append(user)
+        }
+        if let customer = try object.text("customer") { identities.append(customer) }
+        return CustomerIdentity.distinct(identities)
+    }
+}
+
+extension BillingEvent.Source {
+    public static let stripe = BillingEvent.Source(rawValue: "stripe")
+}

@@ -1,0 +1,84 @@
+import Usage
+
+/// An invoice as an event shows it, older and newer versions of Stripe's API alike.
+struct StripeInvoice {
+    private let fields: PayloadFields
+
+    init(_ fields: PayloadFields) {
+        self.fields = fields
+    }
+
+    /// `invoice.subscription`, or in newer versions of the API `invoice.parent.subscription_details.subscription`.
+    var subscription: String? {
+        get throws(BillingError) {
+            if let id = try fields.reference("subscription") { return id }
+            return try details?.reference("subscription")
+        }
+    }
+
+    /// The user in the subscription's metadata.
+    var user: String? {
+        get throws(BillingError) { try details?.object("metadata")?.user("user_id") }
+    }
+
+    private var details: PayloadFields? {
+        get throws(BillingError) {
+            if let details = try fields.object("parent")?.object("subscription_details") { return details }
+            return try fields.object("subscription_details")
+        }
+    }
+
+    /// Whether it is for a whole period that begins. Those for a first period and for a change within one are left to
+    /// the subscription's events, which know more: of a trial, say, or that it goes on without the change.
+    var isForRenewal: Bool {
+        get throws(BillingError) {
+            switch try fields.word("billing_reason") {
+            case nil, "subscription_cycle", "subscription": true
+            default: false
+            }
+        }
+    }
+
+    var nextAttempt: Instant? {
+        get throws(BillingError) { try fields.seconds("next_payment_attempt") }
+    }
+
+    /// What the invoice is for: of several lines the one whose period ends last.
+    struct Line {
+        var product: String?
+        var start: Instant
+        var end: Instant
+    }
+
+    var line: Line? {
+        get throws(BillingError) {
+            var last: Line?
+            for line in try fields.object("lines")?.objects("data") ?? [] {
+                guard try isForPeriod(line), let period = try line.object("period"),
+                    let start = try period.seconds("start"), let end = try period.seconds("end"),
+                    last.map({ $0.end < end }) ?? true
+                else { continue }
+                last = Line(product: try product(of: line), start: start, end: end)
+            }
+            return last
+        }
+    }
+
+    /// Not a part of a period that a change made, and nothing beside the subscription.
+    private func isForPeriod(_ line: PayloadFields) throws(BillingError) -> Bool {
+        let parent = try line.object("parent")
+        if try line.flag("proration") == true { return false }
+        if try parent?.object("subscription_item_details")?.flag("proration") == true { return false }
+        if try line.word("type") == "invoiceitem" { return false }
+        return try parent?.word("type") != "invoice_item_details"
+    }
+
+    private func product(of line: PayloadFields) throws(BillingError) -> String? {
+        for name in ["price", "plan"] {
+            if let price = try line.object(name), let id = try price.text("id") { return id }
+        }
+        let details = try line.object("pricing")?.object("price_details")
+        if let price = try details?.text("price") { return price }
+        return try details?.text("product")
+    }
+}

@@ -1,0 +1,204 @@
+import Usage
+
+/// A subscription as an event shows it: a snapshot, which counts more than the event's name.
+struct StripeSubscription {
+    /// https://docs.stripe.com/api/subscriptions/object#subscription_object-status
+    enum Status: String {
+        case trialing, active, unpaid, incomplete, paused, canceled
+        case pastDue = "past_due"
+        case incompleteExpired = "incomplete_expired"
+    }
+
+    /// Attributes that change with a payment, a trial or another product. A change of none of them says nothing about
+    /// what is paid for.
+    private static let paidAttributes: Set = [
+        "status", "items", "plan", "quantity", "latest_invoice", "current_period_start", "current_period_end",
+        "trial_start", "trial_end", "start_date", "billing_cycle_anchor", "pause_collection",
+    ]
+
+    let kind: String
+    let at: Instant
+    let status: Status?
+    private let fields: PayloadFields
+    /// nil: the event does not say what it changed.
+    private let changed: Set<String>?
+
+    /// - Parameter event: what is kept of the event.
+    init(kind: String, at: Instant, event: PayloadFields, object: PayloadFields) throws(BillingError) {
+        self.kind = kind
+        self.at = at
+        fields = object
+        status = try object.word("status").flatMap(Status.init(rawValue:))
+        changed = event.has("changed") ? Set(try event.texts("changed")) : nil
+    }
+
+    // MARK: What it says
+
+    /// The subscription's own, or in newer versions of the API its items'; of several the one that ends last.
+    var period: (start: Instant?, end: Instant?) {
+        get throws(BillingError) {
+            var found = (
+                start: try fields.seconds("current_period_start"), end: try fields.seconds("current_period_end")
+            )
+            for item in try items {
+                guard let end = try item.seconds("current_period_end"), found.end.map({ $0 < end }) ?? true else {
+                    continue
+                }
+                found = (start: try item.seconds("current_period_start"), end: end)
+            }
+            return found
+        }
+    }
+
+    var trialEnd: Instant? {
+        get throws(BillingError) { try fields.seconds("trial_end") }
+    }
+
+    private var items: [PayloadFields] {
+        get throws(BillingError) { try fields.object("items")?.objects("data") ?? [] }
+    }
+
+    /// Of the first item: its price's id, or its product's where there is no price.
+    private var product: String {
+        get throws {
+            for name in ["price", "plan"] {
+                guard let price = try items.first?.object(name) else { continue }
+                if let id = try price.text("id") { return id }
+                if let product = try price.text("product") { return product }
+            }
+            throw MissingField(type: kind, name: "items.data.price.id")
+        }
+    }
+
+    private var transaction: String {
+        get throws {
+            guard let id = try fields.text("id") else { throw MissingField(type: kind, name: "data.object.id") }
+            return id
+        }
+    }
+
+    private var periodEnd: Instant {
+        get throws {
+            guard let end = try period.end else { throw MissingField(type: kind, name: "current_period_end") }
+            return end
+        }
+    }
+
+    private var isCancelled: Bool {
+        get throws(BillingError) {
+            if try fields.flag("cancel_at_period_end") == true { return true }
+            return try fields.seconds("cancel_at") != nil
+        }
+    }
+
+    /// Until when there is access if nothing else happens: to the end of the trial or of the period, or to when it was
+    /// told to be cancelled.
+    private var end: Instant {
+        get throws {
+            if let cancelAt = try fields.seconds("cancel_at") { return cancelAt }
+            if status == .trialing, let trialEnd = try trialEnd { return trialEnd }
+            return try periodEnd
+        }
+    }
+
+    /// The end of what is paid for, of a subscription whose newest invoice is not: Stripe begins a period before it
+    /// charges for it. So it is the last boundary of a period that had passed when the event happened.
+    private var paidUntil: Instant {
+        get throws {
+            let period = try period
+            if let end = period.end, end <= at { return end }
+            if let start = period.start, start <= at { return start }
+            return at
+        }
+    }
+
+    // MARK: What it does
+
+    /// - Parameter payment: `purchased` where the subscription is new, else `renewed`.
+    func effects(_ payment: BillingEffect.Kind) throws -> [BillingEffect] {
+        switch status {
+        case .trialing, .active: try running(payment)
+        case .pastDue: try pastDue(payment)
+        case .unpaid:
+            // The store's own instant, because that of the event is some milliseconds later (StripeOrder).
+            [try paid(payment, until: try paidUntil), try effect(.billingRetry, expires: nil, graceUntil: at)]
+        case .paused: try ended(payment, at: at)
+        case .canceled: try ended(payment, at: min(try fields.seconds("ended_at") ?? at, at))
+        // Nothing was paid yet, or a status that is still to come.
+        case .incomplete, .incompleteExpired, nil: []
+        }
+    }
+
+    /// A subscription that has ended, or is paused. An end before the known one would be taken for that of an earlier
+    /// period, so it is told as what was paid for first.
+    func ended(_ payment: BillingEffect.Kind, at end: Instant) throws -> [BillingEffect] {
+        [try paid(payment, until: end), try effect(.expired, expires: end)]
+    }
+
+    /// As `customer.subscription.deleted` tells it, whatever its status.
+    func deleted() throws -> [BillingEffect] {
+        try ended(.renewed, at: min(try fields.seconds("ended_at") ?? at, at))
+    }
+
+    private func running(_ payment: BillingEffect.Kind) throws -> [BillingEffect] {
+        let end = try end
+        let intent: BillingEffect.Kind = try isCancelled ? .cancelled : .uncancelled
+        // A payment mends whatever was, a refund too. A change of the cancellation, of a card or of metadata mends nothing.
+        if let changed, changed.isDisjoint(with: StripeSubscription.paidAttributes) {
+            return [try effect(.productChanged, expires: end), try effect(intent, expires: end)]
+        }
+        let paid = try paid(payment, until: end)
+        return intent == .cancelled ? [paid, try effect(.cancelled, expires: end)] : [paid]
+    }
+
+    private func pastDue(_ payment: BillingEffect.Kind) throws -> [BillingEffect] {
+        var nextAttempt: Instant?
+        // Events carry only its id, unless somebody put the invoice in its place.
+        if case .object? = fields.members["latest_invoice"] {
+            nextAttempt = try fields.object("latest_invoice")?.seconds("next_payment_attempt")
+        }
+        guard let nextAttempt else {
+            // No end of grace: what the invoice's own event told of it holds, else it is 16 days after the period's end.
+            let grace = try effect(.gracePeriod, expires: try periodEnd)
+            return payment == .purchased ? [try paid(payment, until: try periodEnd), grace] : [grace]
+        }
+        return [
+            try paid(payment, until: try paidUntil), try effect(.gracePeriod, expires: nil, graceUntil: nextAttempt),
+        ]
+    }
+
+    private func paid(_ kind: BillingEffect.Kind, until end: Instant) throws -> BillingEffect {
+        var started = try period.start
+        if status == .trialing, let trialStart = try fields.seconds("trial_start") { started = trialStart }
+        if started == nil { started = try fields.seconds("start_date") }
+        var effect = try effect(kind, expires: end)
+        effect.started = started.flatMap { $0 <= end ? $0 : nil }
+        return effect
+    }
+
+    private func effect(
+        _ kind: BillingEffect.Kind,
+        expires: Instant?,
+        graceUntil: Instant? = nil
+    ) throws -> BillingEffect {
+        BillingEffect(
+            kind,
+            transaction: try transaction,
+            product: try product,
+            period: try isTrial(until: expires) ? .trial : .normal,
+            expires: expires,
+            graceUntil: graceUntil
+        )
+    }
+
+    /// A subscription that ended within its trial was never anything else.
+    private func isTrial(until end: Instant?) throws(BillingError) -> Bool {
+        switch status {
+        case .trialing: return true
+        case .canceled:
+            guard let end, let trialEnd = try trialEnd else { return false }
+            return end <= trialEnd
+        default: return false
+        }
+    }
+}

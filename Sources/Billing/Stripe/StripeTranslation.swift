@@ -1,0 +1,123 @@
+import Usage
+
+/// What each type of Stripe's events does. Types that are not named here do nothing, and neither do those to come.
+struct StripeTranslation {
+    let kind: String
+    /// `created`, in whole seconds.
+    let at: Instant
+    private let event: PayloadFields
+    private let object: PayloadFields
+
+    init(kind: String, at: Instant, event: PayloadFields, object: PayloadFields) {
+        self.kind = kind
+        self.at = at
+        self.event = event
+        self.object = object
+    }
+
+    /// Of the period that the event is about, for the order of events; nil where it is about none.
+    var periodEnd: Instant? {
+        get throws(BillingError) {
+            if kind.hasPrefix("customer.subscription.") { return try subscription.period.end }
+            return switch kind {
+            case "invoice.paid", "invoice.payment_failed": try StripeInvoice(object).line?.end
+            default: nil
+            }
+        }
+    }
+
+    /// - Throws: `MissingField`, `UnknownSubscription`, or `BillingError` where a field has a wrong form.
+    var effects: [BillingEffect] {
+        get throws {
+            switch kind {
+            case "customer.subscription.created": try subscription.effects(.purchased)
+            case "customer.subscription.updated", "customer.subscription.resumed": try subscription.effects(.renewed)
+            case "customer.subscription.paused": try subscription.ended(.renewed, at: at)
+            case "customer.subscription.deleted": try subscription.deleted()
+            case "invoice.paid": try paid(StripeInvoice(object))
+            case "invoice.payment_failed": try failed(StripeInvoice(object))
+            case "charge.refunded": try refund()
+            // It tells whose a customer is; that is in the event's identities.
+            case "checkout.session.completed": []
+            default: []
+            }
+        }
+    }
+
+    private var subscription: StripeSubscription {
+        get throws(BillingError) {
+            try StripeSubscription(kind: kind, at: at, event: event, object: object)
+        }
+    }
+
+    private func paid(_ invoice: StripeInvoice) throws -> [BillingEffect] {
+        guard let transaction = try invoice.subscription, try invoice.isForRenewal else { return [] }
+        guard let line = try invoice.line else { throw MissingField(type: kind, name: "lines.data.period") }
+        // What is charged after it was used, or long after it was due, says nothing about the time to come.
+        guard line.end > at else { return [] }
+        return [
+            BillingEffect(
+                .renewed,
+                transaction: transaction,
+                product: try product(of: line),
+                period: .normal,
+                started: line.start,
+                expires: line.end
+            )
+        ]
+    }
+
+    /// Stripe begins a period before it charges for it, so what is paid for ended where the unpaid period begins.
+    private func failed(_ invoice: StripeInvoice) throws -> [BillingEffect] {
+        guard let transaction = try invoice.subscription, try invoice.isForRenewal else { return [] }
+        let issue = BillingEffect(.gracePeriod, transaction: transaction, graceUntil: try invoice.nextAttempt)
+        guard let line = try invoice.line else { return [issue] }
+        let end = line.end <= at ? line.end : min(line.start, at)
+        return [
+            BillingEffect(
+                .renewed,
+                transaction: transaction,
+                product: try product(of: line),
+                period: .normal,
+                started: min(line.start, end),
+                expires: end
+            ),
+            issue,
+        ]
+    }
+
+    private func product(of line: StripeInvoice.Line) throws -> String {
+        guard let product = line.product else { throw MissingField(type: kind, name: "lines.data.price.id") }
+        return product
+    }
+
+    /// A part that is given back leaves the subscription as it is.
+    private func refund() throws -> [BillingEffect] {
+        guard try object.flag("refunded") == true, try event.flag("refund_revokes") == true else { return [] }
+        if let named = try object.object("metadata")?.text("subscription_id") {
+            return [BillingEffect(.revoked, transaction: named)]
+        }
+        switch object.members["invoice"] {
+        // Said to be of no invoice: something that was bought once.
+        case .null?: return []
+        case .object?:
+            guard let invoice = try object.object("invoice"),
+                let subscription = try StripeInvoice(invoice).subscription
+            else { return [] }
+            return [BillingEffect(.revoked, transaction: subscription)]
+        case .string?: throw UnknownSubscription(type: kind, what: "the invoice's id, and not its subscription")
+        default: throw UnknownSubscription(type: kind, what: "no invoice")
+        }
+    }
+}
+
+/// A refund that does not say of which subscription it is. It is kept, and somebody has to look.
+struct UnknownSubscription: Error, CustomStringConvertible {
+    let type: String
+    let what: String
+
+    var description: String {
+        "\(type) has \(what): if it is of a subscription, cancel that in Stripe, which ends access here too; a charge that "
+            + "has subscription_id in its metadata, or its invoice expanded, is applied by itself"
+    }
+}

@@ -1,0 +1,108 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Billing
+
+@Suite("What is kept of a Stripe event")
+struct StripeKeepingTests {
+    private typealias Payload = StripePayload
+    /// printf %s cus_Na6dX7aXxi11N4 | sha256sum
+    private static let customer = "sha256:ae7e8e035b830d1a4ad359a55244aa9826e22f3289b4749bb7deecedf101146f"
+
+    private static let payloads: [StripePayload] = [
+        .subscription("created", "active"),
+        .subscription("updated", "active", previous: ["metadata": .object(["email": .string("ann@example.com")])]),
+        .invoice("paid", at: Payload.end), .invoice("payment_failed", at: Payload.end), .charge([:]), .checkout(),
+        .other("customer.created"),
+    ]
+
+    @Test("has no name, address, amount or card, and no id of a customer", arguments: payloads)
+    func personalData(payload: StripePayload) throws {
+        let kept = try StripeEvent.sanitized(body: payload.body, refundRevokes: true).text
+        for text in ["@", "Ann", "ann", "cus_", "4990", "usd", "pm_1", "req_", "amount", "description"] {
+            #expect(!kept.contains(text), "\(text)")
+        }
+    }
+
+    @Test("is translated to the same again", arguments: payloads)
+    func replay(payload: StripePayload) throws {
+        let first = try payload.notification()
+        #expect(try StripeEvent.translate(payload: Array(first.payload.text.utf8)) == first)
+    }
+
+    @Test("names the user of the metadata, and the customer by a digest")
+    func identities() throws {
+        let both = [Payload.user, Self.customer]
+        #expect(try Payload.subscription("created", "active").notification().identities == both)
+        #expect(try Payload.invoice("paid", at: Payload.end).notification().identities == both)
+        #expect(try Payload.charge([:]).notification().identities == [Self.customer])
+        let expanded: JSONValue = .object(["id": .string("cus_Na6dX7aXxi11N4"), "email": .string("ann@example.com")])
+        let payload = Payload.subscription("created", "active", ["customer": expanded])
+        #expect(try payload.notification().identities == both)
+    }
+
+    @Test("names the customer alone where the metadata has no UUID")
+    func unknownUser() throws {
+        for metadata: [String: JSONValue] in [[:], ["user_id": .string("ann@example.com")], ["user_id": .string("")]] {
+            let payload = Payload.subscription("created", "active", ["metadata": .object(metadata)])
+            let notification = try payload.notification()
+            #expect(notification.identities == [Self.customer])
+            #expect(!notification.payload.text.contains("ann@"))
+        }
+    }
+
+    @Test("links customer and user by a checkout's client_reference_id, or its metadata")
+    func checkout() throws {
+        let both = [Payload.user, Self.customer]
+        #expect(try Payload.checkout().notification().identities == both)
+        let metadata: JSONValue = .object(["user_id": .string(Payload.user)])
+        let byMetadata = Payload.checkout(["client_reference_id": .null, "metadata": metadata])
+        #expect(try byMetadata.notification().identities == both)
+        let nobody = Payload.checkout(["client_reference_id": .string("ann@example.com")])
+        #expect(try nobody.notification().identities == [Self.customer])
+        #expect(try Payload.checkout(["customer": .null]).notification().identities == [Payload.user])
+    }
+
+    @Test("says whether Stripe's test mode made it")
+    func environments() throws {
+        var payload = Payload.subscription("created", "active")
+        payload.event["livemode"] = .bool(false)
+        #expect(try payload.notification().environment == .sandbox)
+    }
+
+    @Test(
+        "is nothing when a field has a wrong form, and the error names the field and repeats nothing",
+        arguments: [
+            ("created", .string("s3cret"), "whole number"), ("created", .null, "missing"),
+            ("created", .integer(-1), "seconds"), ("created", .integer(.max), "seconds"),
+            ("id", .integer(7), "text"), ("id", .null, "missing"), ("type", .string("s3\u{0}cret"), "control"),
+            ("type", .null, "missing"), ("livemode", .string("s3cret"), "true or false"),
+            ("livemode", .null, "missing"),
+            ("data", .null, "missing"), ("data", .object([:]), "missing"), ("data", .array([]), "object"),
+        ] as [(String, JSONValue, String)]
+    )
+    func malformed(name: String, value: JSONValue, text: String) {
+        var payload = Payload.subscription("created", "active")
+        payload.event[name] = value
+        let error = #expect(throws: BillingError.self) { try payload.notification() }
+        #expect(error?.kind == .malformed)
+        #expect(error?.description.contains(name) == true && error?.description.contains(text) == true)
+        #expect(error?.description.contains("s3cret") == false)
+    }
+
+    @Test("is nothing when a field of the subscription has a wrong form, unless no effect depends on it")
+    func malformedObjects() throws {
+        for (name, value): (String, JSONValue) in [
+            ("current_period_end", .string("soon")), ("items", .array([])), ("status", .integer(1)),
+            ("cancel_at_period_end", .string("no")), ("customer", .integer(7)), ("metadata", .string("x")),
+        ] {
+            let error = #expect(throws: BillingError.self, "\(name)") {
+                try Payload.subscription("created", "active", [name: value]).notification()
+            }
+            #expect(error?.description.contains("data.object.\(name)") == true)
+        }
+        let payload = Payload.subscription("created", "active", ["canceled_at": .string("soon")])
+        #expect(try payload.notification().effects.count == 1)
+    }
+}
