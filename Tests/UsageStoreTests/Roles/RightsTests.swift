@@ -36,6 +36,7 @@ struct RightsTests {
         Right("select * from monthly_usage", .service, .operator, .dashboard),
         Right("select * from billing_period_report", .service, .operator, .dashboard),
         Right("select * from user_story", .service, .operator, .dashboard),
+        Right("select * from headroom.usage_rows", .service),
     ]
 
     private static let functions = [

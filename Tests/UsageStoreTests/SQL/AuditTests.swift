@@ -213,7 +213,7 @@ struct AuditTests {
         try await psql.execute("select increment_and_check_usage('\(user(99))', 3)")
         #expect(
             try await psql.rows("select * from billing_period_report order by billing_period")
-                == ["2026-11|8|5297|2|2|2|2", "trial|1|3|1|0|0|0"]
+                == ["2026-11|8|5297|2|2|2|2", "open|9|5300|3|2|2|2", "trial|1|3|1|0|0|0"]
         )
     }
 }

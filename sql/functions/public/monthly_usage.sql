@@ -6,23 +6,20 @@ select
     usage.plan,
     usage.state,
     usage.message_count as used,
-    holds.held,
+    usage.held,
     usage."limit",
     case
-        when usage."limit" is not null
-            then greatest(usage."limit"::bigint - usage.message_count - holds.held, 0)::integer
+        when usage."limit" is not null then greatest(usage."limit"::bigint - usage.message_count - usage.held, 0)::integer
     end as remaining,
-    headroom.tier_of(
-        usage.message_count::bigint + holds.held, usage."limit", plans.gentle_percent, plans.prominent_percent
-    ) as tier,
+    usage.tier,
     usage.resets_at,
     usage.expires_at,
-    usage.updated_at
-from public.message_usage as usage
-cross join lateral (select headroom.held_now(usage) as held) as holds
-left join headroom.plans as plans on plans.plan = usage.plan;
+    usage.updated_at,
+    usage.is_open
+from headroom.usage_rows as usage;
 comment on view public.monthly_usage is
-    'A row per user and billing period. state is as of the row''s last message; "limit" null is unlimited.';
+    'A row per user and billing period. state is as of the row''s last message; "limit" null is unlimited; is_open is true '
+    'for the period that counts for the user now.';
 revoke all on public.monthly_usage from public;
 revoke all on type public.monthly_usage from public;
 grant select on public.monthly_usage to headroom_service, headroom_dashboard, headroom_operator;
