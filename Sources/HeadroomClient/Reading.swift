@@ -18,7 +18,7 @@ extension HeadroomClient {
 
     /// What a billing period comes to over all users. Reads the whole table, which takes a while for millions.
     ///
-    /// - Parameter period: nil is the current calendar month.
+    /// - Parameter period: nil is every period that is open now, as `BillingPeriod.open` is.
     public func report(
         _ period: BillingPeriod? = nil,
         deadline: Duration = .seconds(60)
@@ -36,7 +36,7 @@ extension HeadroomClient {
     ///
     /// - Parameters:
     ///   - count: of users, 1 to 1,000.
-    ///   - period: nil is the current calendar month.
+    ///   - period: nil is every period that is open now, as `BillingPeriod.open` is.
     public func top(
         _ count: Int = 10,
         in period: BillingPeriod? = nil,

@@ -14,9 +14,9 @@ public enum Command: Sendable, Equatable {
     case usage(user: UserID, period: BillingPeriod?)
     /// `months` is 1 to 1,200; a row that is no month, such as a trial's, counts as one.
     case history(user: UserID, months: Int)
-    /// Without a period: the current calendar month.
+    /// Without a period: every period that is open now.
     case report(period: BillingPeriod?)
-    /// `count` is 1 to 1,000. Without a period: the current calendar month.
+    /// `count` is 1 to 1,000. Without a period: every period that is open now.
     case top(period: BillingPeriod?, count: Int)
     /// At least one channel.
     case subscribe([UsageChannel])

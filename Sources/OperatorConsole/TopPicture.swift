@@ -100,7 +100,7 @@ public struct TopPicture: Sendable, Encodable {
 
     private var users: [String] {
         guard let busiest else { return ["the busiest users are being looked for"] }
-        guard !busiest.isEmpty else { return ["nobody has sent a message in this period"] }
+        guard !busiest.isEmpty else { return ["nobody has sent a message in a period that is open now"] }
         var table = TextTable([.left, .left, .right, .right, .left])
         table.add("busiest user", "period", "used", "limit", "tier")
         for user in busiest {

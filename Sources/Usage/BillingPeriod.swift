@@ -14,6 +14,9 @@ public struct BillingPeriod: Hashable, Sendable {
         label = name
     }
 
+    /// Every period that is open now, whatever its label: what reports are about unless they name a period.
+    public static let open = BillingPeriod(planNamed: "open")
+
     /// A label as somebody outside wrote it; nil unless it could name a period.
     public init?(_ label: String) {
         guard BillingPeriod.monthOf(label) != nil || Plan.isName(label) else { return nil }

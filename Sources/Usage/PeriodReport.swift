@@ -26,18 +26,20 @@ public struct PeriodReport: Sendable, Equatable {
 public struct AllPeriods: Sendable, Equatable {
     /// The calendar month, by the database's clock.
     public var current: BillingPeriod
+    /// Of all periods that are open now, whatever their label.
+    public var open: PeriodReport
     /// Of each period in which anybody has a row, in no order.
     public var reports: [PeriodReport]
 
-    public init(current: BillingPeriod, reports: [PeriodReport]) {
+    public init(current: BillingPeriod, open: PeriodReport, reports: [PeriodReport]) {
         self.current = current
+        self.open = open
         self.reports = reports
     }
 
-    /// - Parameter period: nil is the current month.
     /// - Returns: zeros where nobody has a row.
-    public func report(of period: BillingPeriod?) -> PeriodReport {
-        let period = period ?? current
+    public func report(of period: BillingPeriod) -> PeriodReport {
+        if period == .open { return open }
         return reports.first { $0.period == period } ?? PeriodReport(period: period)
     }
 }

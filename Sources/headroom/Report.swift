@@ -12,7 +12,7 @@ struct Report: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "YYYY-MM, or a plan that never resets, such as trial; the current calendar month unless given.")
+    @Argument(help: "YYYY-MM, or a plan that never resets, such as trial; every period that is open now unless given.")
     var period: String?
     @Option(help: "Seconds to wait for the answer (1 to 3600).") var timeout = 70
     @OptionGroup var options: TargetOptions
@@ -31,7 +31,9 @@ struct Report: AsyncParsableCommand {
             let report = PeriodSummary(try Record(lines, status: "REPORT"))
             print(options.json ? try report.record.jsonLine() : report.text)
             guard !report.isEmpty else {
-                throw CommandEnd.noData("nobody has any usage in period \(report.period)").exit()
+                let isOpen = report.period == BillingPeriod.open.label
+                let period = isOpen ? "a period that is open now" : "period \(report.period)"
+                throw CommandEnd.noData("nobody has any usage in \(period)").exit()
             }
         }
     }

@@ -199,7 +199,7 @@ struct ConnectionStateMachineTests {
         let november = BillingPeriod(year: 2026, month: 11)
         var machine = machine(allows: true)
         let asked = machine.receive(.command(.report(period: nil)), surroundings)
-        #expect(asked == .read(.report(nil), slot: 0))
+        #expect(asked == .read(.report(.open), slot: 0))
         let top = machine.receive(.command(.top(period: november, count: 5)), surroundings)
         #expect(top == .read(.top(november, count: 5), slot: 1))
         let slot = submit(1, to: &machine)[0]

@@ -41,11 +41,13 @@ struct RequestFormTests {
         ("REPORT", .report(period: nil)),
         ("report 2026-11", .report(period: month)),
         ("REPORT trial", .report(period: BillingPeriod(planNamed: "trial"))),
+        ("REPORT open", .report(period: .open)),
         ("TOP", .top(period: nil, count: 10)),
         ("TOP 5", .top(period: nil, count: 5)),
         ("TOP 1000", .top(period: nil, count: 1_000)),
         ("TOP 2026-11", .top(period: month, count: 10)),
         ("TOP trial 1", .top(period: BillingPeriod(planNamed: "trial"), count: 1)),
+        ("TOP open 1", .top(period: .open, count: 1)),
         ("TOP 2026-11 1000", .top(period: month, count: 1_000)),
         ("SUBSCRIBE usage:\(userText)", .subscribe([channel(userText)])),
         (

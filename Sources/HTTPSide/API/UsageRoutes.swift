@@ -60,9 +60,9 @@ struct UsageRoutes: RouteCollecting {
         return try JSONAnswer(ReportBody(report)).response(to: request)
     }
 
-    /// Nil where the path has no place for one.
-    private func period(_ context: HTTPContext) throws(Problem) -> BillingPeriod? {
-        guard context.parameters.get("period") != nil else { return nil }
+    /// Every open period where the path has no place for one.
+    private func period(_ context: HTTPContext) throws(Problem) -> BillingPeriod {
+        guard context.parameters.get("period") != nil else { return .open }
         return try Query.period(context.pathParameter("period") ?? "")
     }
 

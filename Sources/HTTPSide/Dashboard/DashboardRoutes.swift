@@ -71,8 +71,8 @@ struct DashboardRoutes: RouteCollecting {
     @Sendable
     private func overview(_ request: Request, _ context: HTTPContext) async throws -> Response {
         let visitor = try admit(request, context)
-        let chosen = request.query["period"].flatMap { BillingPeriod($0) }
-        let presenter = OverviewPresenter(figures: await figures.overview(chosen))
+        let period = request.query["period"].flatMap { BillingPeriod($0) } ?? .open
+        let presenter = OverviewPresenter(figures: await figures.overview(period))
         var frame = reception.frame("Overview", visitor)
         frame.isOverview = true
         let status: HTTPResponse.Status = presenter.isIncomplete ? .serviceUnavailable : .ok

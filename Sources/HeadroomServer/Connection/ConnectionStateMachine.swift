@@ -176,8 +176,8 @@ struct ConnectionStateMachine {
         case .usage(let user, nil): submit(user, .usage, .reading)
         case .usage(let user, let period?): submit(user, .usageInPeriod(period), .reading)
         case .history(let user, let months): submit(user, .history(months))
-        case .report(let period): read(.report(period))
-        case .top(let period, let count): read(.top(period, count: count))
+        case .report(let period): read(.report(period ?? .open))
+        case .top(let period, let count): read(.top(period ?? .open, count: count))
         case .setPlan(let change): submit(change.user, attributed(.setPlan(change)))
         case .grant(let user, let messages, let key, let reason):
             submit(user, attributed(.grant(messages, key: key, reason: reason)))

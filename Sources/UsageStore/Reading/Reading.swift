@@ -1,21 +1,13 @@
 import Usage
 
-/// What a dashboard asks about all users of a billing period. Without a period: the current calendar month, by the
-/// database's clock.
+/// What a dashboard asks about all users of a billing period, or of every period that is open (`BillingPeriod.open`).
 public enum Reading: Hashable, Sendable {
     /// Users, messages and tiers.
-    case report(BillingPeriod?)
+    case report(BillingPeriod)
     /// The users with the most messages, so many of them.
-    case top(BillingPeriod?, count: Int)
+    case top(BillingPeriod, count: Int)
     /// The report of every period, in one walk over the table.
     case allPeriods
-
-    var period: BillingPeriod? {
-        switch self {
-        case .report(let period), .top(let period, _): period
-        case .allPeriods: nil
-        }
-    }
 }
 
 /// A reading, where its outcome goes, and until when somebody waits for it.

@@ -1,13 +1,15 @@
 import Postgres
 import Usage
 
-/// One reading of a billing period under way: a portion of the table's pages at a time, each in a transaction of its own.
+/// One reading of a billing period, or of all that are open, under way: a portion of the table's pages at a time, each in a transaction of its own.
 ///
 /// One statement over the whole table would hold its snapshot for as long as it takes, and until then no version of a
 /// popular user's row could be pruned: messages would get slower with every message.
 struct TableReading {
     /// 16 MB of a table: some 80,000 rows, and as many milliseconds at most.
     static let portionPages: Int64 = 2_048
+    /// Some 20,000 rows. Whether a row's period is open may take an index scan, and 100 milliseconds for all of them.
+    static let portionPagesOfOpen: Int64 = 512
     /// The largest page number that PostgreSQL has.
     private static let lastPage: Int64 = 4_294_967_294
 
@@ -15,14 +17,16 @@ struct TableReading {
 
     private let reading: Reading
     private var nextPage: Int64 = 0
-    /// How many there were in the beginning.
-    private var pages: Int64 = 0
-    private var report: PeriodReport?
+    /// How many there were in the beginning, and the calendar month then. Nil before the first portion.
+    private var extent: (pages: Int64, calendarMonth: BillingPeriod)?
+    /// Of the period that is read, or of all that are open.
+    private var report: PeriodReport
     private var top: TopUsers
     private var periods: [BillingPeriod: PeriodReport] = [:]
 
     init(_ reading: Reading) {
         self.reading = reading
+        report = PeriodReport(period: reading.period)
         top = TopUsers(count: reading.count)
     }
 
@@ -34,26 +38,28 @@ struct TableReading {
         on link: SessionLink,
         deadline: () -> ContinuousClock.Instant?
     ) throws(PostgresError) -> Outcome? {
-        if report == nil {
-            let extent = try link.query(.readExtent, deadline: deadline)
-            pages = extent.int64(0, 0)
-            report = PeriodReport(period: reading.period ?? BillingPeriod(storedLabel: extent.text(0, 1)))
-        }
+        if extent == nil { extent = try readExtent(on: link, deadline: deadline) }
+        guard let (pages, calendarMonth) = extent else { return nil }
         // The last portion has no end, because the table grows meanwhile. With one portion all is of one instant.
-        let isLast = nextPage + TableReading.portionPages >= pages
-        let end = isLast ? TableReading.lastPage : nextPage + TableReading.portionPages
+        let isLast = nextPage + reading.portionPages >= pages
+        let end = isLast ? TableReading.lastPage : nextPage + reading.portionPages
         try readPortion(nextPage..<end, on: link, deadline: deadline)
         nextPage = end
-        return isLast ? outcome : nil
-    }
-
-    private var outcome: Outcome? {
-        guard let report else { return nil }
+        guard isLast else { return nil }
         switch reading {
         case .report: return .report(report)
         case .top: return .history(top.sorted)
-        case .allPeriods: return .periods(AllPeriods(current: report.period, reports: Array(periods.values)))
+        case .allPeriods:
+            return .periods(AllPeriods(current: calendarMonth, open: report, reports: Array(periods.values)))
         }
+    }
+
+    private func readExtent(
+        on link: SessionLink,
+        deadline: () -> ContinuousClock.Instant?
+    ) throws(PostgresError) -> (pages: Int64, calendarMonth: BillingPeriod) {
+        let result = try link.query(.readExtent, deadline: deadline)
+        return (result.int64(0, 0), BillingPeriod(storedLabel: result.text(0, 1)))
     }
 
     private mutating func readPortion(
@@ -61,13 +67,12 @@ struct TableReading {
         on link: SessionLink,
         deadline: () -> ContinuousClock.Instant?
     ) throws(PostgresError) {
-        guard var report else { return }
         var parameters = Parameters()
         parameters.append(int64: portion.lowerBound)
         parameters.append(int64: portion.upperBound)
         switch reading {
-        case .report:
-            parameters.append(text: report.period.label)
+        case .report(let period):
+            parameters.append(text: period == .open ? nil : period.label)
             let result = try link.query(.readReportPortion, parameters, deadline: deadline)
             for row in 0..<result.rowCount {
                 report.add(
@@ -76,34 +81,34 @@ struct TableReading {
                     messages: Int(result.int64(row, 2))
                 )
             }
-            self.report = report
-        case .top(_, let count):
-            parameters.append(text: report.period.label)
+        case .top(let period, let count):
+            parameters.append(text: period == .open ? nil : period.label)
             parameters.append(int32: Int32(count))
             parameters.append(int32: Int32(top.fewestThatMatter))
             let result = try link.query(.readTopPortion, parameters, deadline: deadline)
-            top.merge((0..<result.rowCount).map { TableReading.usage(result, $0, in: report.period) })
+            top.merge((0..<result.rowCount).map { TableReading.usage(result, $0) })
         case .allPeriods:
             let result = try link.query(.readPeriodsPortion, parameters, deadline: deadline)
-            for row in 0..<result.rowCount {
-                let period = BillingPeriod(storedLabel: result.text(row, 0))
-                periods[period, default: PeriodReport(period: period)].add(
-                    users: Int(result.int64(row, 2)),
-                    in: Tier(rawValue: result.text(row, 1)) ?? .silent,
-                    messages: Int(result.int64(row, 3))
-                )
-            }
+            for row in 0..<result.rowCount { addPeriod(result, row) }
         }
     }
 
-    private static func usage(_ result: QueryResult, _ row: Int, in period: BillingPeriod) -> PeriodUsage {
+    private mutating func addPeriod(_ result: QueryResult, _ row: Int) {
+        let period = BillingPeriod(storedLabel: result.text(row, 0))
+        let tier = Tier(rawValue: result.text(row, 1)) ?? .silent
+        let (users, messages) = (Int(result.int64(row, 3)), Int(result.int64(row, 4)))
+        periods[period, default: PeriodReport(period: period)].add(users: users, in: tier, messages: messages)
+        if result.bool(row, 2) { report.add(users: users, in: tier, messages: messages) }
+    }
+
+    private static func usage(_ result: QueryResult, _ row: Int) -> PeriodUsage {
         let (high, low) = result.uuid(row, 0)
         return PeriodUsage(
             user: UserID(high: high, low: low),
-            period: period,
-            used: Int(result.int32(row, 1)),
-            limit: result.isNull(row, 2) ? nil : Int(result.int32(row, 2)),
-            tier: Tier(rawValue: result.text(row, 3)) ?? .silent
+            period: BillingPeriod(storedLabel: result.text(row, 1)),
+            used: Int(result.int32(row, 2)),
+            limit: result.isNull(row, 3) ? nil : Int(result.int32(row, 3)),
+            tier: Tier(rawValue: result.text(row, 4)) ?? .silent
         )
     }
 }
@@ -116,10 +121,21 @@ extension PreparedQuery {
 }
 
 extension Reading {
+    fileprivate var period: BillingPeriod {
+        switch self {
+        case .report(let period), .top(let period, _): period
+        case .allPeriods: .open
+        }
+    }
+
     fileprivate var count: Int {
         switch self {
         case .report, .allPeriods: 0
         case .top(_, let count): count
         }
+    }
+
+    fileprivate var portionPages: Int64 {
+        period == .open ? TableReading.portionPagesOfOpen : TableReading.portionPages
     }
 }

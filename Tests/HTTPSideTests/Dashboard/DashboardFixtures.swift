@@ -29,6 +29,7 @@ enum DashboardFixtures {
         periods: .known(
             AllPeriods(
                 current: billingPeriod("2026-11"),
+                open: report("open", messages: 1_325_113, silent: 11_212, gentle: 1_112, prominent: 341, blocked: 518),
                 reports: [
                     report("2026-09", messages: 1_903_220, silent: 9_000, gentle: 700, prominent: 200, blocked: 120),
                     report("2026-10", messages: 2_211_908, silent: 9_500, gentle: 900, prominent: 260, blocked: 180),
@@ -39,7 +40,7 @@ enum DashboardFixtures {
             age: .seconds(3),
             trouble: nil
         ),
-        chosen: nil,
+        period: .open,
         top: .known(
             (0..<10).map { index in
                 PeriodUsage(

@@ -31,15 +31,28 @@ struct PageTests {
     func figures() {
         let page = overview()
         for text in [
-            "1,284,091", "11,952", "207", "1.7 %", "10,412", "November 2026", "1,482,765 messages in 30 days",
+            "1,325,113", "13,183", "518", "3.9 %", "11,212", "November 2026", "1,482,765 messages in 30 days",
             "Counted 3 s ago",
         ] {
             #expect(page.contains(text), "\(text)")
         }
-        #expect(page.contains("<option value=\"2026-11\" selected>November 2026 (now)</option>"))
+        #expect(page.contains("<option value=\"open\" selected>Open now</option>"))
+        #expect(page.contains("<option value=\"2026-11\">November 2026 (this month)</option>"))
         #expect(page.contains("<option value=\"trial\">trial</option>"))
         #expect(page.components(separatedBy: "/dashboard/users/7f1c0a52").count - 1 == 10)
         #expect(page.contains("Slowest 1 %") && page.contains("1.84 ms"))
+    }
+
+    @Test("of the overview shows a month that somebody chose")
+    func month() {
+        var figures = DashboardFixtures.overview
+        figures.period = billingPeriod("2026-11")
+        let page = overview(figures)
+        for text in ["1,284,091", "11,952", "207", "1.7 %", "10,412"] {
+            #expect(page.contains(text), "\(text)")
+        }
+        #expect(page.contains("<option value=\"open\">Open now</option>"))
+        #expect(page.contains("<option value=\"2026-11\" selected>November 2026 (this month)</option>"))
     }
 
     @Test("of the overview says what is missing, and why")
@@ -61,7 +74,7 @@ struct PageTests {
     func empty() {
         var figures = DashboardFixtures.overview
         figures.periods = .known(
-            AllPeriods(current: billingPeriod("2026-11"), reports: []),
+            AllPeriods(current: billingPeriod("2026-11"), open: PeriodReport(period: .open), reports: []),
             age: .zero,
             trouble: nil
         )

@@ -28,7 +28,7 @@ struct StoreGatewayTests {
             return await group.reduce(into: []) { $0.append($1) }
         }
         #expect(Set(used) == Set(1...20))
-        guard case .report(let report) = await gateway.read(.report(nil)) else {
+        guard case .report(let report) = await gateway.read(.report(.open)) else {
             Issue.record("no report")
             return
         }

@@ -50,9 +50,11 @@ struct ReaderTests {
         #expect(try #require(pages) > Int(TableReading.portionPages))
         let store = StoreHarness(database.conninfo)
         try await store.running {
-            let current = try await store.read(.report(nil))
-            let november = try await expected(database, "2026-11")
-            #expect(summary(current) == november, "this month's")
+            let current = try await store.read(.report(.open))
+            let open = try await expected(database, "2026-11")
+            #expect(summary(current) == open, "their labels are this month's")
+            let november = try await store.read(.report(billingPeriod("2026-11")))
+            #expect(summary(november) == open)
             let october = try await expected(database, "2026-10")
             let past = try await store.read(.report(billingPeriod("2026-10")))
             #expect(summary(past) == october)
@@ -80,7 +82,9 @@ struct ReaderTests {
                 #expect(all.report(of: report.period) == report)
             }
             #expect(all.report(of: billingPeriod("2026-01")) == PeriodReport(period: billingPeriod("2026-01")))
-            #expect(all.report(of: nil).period == billingPeriod("2026-11"))
+            let open = try await expected(database, "2026-11")
+            #expect(summary(.report(all.report(of: .open))) == open)
+            #expect(all.open.period == .open)
         }
     }
 
@@ -122,16 +126,16 @@ struct ReaderTests {
         try await store.running {
             _ = try await store.ask(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
             _ = try await store.ask(user(1), .reserve(700, key: messageKey("a"), ttlSeconds: 60))
-            let held = try await store.read(.report(nil))
+            let held = try await store.read(.report(.open))
             #expect(summary(held) == "1 0 0 1 0 0")
-            let listed = try await store.read(.top(nil, count: 1))
+            let listed = try await store.read(.top(.open, count: 1))
             guard case .history(let periods) = listed else {
                 Issue.record("no list: \(listed)")
                 return
             }
             #expect(periods.map(\.tier) == [.gentle])
             try await database.moveClock(to: at("2026-11-15T09:01:00Z"))
-            let ended = try await store.read(.report(nil))
+            let ended = try await store.read(.report(.open))
             #expect(summary(ended) == "1 0 1 0 0 0")
         }
     }
@@ -142,11 +146,11 @@ struct ReaderTests {
         let store = StoreHarness(database.conninfo)
         try await store.running {
             try await database.psql.execute("begin; lock table public.message_usage in access exclusive mode")
-            let slot = store.submit(.report(nil), within: .milliseconds(200))
+            let slot = store.submit(.report(.open), within: .milliseconds(200))
             let outcome = try await store.outcomes(of: [slot])[0]
             #expect(outcome == .failure(.readingTookTooLong))
             try await database.psql.execute("rollback")
-            let free = try await store.read(.report(nil))
+            let free = try await store.read(.report(.open))
             #expect(summary(free) == "0 0 0 0 0 0")
         }
     }
@@ -187,7 +191,7 @@ struct ReaderTests {
         try await store.running {
             let before = try await database.psql.number(count)
             #expect(before == 0)
-            _ = try await store.read(.report(nil))
+            _ = try await store.read(.report(.open))
             let after = try await database.psql.number(count + " and backend_xmin is null and state = 'idle'")
             #expect(after == 1)
         }

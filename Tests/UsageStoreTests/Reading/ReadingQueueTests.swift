@@ -6,8 +6,8 @@ import Usage
 @Suite("The readings that dashboards wait for")
 struct ReadingQueueTests {
     private let start = ContinuousClock.now
-    private let report = Reading.report(nil)
-    private let top = Reading.top(nil, count: 10)
+    private let report = Reading.report(.open)
+    private let top = Reading.top(.open, count: 10)
 
     private func request(_ slot: UInt64, _ reading: Reading, afterSeconds: Int = 60) -> ReadingRequest {
         ReadingRequest(

@@ -263,7 +263,7 @@ prominent      1  20.0 %
 blocked        2  40.0 %
 """,
         )
-        self.assertEqual(self.json("report")["period"], "2026-03")
+        self.assertEqual(self.json("report")["period"], "open")
 
     def test_a_report_of_a_period_without_usage_says_so_with_status_1(self):
         ran = self.headroom("report", "1999-01", "--json")

@@ -7,8 +7,7 @@ import UsageStore
 /// in portions with pauses between them; everything about one user through the user's lane and by indexes.
 struct DashboardFigures: Sendable {
     private struct TopKey: Hashable {
-        /// Nil is the current month.
-        var period: BillingPeriod?
+        var period: BillingPeriod
     }
 
     /// There is one such figure only.
@@ -62,17 +61,18 @@ struct DashboardFigures: Sendable {
     /// Nobody can read anything now: whoever asked would only wait for that to be certain.
     private var databaseIsAway: Bool { parts.store.snapshot.lanesConnected == 0 }
 
-    func overview(_ chosen: BillingPeriod?) async -> OverviewFigures {
+    /// - Parameter period: `BillingPeriod.open` on the first page.
+    func overview(_ period: BillingPeriod) async -> OverviewFigures {
         let isAway = databaseIsAway
         async let periods = figure(self.periods, Only(), DashboardFigures.freshness, isAway)
         async let days = figure(activity, Only(), DashboardFigures.freshness, isAway)
-        async let top = figure(self.top, TopKey(period: chosen), freshness(of: chosen), isAway)
-        return await OverviewFigures(periods: periods, chosen: chosen, top: top, days: days, live: live)
+        async let top = figure(self.top, TopKey(period: period), freshness(of: period), isAway)
+        return await OverviewFigures(periods: periods, period: period, top: top, days: days, live: live)
     }
 
-    private func freshness(of period: BillingPeriod?) async -> Duration {
+    private func freshness(of period: BillingPeriod) async -> Duration {
         // A name is no month: a trial's period goes on for ever. And a month that nobody knows may be the current one.
-        guard let period, period.month != nil,
+        guard period.month != nil,
             let current = await periods.latest(Only(), trouble: .databaseIsAway).value?.current
         else { return DashboardFigures.freshness }
         return period.label < current.label ? DashboardFigures.pastFreshness : DashboardFigures.freshness

@@ -3,17 +3,14 @@ import UsageStore
 
 /// What the overview is drawn from.
 struct OverviewFigures: Sendable {
-    /// All billing periods, and which one is the current month by the database's clock.
+    /// All billing periods, all that are open together, and which one is the current month by the database's clock.
     var periods: Figure<AllPeriods>
-    /// What somebody chose; nil is the current month.
-    var chosen: BillingPeriod?
+    /// What the page is about; `BillingPeriod.open` unless somebody chose another.
+    var period: BillingPeriod
     var top: Figure<[PeriodUsage]>
     /// Oldest first; today is the last.
     var days: Figure<[DayActivity]>
     var live: LiveFigures
-
-    /// The period that the page is about; nil while nobody knows which month it is.
-    var period: BillingPeriod? { chosen ?? periods.value?.current }
 }
 
 /// Draws the overview's figures as texts and charts.
@@ -21,7 +18,7 @@ struct OverviewPresenter {
     let figures: OverviewFigures
 
     func page(_ frame: Frame) -> OverviewPage {
-        let heading = figures.period.map(TimeText.period) ?? "This period"
+        let heading = TimeText.period(figures.period)
         let report = figures.periods.value?.report(of: figures.period)
         return OverviewPage(
             frame: frame,
@@ -67,18 +64,18 @@ struct OverviewPresenter {
         let known = figures.periods.value
         var labels = Set(known?.reports.map(\.period) ?? [])
         if let current = known?.current { labels.insert(current) }
-        if let period = figures.period { labels.insert(period) }
+        labels.formUnion([.open, figures.period])
         let months = labels.filter { $0.month != nil }.sorted { $0.label > $1.label }
-        let others = labels.filter { $0.month == nil }.sorted { $0.label < $1.label }
-        return (months + others).map { period in
-            let text = TimeText.period(period) + (period == known?.current ? " (now)" : "")
+        let others = labels.filter { $0.month == nil && $0 != .open }.sorted { $0.label < $1.label }
+        return ([.open] + months + others).map { period in
+            let text = TimeText.period(period) + (period == known?.current ? " (this month)" : "")
             return OverviewPage.PeriodOption(value: period.label, text: text, isSelected: period == figures.period)
         }
     }
 
     private var explanation: String {
-        guard let period = figures.period else { return "" }
-        return period.month == nil
+        if figures.period == .open { return "The period that each user is in now: a month from their own day, a trial." }
+        return figures.period.month == nil
             ? "This allowance never comes back, so it is one period for everybody."
             : "Periods that begin in this month, on each user’s own day."
     }
@@ -118,9 +115,9 @@ struct OverviewPresenter {
     }
 
     private var glanceMissing: String {
-        guard let known = figures.periods.value else { return missing(figures.periods) }
-        guard figures.period == known.current else { return "Nobody has used anything in this period." }
-        return "Nobody has used anything in this period yet. As soon as your product sends CONSUME, it shows here: "
+        guard figures.periods.value != nil else { return missing(figures.periods) }
+        guard figures.period == .open else { return "Nobody has used anything in this period." }
+        return "Nobody has used anything yet. As soon as your product sends CONSUME, it shows here: "
             + "the README’s first lines have one to try."
     }
 
@@ -175,7 +172,7 @@ struct OverviewPresenter {
                 name: TimeText.period(report.period),
                 value: report.messages,
                 isUnfinished: report.period == known.current,
-                isSelected: report.period == figures.period && report.period != known.current
+                isSelected: report.period == figures.period
             )
         }
         return OverviewPage.Chart(

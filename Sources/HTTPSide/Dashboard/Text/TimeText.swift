@@ -26,6 +26,7 @@ struct TimeText: Equatable {
 
     /// `November 2026`, or the name of a period that never resets, as it is.
     static func period(_ period: BillingPeriod) -> String {
+        if period == .open { return "Open now" }
         guard let (year, month) = period.month else { return period.label }
         return "\(monthName(month)) \(year)"
     }

@@ -1,0 +1,114 @@
+"""REPORT, TOP, /v1/report, the dashboard and the views without a period: every period that is open now, whatever its label."""
+
+import re
+
+from support.case import Case
+from support.pages import Visitor, words
+from support.wire import Answer
+
+
+class OpenPeriods(Case):
+    """December 10. Who is in a period now has `open`, with its label and messages; the others' periods are over."""
+
+    CLOCK = "2026-11-26T09:00:00Z"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.psql.run(
+            "insert into headroom.plans (plan, label, cycle, allowance) values"
+            " ('founder', 'Founder', 'lifetime', 50), ('team', 'Team', 'monthly', 100)"
+        )
+        cls.open = {}
+        ended, tried, anchored = cls.user(), cls.user(), cls.user()
+        cls.send(f"SETPLAN {ended} paid", f"CONSUME {ended} 5", f"CONSUME {tried} 6")
+        cls.expect(anchored, "2026-11", 800, "SETPLAN {} paid anchor=25", "CONSUME {} 800")
+        cls.set_clock("2026-12-08T09:00:00Z")
+        cls.expect(cls.user(), "trial", 81, "CONSUME {} 81")
+        cls.expect(cls.user(), "founder", 50, "SETPLAN {} founder", "CONSUME {} 50")
+        cls.expect(cls.user(), "2026-12", 7, "CONSUME {} 20", "SETPLAN {} paid", "CONSUME {} 7")
+        # Both rows last, and no message can be counted in either.
+        lapsed = ["SETPLAN {} founder", "CONSUME {}", "SETPLAN {} paid expires=2026-12-09", "CONSUME {} 9"]
+        cls.expect(cls.user(), "2026-12", 9, *lapsed)
+        # The row of the plan's cycle before could be counted in until the month ends.
+        moved = cls.user()
+        cls.send(f"SETPLAN {moved} team", f"CONSUME {moved} 4")
+        cls.psql.run("update headroom.plans set cycle = 'lifetime' where plan = 'team'")
+        cls.expect(moved, "team", 2, "CONSUME {} 2")
+        # Of clients that count by themselves.
+        adopted, before = cls.user(), cls.user()
+        cls.psql.run(
+            "insert into message_usage (user_id, billing_period, message_count, \"limit\") values"
+            f" ('{adopted}', '2026-12', 3, 800), ('{adopted}', '2026-11', 700, 800), ('{before}', '2026-11', 700, 800)"
+        )
+        cls.open[adopted] = ("2026-12", 3)
+        # One of them has a plan by now, and uses it.
+        known = cls.user()
+        cls.psql.run(f"insert into message_usage (user_id, billing_period, message_count, \"limit\") values ('{known}', '2026-12', 60, 800)")
+        cls.expect(known, "founder", 1, "SETPLAN {} founder", "CONSUME {}")
+        cls.set_clock("2026-12-10T09:00:00Z")
+
+    @classmethod
+    def send(cls, *requests):
+        for request in requests:
+            reply = cls.service.ask(request)
+            assert reply.startswith(("+OK ", "+ALLOWED ")), reply
+
+    @classmethod
+    def expect(cls, user, period, used, *requests):
+        cls.send(*[request.format(user) for request in requests])
+        cls.open[user] = (period, used)
+
+    def sums(self):
+        # Blocked: the subscriber of the 25th, and one who used a lifetime's allowance. Gentle: the trial.
+        messages = sum(used for _, used in self.open.values())
+        users = len(self.open)
+        return {
+            "period": "open", "users": users, "messages": messages, "silent": users - 3, "gentle": 1, "prominent": 0, "blocked": 2
+        }  # fmt: skip
+
+    def test_a_report_is_about_them(self):
+        for request in ("REPORT", "REPORT open"):
+            fields = Answer(self.ask(request)).fields
+            self.assertEqual({name: value if name == "period" else int(value) for name, value in fields.items()}, self.sums(), request)
+        for path in ("/v1/report", "/v1/report/open"):
+            self.assertEqual(self.service.http("GET", path).json, self.sums(), path)
+
+    def test_top_lists_each_user_once_with_the_period_that_counts(self):
+        expected = sorted(((used, user, period) for user, (period, used) in self.open.items()), key=lambda row: (-row[0], row[1]))
+        with self.service.connect() as line:
+            for request, count in (("TOP", 10), ("TOP open", 10), ("TOP 1000", 1_000), ("TOP open 1000", 1_000), ("TOP 2", 2)):
+                listed = [Answer(entry) for entry in line.ask_list(request)]
+                self.assertEqual([(a.used, a["user"], a["period"]) for a in listed], expected[:count], request)
+
+    def test_a_named_period_is_about_its_label_alone(self):
+        november = Answer(self.ask("REPORT 2026-11"))
+        self.assertEqual((november["period"], november["users"], november["blocked"]), ("2026-11", "4", "1"))
+        with self.service.connect() as line:
+            self.assertEqual(len(line.ask_list("TOP 2026-11")), 4)
+            self.assertEqual(len(line.ask_list("TOP trial")), 3)
+
+    def test_views_show_them(self):
+        rows = self.psql.run("select user_id, billing_period, used from monthly_usage where is_open")
+        self.assertEqual({user: (period, int(used)) for user, period, used in rows}, self.open)
+        self.assertEqual(len(rows), len(self.open))
+        names = list(self.sums())[1:]
+        row = self.psql.run(f"select {', '.join(names)} from billing_period_report where billing_period = 'open'")[0]
+        self.assertEqual([int(number) for number in row], list(self.sums().values())[1:])
+
+    def test_the_first_page_of_the_dashboard_shows_them_and_leads_to_months(self):
+        for path in ("/dashboard", "/dashboard?period=open"):
+            page = Visitor(self.service).get(path)
+            figures = re.findall(r"<dt>(Messages|Users|Blocked users)</dt><dd>([\d,]+)</dd>", page.text)
+            sums = self.sums()
+            self.assertEqual(
+                dict(figures), {"Messages": f"{sums['messages']:,}", "Users": str(sums["users"]), "Blocked users": "2"}, path
+            )
+            self.assertIn('<option value="open" selected>Open now</option>', page.text)
+            for label in ("2026-12", "2026-11", "trial", "founder"):
+                self.assertIn(f'<option value="{label}">', page.text)
+            for user in self.open:
+                self.assertIn(f"/dashboard/users/{user}", page.text)
+        month = Visitor(self.service).get("/dashboard?period=2026-11")
+        self.assertIn('<option value="2026-11" selected>', month.text)
+        self.assertIn("Periods that begin in this month", words(month))
