@@ -74,7 +74,9 @@ struct OverviewPresenter {
     }
 
     private var explanation: String {
-        if figures.period == .open { return "The period that each user is in now: a month from their own day, a trial." }
+        guard figures.period != .open else {
+            return "The period that each user is in now: a month from their own day, or a trial."
+        }
         return figures.period.month == nil
             ? "This allowance never comes back, so it is one period for everybody."
             : "Periods that begin in this month, on each user’s own day."
