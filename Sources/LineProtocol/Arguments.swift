@@ -124,7 +124,8 @@ extension Arguments {
         guard let token = value(of: option) else { return nil }
         guard let instant = Instant(token.text) else {
             throw .badArgument(
-                "\(option.rawValue)= must be an ISO 8601 date or instant: 2026-11-24 or 2026-11-24T09:30:00Z"
+                "\(option.rawValue)= must be an ISO 8601 date or instant in the years 2000 to 9999: 2026-11-24 or "
+                    + "2026-11-24T09:30:00Z"
             )
         }
         return instant

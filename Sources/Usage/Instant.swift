@@ -8,8 +8,20 @@ public struct Instant: Hashable, Sendable, Comparable {
         self.microsecondsSince1970 = microsecondsSince1970
     }
 
+    /// Nil outside the years 2000 to 9999 in UTC: infinity, and what cannot be computed with or written as text. The check
+    /// constraints of the tables say the same.
+    public init?(validating microsecondsSince1970: Int64) {
+        guard (946_684_800_000_000..<253_402_300_800_000_000).contains(microsecondsSince1970) else { return nil }
+        self.init(microsecondsSince1970: microsecondsSince1970)
+    }
+
+    /// 9999-12-31T23:59:59.999999Z
+    public static var latest: Instant { Instant(microsecondsSince1970: 253_402_300_799_999_999) }
+
+    /// Seconds beyond what can be told in microseconds become the nearest that can.
     public init(secondsSince1970: Int64) {
-        self.init(microsecondsSince1970: secondsSince1970 * 1_000_000)
+        let (microseconds, overflow) = secondsSince1970.multipliedReportingOverflow(by: 1_000_000)
+        self.init(microsecondsSince1970: overflow ? (secondsSince1970 < 0 ? .min : .max) : microseconds)
     }
 
     public init(_ date: CivilDate) {
@@ -20,8 +32,12 @@ public struct Instant: Hashable, Sendable, Comparable {
         lhs.microsecondsSince1970 < rhs.microsecondsSince1970
     }
 
+    /// Not beyond `latest`, where the database stops as well.
     public func advanced(bySeconds seconds: Int64) -> Instant {
-        Instant(microsecondsSince1970: microsecondsSince1970 + seconds * 1_000_000)
+        let (microseconds, productOverflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
+        let (sum, sumOverflow) = microsecondsSince1970.addingReportingOverflow(microseconds)
+        guard !productOverflow, !sumOverflow else { return seconds < 0 ? Instant(microsecondsSince1970: .min) : .latest }
+        return min(Instant(microsecondsSince1970: sum), .latest)
     }
 
     /// Whole seconds since 1970, rounded down.
@@ -36,7 +52,13 @@ public struct Instant: Hashable, Sendable, Comparable {
 
     /// Whole seconds from `earlier` until this instant, rounded up: who waits that long has waited enough.
     public func secondsRoundedUp(since earlier: Instant) -> Int64 {
-        -floorDivide(earlier.microsecondsSince1970 - microsecondsSince1970, 1_000_000)
+        -floorDivide(earlier.microseconds(since: self), 1_000_000)
+    }
+
+    /// Instants that are further apart than `Int64` can tell are as far apart as it can.
+    func microseconds(since earlier: Instant) -> Int64 {
+        let (difference, overflow) = microsecondsSince1970.subtractingReportingOverflow(earlier.microsecondsSince1970)
+        return overflow ? (self < earlier ? .min : .max) : difference
     }
 }
 

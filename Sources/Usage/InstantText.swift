@@ -1,6 +1,6 @@
 extension Instant {
     /// Parses ISO 8601: `2026-11-24`, `2026-11-24T09:30:00Z`, with a fraction of up to six digits, and with an offset
-    /// (`+01:00`) instead of `Z`. A date alone is its midnight in UTC. The year is 1970 to 9999.
+    /// (`+01:00`) instead of `Z`. A date alone is its midnight in UTC. The year is 2000 to 9999.
     ///
     /// Nil for anything else, `infinity` and days that do not exist included.
     public init?(_ text: some StringProtocol) {
@@ -13,7 +13,7 @@ extension Instant {
     public init?(_ text: UnsafeRawBufferPointer) {
         var scanner = DigitScanner(text[...])
         guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
-            let day = scanner.digits(2), (1970...9999).contains(year), (1...12).contains(month),
+            let day = scanner.digits(2), (2000...9999).contains(year), (1...12).contains(month),
             (1...CivilDate.daysInMonth(year: year, month: month)).contains(day)
         else { return nil }
         let midnight = Instant(CivilDate(year: year, month: month, day: day))
@@ -26,7 +26,8 @@ extension Instant {
             let fraction = scanner.fraction(), let offset = scanner.offsetMinutes(), scanner.isAtEnd
         else { return nil }
         let seconds = (hour * 60 + minute - offset) * 60 + second
-        self.init(microsecondsSince1970: midnight.microsecondsSince1970 + Int64(seconds) * 1_000_000 + Int64(fraction))
+        // An offset may lead out of these years.
+        self.init(validating: midnight.microsecondsSince1970 + Int64(seconds) * 1_000_000 + Int64(fraction))
     }
 
     /// ISO 8601 in UTC to the second: `2026-11-24T09:30:00Z`, 20 characters.

@@ -142,7 +142,7 @@ extension Standing {
     /// Day X of N of a trial: day 1 is the first 24 hours, and the last day stays the last when the trial is over.
     public var trialDay: (day: Int, days: Int)? {
         guard case .trial(let days) = plan.cycle else { return nil }
-        let elapsed = floorDivide(observedAt.microsecondsSince1970 - startedAt.microsecondsSince1970, 86_400_000_000)
+        let elapsed = floorDivide(observedAt.microseconds(since: startedAt), 86_400_000_000)
         return (min(max(1, Int(elapsed) + 1), days), days)
     }
 }

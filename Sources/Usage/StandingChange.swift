@@ -8,6 +8,6 @@ extension Standing {
     /// When the next day of a trial begins, which its label counts; nil on the last one, and without a trial.
     public var nextTrialDayAt: Instant? {
         guard let (day, days) = trialDay, day < days else { return nil }
-        return Instant(microsecondsSince1970: startedAt.microsecondsSince1970 + Int64(day) * 86_400_000_000)
+        return startedAt.advanced(bySeconds: Int64(day) * 86_400)
     }
 }

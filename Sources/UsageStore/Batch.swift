@@ -88,6 +88,12 @@ struct Batch {
         completions.append(Completion(returnAddress: request.returnAddress, outcome: outcome))
     }
 
+    /// Tells the request at `index` that it failed.
+    func fail(_ index: Int, _ error: StoreError, into completions: inout [Completion]) {
+        guard !isAnswered[index] else { return }
+        completions.append(Completion(returnAddress: requests[index].returnAddress, outcome: .failure(error)))
+    }
+
     /// Whether not one of a group's `consume` requests would be allowed at that standing, so that nothing has to be
     /// written to answer them.
     func isRefusedThroughout(_ group: Group, at standing: Standing) -> Bool {

@@ -19,11 +19,12 @@ public final class BatchingStore: Sendable {
     public init(_ configuration: StoreConfiguration, logger: Logger) {
         self.configuration = configuration
         let mailboxes = mailboxes
+        let invalidValues = InvalidValueLog(logger)
         lanes = (0..<configuration.lanes).map { index in
-            Lane(configuration, mailboxes: mailboxes, index: index, logger: logger)
+            Lane(configuration, mailboxes: mailboxes, index: index, invalidValues: invalidValues, logger: logger)
         }
-        reader = Reader(configuration, mailboxes: mailboxes, logger: logger)
-        watcher = Watcher(configuration, mailboxes: mailboxes, logger: logger)
+        reader = Reader(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
+        watcher = Watcher(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
     }
 
     /// What INFO tells.

@@ -108,7 +108,7 @@ extension Batch {
         var isCounted = Array(repeating: false, count: groups.count)
         var countedGroups = 0
         rows.forEachCount { ordinal, count in
-            guard let terms = terms[ordinal] else { return }
+            guard terms.indices.contains(ordinal), let terms = terms[ordinal] else { return }
             let group = groups[first + ordinal]
             isCounted[ordinal] = true
             countedGroups += 1

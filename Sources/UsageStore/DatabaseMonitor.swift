@@ -22,6 +22,7 @@ public final class DatabaseMonitor: Sendable {
     private let interval: Duration
     private let tokens: any TokenKeeper
     private let logger: Logger
+    private let invalidValues: InvalidValueLog
     private let wake = WakePipe()
     private let state = Mutex((facts: Facts(), isClosed: false, hasLooked: false))
 
@@ -39,6 +40,7 @@ public final class DatabaseMonitor: Sendable {
         self.interval = interval
         self.tokens = tokens
         self.logger = logger
+        invalidValues = InvalidValueLog(logger)
     }
 
     public var facts: Facts { state.withLock { $0.facts } }
@@ -121,7 +123,11 @@ public final class DatabaseMonitor: Sendable {
     private func lookAtTokens(_ connection: Connection) throws(PostgresError) {
         // What is said after this is found while resting.
         _ = try connection.takeNotifications()
-        tokens.take(try TokenReading(connection, deadline: .now + .seconds(2)))
+        let reading = try TokenReading(connection, deadline: .now + .seconds(2))
+        if reading.outOfRange > 0 {
+            invalidValues.record(StoredColumn("headroom.tokens", "expires_at").invalidInstant)
+        }
+        tokens.take(reading)
         let used = tokens.takeUsed()
         guard !used.isEmpty else { return }
         do throws(PostgresError) {

@@ -13,6 +13,7 @@ final class Lane: Sendable {
     let metrics = LaneMetrics()
     private let configuration: StoreConfiguration
     private let mailboxes: MailboxRegistry
+    private let invalidValues: InvalidValueLog
     private let logger: Logger
 
     /// What others may know of a lane.
@@ -21,9 +22,16 @@ final class Lane: Sendable {
         var reconnects = 0
     }
 
-    init(_ configuration: StoreConfiguration, mailboxes: MailboxRegistry, index: Int, logger: Logger) {
+    init(
+        _ configuration: StoreConfiguration,
+        mailboxes: MailboxRegistry,
+        index: Int,
+        invalidValues: InvalidValueLog,
+        logger: Logger
+    ) {
         self.configuration = configuration
         self.mailboxes = mailboxes
+        self.invalidValues = invalidValues
         queue = Mutex(
             LaneQueue(
                 capacity: configuration.queueCapacity / configuration.lanes,
@@ -60,6 +68,7 @@ final class Lane: Sendable {
             wake: wake,
             configuration: configuration,
             metrics: metrics,
+            invalidValues: invalidValues,
             logger: logger
         )
         while true {

@@ -20,6 +20,7 @@ struct LaneCarrier {
     let trips: ExactlyOnce
     let configuration: StoreConfiguration
     let metrics: LaneMetrics
+    let invalidValues: InvalidValueLog
     let logger: Logger
     private var users: KnownUsers
 
@@ -28,11 +29,13 @@ struct LaneCarrier {
         wake: WakePipe,
         configuration: StoreConfiguration,
         metrics: LaneMetrics,
+        invalidValues: InvalidValueLog,
         logger: Logger
     ) {
         self.link = link
         self.configuration = configuration
         self.metrics = metrics
+        self.invalidValues = invalidValues
         self.logger = logger
         trips = ExactlyOnce(link: link, wake: wake, metrics: metrics, logger: logger)
         users = KnownUsers(
@@ -133,13 +136,25 @@ struct LaneCarrier {
         let first = groups.startIndex
         var terms = known.map { $0?.terms }
         var held: [Int: Int] = [:]
-        for row in rows.news {
-            let ordinal = row.ordinal
-            terms[ordinal] = learnTerms(row, of: groups[first + ordinal].user, known[ordinal]?.terms.period ?? month)
-            if row.held > 0 { held[ordinal] = row.held }
-        }
         var completions: [Completion] = []
         var messages = 0
+        var unanswerable: Set<UserID> = []
+        for row in rows.news {
+            let ordinal = row.ordinal
+            let group = groups[first + ordinal]
+            do throws(PostgresError) {
+                terms[ordinal] = try learnTerms(row, of: group.user, known[ordinal]?.terms.period ?? month)
+                if row.holdsMessages { held[ordinal] = try row.held() }
+            } catch {
+                // Counted, and not to be counted again.
+                invalidValues.record(error)
+                unanswerable.insert(group.user)
+                terms[ordinal] = nil
+                messages += group.messages
+                batch.fail(CollectionOfOne(group), .invalidValueAfterwards(error), into: &completions)
+                metrics.countFailures(group.range.count, .invalidValueAfterwards(error))
+            }
+        }
         let missing = batch.settle(rows, groups, terms, held: held, into: &completions) { group, after in
             users.learnExhaustion(group.user, after)
             messages += group.messages
@@ -147,13 +162,17 @@ struct LaneCarrier {
         metrics.add(messages, to: .messages)
         users.observe(rows.observedAt)
         deliver(completions)
-        return missing
+        return unanswerable.isEmpty ? missing : missing.filter { !unanswerable.contains($0.user) }
     }
 
     /// The terms in a row that came because they were not known.
-    private mutating func learnTerms(_ row: StandingRow, of user: UserID, _ period: BillingPeriod) -> Terms {
+    private mutating func learnTerms(
+        _ row: StandingRow,
+        of user: UserID,
+        _ period: BillingPeriod
+    ) throws(PostgresError) -> Terms {
         refreshCatalog(row.planRevision)
-        let terms = row.terms(link.catalog, period: period)
+        let terms = try row.terms(link.catalog, period: period)
         // With plans of another revision than the row's, these terms serve this answer alone.
         if let version = row.termsVersion, link.catalog.revision == row.planRevision {
             users.learn(user, terms, version: version)
@@ -173,9 +192,9 @@ struct LaneCarrier {
             carrier,
             group,
             row,
+            standing,
             batch,
             completions in
-            let standing = row.standing(carrier.link.catalog)
             guard batch.isRefusedThroughout(group, at: standing) else { return false }
             // The careful way writes the limit that refuses into the row: an operator's UPDATE of it would be undone by
             // the next message otherwise, and a client that reads the table would show the limit of before.
@@ -188,7 +207,7 @@ struct LaneCarrier {
     }
 
     typealias Settle = (
-        _ carrier: inout LaneCarrier, _ group: Batch.Group, _ row: StandingRow, _ batch: Batch,
+        _ carrier: inout LaneCarrier, _ group: Batch.Group, _ row: StandingRow, _ standing: Standing, _ batch: Batch,
         _ completions: inout [Completion]
     ) -> Bool
 
@@ -221,7 +240,17 @@ struct LaneCarrier {
             for index in 0..<result.rowCount {
                 let row = StandingRow(result, row: index)
                 let group = groups[first + row.ordinal]
-                if !settle(&self, group, row, batch, &completions) { unsettled.append(group) }
+                do throws(PostgresError) {
+                    let standing = try row.standing(link.catalog)
+                    if !settle(&self, group, row, standing, batch, &completions) { unsettled.append(group) }
+                } catch {
+                    invalidValues.record(error)
+                    // "unknown" is for requests that were counted before this.
+                    let error: StoreError =
+                        failure == .unknown ? .invalidValueAfterwards(error) : .invalidValue(error)
+                    batch.fail(CollectionOfOne(group), error, into: &completions)
+                    metrics.countFailures(group.range.count, error)
+                }
             }
             deliver(completions)
             return unsettled
@@ -298,12 +327,18 @@ struct LaneCarrier {
         var (messages, blocked) = (0, 0)
         for index in 0..<result.rowCount {
             let row = StandingRow(result, row: index)
-            let performed = row.performed(link.catalog)
             let request = requests[row.ordinal]
-            batch.settle(request, performed, into: &completions)
-            messages += performed.messagesCounted
-            if performed.verdict == .blocked, batch.requests[request].operation.asksForMessages { blocked += 1 }
-            if !performed.isReplay { users.learn(batch.requests[request].user, performed.standing) }
+            do throws(PostgresError) {
+                let performed = try row.performed(link.catalog)
+                batch.settle(request, performed, into: &completions)
+                messages += performed.messagesCounted
+                if performed.verdict == .blocked, batch.requests[request].operation.asksForMessages { blocked += 1 }
+                if !performed.isReplay { users.learn(batch.requests[request].user, performed.standing) }
+            } catch {
+                invalidValues.record(error)
+                batch.fail(request, .invalidValueAfterwards(error), into: &completions)
+                metrics.countFailures(1, .invalidValueAfterwards(error))
+            }
         }
         metrics.add(messages, to: .messages)
         metrics.add(blocked, to: .blocked)

@@ -18,19 +18,13 @@ extension LaneCarrier {
         switch error.kind {
         case .server(.lockNotAvailable) where groups.count > 1, .server(.queryCanceled) where groups.count > 1:
             return setLockedAside(groups, of: &batch, deliver: deliver, carryAgain)
-        case .server(let state) where groups.count > 1 && LaneCarrier.isAboutOneRow(state):
+        case .server where groups.count > 1 && error.isAboutOneRow:
             let middle = groups.startIndex + groups.count / 2
             return carryAgain(&self, groups[..<middle], &batch) + carryAgain(&self, groups[middle...], &batch)
         default:
             fail(groups, failure(for: error), of: batch, deliver: deliver)
             return []
         }
-    }
-
-    /// Data exceptions, constraint violations and what functions raise concern a row; anything else, such as a missing
-    /// table or a full disk, concerns every row alike, and trying halves would only multiply it.
-    private static func isAboutOneRow(_ state: SQLState) -> Bool {
-        state.isClass("22") || state.isClass("23") || state.isClass("P0")
     }
 
     /// Somebody holds rows locked, an operator in psql for instance, for longer than a batch may wait. Looks which rows,
@@ -75,10 +69,19 @@ extension LaneCarrier {
         deliver(completions)
     }
 
+    /// What a request is answered that had its effect before the error.
+    func failureAfterwards(for error: PostgresError) -> StoreError {
+        let failure = failure(for: error)
+        return error.isAboutInvalidValue ? .invalidValueAfterwards(error) : failure
+    }
+
     func failure(for error: PostgresError) -> StoreError {
         switch error.kind {
         case .server(.lockNotAvailable), .server(.queryCanceled):
             return .busy
+        case .server(.invalidStoredValue):
+            invalidValues.record(error)
+            return .invalidValue(error)
         case .server(let state) where state.isClass("53"):
             logger.error("database is out of resources", metadata: ["error": "\(error)"])
             return StoreError(.unavailable, "the database is out of resources; nothing was counted, try again later")

@@ -21,7 +21,7 @@ extension LaneCarrier {
     ) -> [Batch.Group] {
         var counted: [Batch.Group] = []
         var places: [UserID: (period: BillingPeriod, count: Int)] = [:]
-        for (ordinal, count) in counts.sorted(by: { $0.key < $1.key }) {
+        for (ordinal, count) in counts.sorted(by: { $0.key < $1.key }) where groups.indices.contains(groups.startIndex + ordinal) {
             let group = groups[groups.startIndex + ordinal]
             counted.append(group)
             places[group.user] = (periods[ordinal], count)
@@ -36,11 +36,11 @@ extension LaneCarrier {
         readStandings(counted[...], of: &batch, orFail: .unknown, deliver: deliver) {
             carrier,
             group,
-            row,
+            _,
+            now,
             batch,
             completions in
             guard let (period, count) = places[group.user] else { return true }
-            let now = row.standing(carrier.link.catalog)
             var before = now
             before.used = count - group.messages
             if now.period != period {
@@ -79,11 +79,15 @@ extension LaneCarrier {
         case .done(let result):
             var numbers: [UserID: KeyNumbers] = [:]
             for row in 0..<result.rowCount {
-                let limit = result.isNull(row, 2) ? nil : Int(result.int32(row, 2))
-                numbers[keyed[Int(result.int32(row, 0)) - 1].user] = KeyNumbers(
-                    held: Int(result.int32(row, 1)),
-                    limit: limit
-                )
+                do throws(PostgresError) {
+                    numbers[keyed[Int(result.int32(row, 0)) - 1].user] = KeyNumbers(
+                        held: try result.count(row, 1, of: StoredColumn("headroom.message_keys", "held")),
+                        limit: try result.countOrNil(row, 2, of: StoredColumn("headroom.message_keys", "limit"))
+                    )
+                } catch {
+                    // The numbers of the usage row stand in for the key's.
+                    invalidValues.record(error)
+                }
             }
             return numbers
         case .repeated, .gone, .thinned:

@@ -19,6 +19,7 @@ extension LaneCarrier {
         var number = isChange ? link.nextNumber() : nil
         var lane = link.lane
         var losses = 0
+        var isDone = false
         while ContinuousClock.now < request.deadline {
             link.advance()
             guard let connection = link.connection else {
@@ -35,6 +36,7 @@ extension LaneCarrier {
                 var isReplay = false
                 if let number {
                     isReplay = try change(request, author, number: number, isRepeated: losses > 0, on: connection)
+                    isDone = true
                 }
                 return try read(request, isReplay: isReplay, on: connection)
             } catch {
@@ -48,6 +50,8 @@ extension LaneCarrier {
                     rollBack(connection)
                 case .refused:
                     rollBack(connection)
+                    // The change is committed under its number; what was refused is the reading after it.
+                    if isDone { return .failure(failureAfterwards(for: error)) }
                     if losses > 0 {
                         // The lost transaction still holds the receipt, most likely; it is no use to ask at once.
                         trips.waitForLink(until: min(request.deadline, .now + .milliseconds(50)))
@@ -132,7 +136,7 @@ extension LaneCarrier {
         guard result.rowCount == 1 else { return nil }
         let row = StandingRow(result, row: 0)
         refreshCatalog(row.planRevision)
-        return row.standing(link.catalog)
+        return try row.standing(link.catalog)
     }
 
     private func usage(
@@ -148,7 +152,7 @@ extension LaneCarrier {
         guard result.rowCount == 1 else { return .failure(LaneCarrier.noSuchPeriod) }
         let row = StandingRow(result, row: 0, hasOrdinal: false)
         refreshCatalog(row.planRevision)
-        return .answer(row.standing(link.catalog, period: period).usage(of: user))
+        return .answer(try row.standing(link.catalog, period: period).usage(of: user))
     }
 
     private func history(
@@ -161,12 +165,12 @@ extension LaneCarrier {
         parameters.append(uuid: (user.high, user.low))
         parameters.append(int32: Int32(count))
         let result = try connection.query(EmbeddedSQL.readHistory, parameters, deadline: deadline)
-        return (0..<result.rowCount).map { row in
+        return try (0..<result.rowCount).map { row throws(PostgresError) in
             PeriodUsage(
                 user: user,
                 period: BillingPeriod(storedLabel: result.text(row, 0)),
-                used: Int(result.int32(row, 1)),
-                limit: result.isNull(row, 2) ? nil : Int(result.int32(row, 2)),
+                used: try result.count(row, 1, of: .messageCount),
+                limit: try result.countOrNil(row, 2, of: .limit),
                 tier: Tier(rawValue: result.text(row, 3)) ?? .silent
             )
         }

@@ -6,9 +6,12 @@ import Usage
 struct PlanCatalog {
     let revision: Int32
     private let plans: [String: Plan]
+    /// Plans whose row holds a value out of range: only their users are refused.
+    private let invalid: [String: PostgresError]
 
-    init(revision: Int32, plans: [Plan]) {
+    init(revision: Int32, plans: [Plan], invalid: [String: PostgresError] = [:]) {
         self.revision = revision
+        self.invalid = invalid
         self.plans = Dictionary(plans.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
     }
 
@@ -17,29 +20,44 @@ struct PlanCatalog {
     /// Decodes the result of `read_plans`.
     init(_ result: QueryResult) {
         var plans: [Plan] = []
+        var invalid: [String: PostgresError] = [:]
         for row in 0..<result.rowCount {
-            let cycle: Plan.Cycle =
-                switch result.text(row, 3) {
-                case "trial": .trial(days: Int(result.int32(row, 5)))
-                case "lifetime": .lifetime
-                default: .monthly
-                }
-            plans.append(
-                Plan(
-                    name: result.text(row, 1),
-                    label: result.text(row, 2),
-                    cycle: cycle,
-                    allowance: result.isNull(row, 4) ? nil : Int(result.int32(row, 4)),
-                    gentlePercent: Int(result.int32(row, 6)),
-                    prominentPercent: Int(result.int32(row, 7))
-                )
-            )
+            do throws(PostgresError) {
+                plans.append(try Plan(result, row))
+            } catch {
+                invalid[result.text(row, 1)] = error
+            }
         }
-        self.init(revision: result.rowCount > 0 ? result.int32(0, 0) : 0, plans: plans)
+        self.init(revision: result.rowCount > 0 ? result.int32(0, 0) : 0, plans: plans, invalid: invalid)
     }
 
     /// A plan that was deleted after its last message keeps its name and the usual percentages.
-    func plan(named name: String) -> Plan {
-        plans[name] ?? Plan(name: name, label: name, cycle: .monthly, allowance: nil)
+    ///
+    /// - Throws: when its row holds a value out of range.
+    func plan(named name: String) throws(PostgresError) -> Plan {
+        if let plan = plans[name] { return plan }
+        if let error = invalid[name] { throw error }
+        return Plan(name: name, label: name, cycle: .monthly, allowance: nil)
+    }
+}
+
+extension Plan {
+    /// From a row of `read_plans`.
+    fileprivate convenience init(_ result: QueryResult, _ row: Int) throws(PostgresError) {
+        func column(_ name: String) -> StoredColumn { StoredColumn("headroom.plans", name) }
+        let cycle: Plan.Cycle =
+            switch result.text(row, 3) {
+            case "trial": .trial(days: try result.count(row, 5, of: column("trial_days"), in: 1...3_650))
+            case "lifetime": .lifetime
+            default: .monthly
+            }
+        self.init(
+            name: result.text(row, 1),
+            label: result.text(row, 2),
+            cycle: cycle,
+            allowance: try result.countOrNil(row, 4, of: column("allowance")),
+            gentlePercent: try result.count(row, 6, of: column("gentle_percent"), in: 0...100),
+            prominentPercent: try result.count(row, 7, of: column("prominent_percent"), in: 0...100)
+        )
     }
 }

@@ -17,39 +17,35 @@ struct StandingRow {
 
     /// Position in the arrays that were sent, from 0.
     var ordinal: Int { Int(result.int32(row, 0)) - 1 }
-    var used: Int { Int(result.int32(row, first)) }
-    private var limit: Int? {
-        result.isNull(row, first + 2) ? nil : Int(result.int32(row, first + 2))
-    }
     var planRevision: Int32 { result.int32(row, first + 9) }
+    /// The clock's, and no row's: it is not checked, because arithmetic with instants does not trap.
     private var observedAt: Instant { Instant(microsecondsSince1970: result.timestamp(row, first + 10)) }
 
-    private func instant(_ column: Int) -> Instant? {
-        guard !result.isNull(row, column) else { return nil }
-        return Instant(microsecondsSince1970: result.timestamp(row, column))
-    }
+    var holdsMessages: Bool { result.int32(row, first + 1) > 0 }
 
-    var held: Int { Int(result.int32(row, first + 1)) }
+    func held() throws(PostgresError) -> Int { try result.count(row, first + 1, of: .held) }
 
     /// - Parameter period: the label under which the row was found, where the statement does not return it.
-    func terms(_ catalog: PlanCatalog, period: BillingPeriod? = nil) -> Terms {
+    /// - Throws: as `QueryResult.instantOrNil(_:_:of:)`, where a value is out of range.
+    func terms(_ catalog: PlanCatalog, period: BillingPeriod? = nil) throws(PostgresError) -> Terms {
         Terms(
-            plan: catalog.plan(named: result.text(row, first + 3)),
+            plan: try catalog.plan(named: result.text(row, first + 3)),
             state: SubscriptionState(rawValue: result.text(row, first + 4)) ?? .active,
             period: period ?? BillingPeriod(storedLabel: result.text(row, first + 11)),
-            limit: limit,
-            startedAt: instant(first + 5) ?? observedAt,
-            resetsAt: instant(first + 6),
-            expiresAt: instant(first + 7),
+            limit: try result.countOrNil(row, first + 2, of: .limit),
+            startedAt: try result.instantOrNil(row, first + 5, of: .startedAt) ?? observedAt,
+            resetsAt: try result.instantOrNil(row, first + 6, of: .resetsAt),
+            expiresAt: try result.instantOrNil(row, first + 7, of: .expiresAt),
             previousPlan: result.isNull(row, first + 8) ? nil : result.text(row, first + 8)
         )
     }
 
-    func standing(_ catalog: PlanCatalog, period: BillingPeriod? = nil) -> Standing {
+    /// - Throws: as `terms`.
+    func standing(_ catalog: PlanCatalog, period: BillingPeriod? = nil) throws(PostgresError) -> Standing {
         Standing(
-            terms: terms(catalog, period: period),
-            used: used,
-            held: held,
+            terms: try terms(catalog, period: period),
+            used: try result.count(row, first, of: .messageCount),
+            held: try held(),
             lapse: period == nil && hasLapse ? Refusal(rawValue: result.text(row, first + 12)) : nil,
             observedAt: observedAt
         )
@@ -60,9 +56,9 @@ struct StandingRow {
     }
 
     /// What perform_batch did for a request.
-    func performed(_ catalog: PlanCatalog) -> Performed {
+    func performed(_ catalog: PlanCatalog) throws(PostgresError) -> Performed {
         Performed(
-            standing: standing(catalog),
+            standing: try standing(catalog),
             verdict: Performed.Verdict(rawValue: result.text(row, first + 13)),
             messages: Int(result.int64(row, first + 14)),
             isReplay: result.bool(row, first + 15)
@@ -74,4 +70,14 @@ struct StandingRow {
 
     /// From read_batch: a message would write the row anew, even a refused one.
     var isStale: Bool { result.bool(row, first + 13) }
+}
+
+/// Where the values of a standing come from. Those of subscriptions and plans are checked by headroom.terms_of.
+extension StoredColumn {
+    static let messageCount = StoredColumn("message_usage", "message_count")
+    static let held = StoredColumn("message_usage", "held")
+    static let limit = StoredColumn("message_usage", "limit")
+    static let startedAt = StoredColumn("message_usage", "started_at")
+    static let resetsAt = StoredColumn("message_usage", "resets_at")
+    static let expiresAt = StoredColumn("message_usage", "expires_at")
 }

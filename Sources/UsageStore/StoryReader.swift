@@ -38,14 +38,14 @@ public struct StoryReader {
         parameters.append(uuid: (user.high, user.low))
         parameters.append(int64: Int64(limit))
         let result = try connection.query(EmbeddedSQL.readStory, parameters, deadline: .now + .seconds(30))
-        return (0..<result.rowCount).map { Event(result, $0) }
+        return try (0..<result.rowCount).map { row throws(PostgresError) in try Event(result, row) }
     }
 }
 
 extension StoryReader.Event {
-    init(_ result: QueryResult, _ row: Int) {
+    init(_ result: QueryResult, _ row: Int) throws(PostgresError) {
         self.init(
-            at: Instant(microsecondsSince1970: result.timestamp(row, 0)),
+            at: try result.instant(row, 0, of: StoredColumn("headroom.audit_log", "at")),
             what: result.textOrNil(row, 1) ?? "",
             detail: result.textOrNil(row, 2),
             actor: result.textOrNil(row, 3),

@@ -7,8 +7,8 @@ struct InstantTests {
     @Test(
         "is read from ISO 8601",
         arguments: [
-            ("1970-01-01", 0),
-            ("1970-01-01T00:00:00Z", 0),
+            ("2000-01-01", 946_684_800_000_000),
+            ("2000-01-01T00:00:00Z", 946_684_800_000_000),
             ("2026-11-24T09:30:00Z", 1_795_512_600_000_000),
             ("2026-11-24T09:30:00.5Z", 1_795_512_600_500_000),
             ("2026-11-24T09:30:00.000001Z", 1_795_512_600_000_001),
@@ -34,7 +34,8 @@ struct InstantTests {
             "2026-11-24T24:00:00Z", "2026-11-24T23:60:00Z", "2026-11-24T23:59:60Z", "2026-11-24T09:30:00+0100",
             "2026-11-24T09:30:00+24:00", "2026-11-24T09:30:00+01:60", "2026-11-24T09:30:00+01", "2026-00-10",
             "2026-13-10",
-            "2026-11-00", "2026-11-31", "2026-02-29", "2100-02-29", "1969-12-31", "0000-01-01", "10000-01-01",
+            "2026-11-00", "2026-11-31", "2026-02-29", "2100-02-29", "1999-12-31", "0000-01-01", "10000-01-01",
+            "1999-12-31T23:59:59Z", "2000-01-01T00:30:00+01:00", "9999-12-31T23:30:00-01:00",
             "-026-11-24",
             "2026-11-2४", "1795512600",
         ]
@@ -103,5 +104,42 @@ struct InstantTests {
         #expect(midnight.justBefore < midnight)
         #expect(Instant(CivilDate(year: 2027, month: 3, day: 1)) == midnight)
         #expect(Instant(microsecondsSince1970: -1).date == CivilDate(year: 1969, month: 12, day: 31))
+    }
+
+    @Test("from the database is refused where it is infinite or outside the years 2000 to 9999")
+    func validating() {
+        let first: Int64 = 946_684_800_000_000
+        let end: Int64 = 253_402_300_800_000_000
+        for microseconds in [Int64.min, -1, 0, first - 1, end, .max] {
+            #expect(Instant(validating: microseconds) == nil)
+        }
+        for microseconds in [first, end - 1] {
+            #expect(Instant(validating: microseconds)?.microsecondsSince1970 == microseconds)
+        }
+        #expect(Instant(validating: end - 1) == .latest)
+    }
+
+    @Test("is computed with whatever it is, and never traps")
+    func arithmetic() {
+        let extremes = [Int64.min, .min + 1, -1, 0, 1, .max - 1, .max].map { Instant(microsecondsSince1970: $0) }
+        for first in extremes {
+            for second in extremes {
+                let seconds = first.secondsRoundedUp(since: second)
+                #expect(first == second ? seconds == 0 : (seconds > 0) == (first > second) || seconds == 0)
+                let standing = Standing(
+                    plan: .trial, state: .trial, period: BillingPeriod(planNamed: "trial"), used: 0, limit: 100,
+                    startedAt: first, resetsAt: second, observedAt: second
+                )
+                #expect((1...3).contains(standing.trialDay?.day ?? 0))
+                _ = (standing.nextTrialDayAt, standing.isPast, standing.retryAfterSeconds(.limitReached, messages: 1))
+            }
+            for seconds in [Int64.min, -1, 0, 1, .max] {
+                #expect(first.advanced(bySeconds: seconds) <= max(first, .latest))
+            }
+            #expect((20...22).contains(first.text.utf8.count))
+        }
+        for seconds in [Int64.min, .max] {
+            #expect((Instant(secondsSince1970: seconds).microsecondsSince1970 < 0) == (seconds < 0))
+        }
     }
 }

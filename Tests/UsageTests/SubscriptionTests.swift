@@ -89,7 +89,7 @@ struct SubscriptionTests {
         expect(
             Subscription(plan: .paid, hasBillingIssue: true),
             [
-                Moment(at("1970-01-01"), .billingRetry, .billingRetry), Moment(start, .billingRetry, .billingRetry),
+                Moment(at("2000-01-01"), .billingRetry, .billingRetry), Moment(start, .billingRetry, .billingRetry),
             ]
         )
     }

@@ -35,6 +35,9 @@ counted as (
             <= coalesce(usage."limit", 2147483647)
         and usage.usable_until > headroom.now()
         and usage.plan_revision = (select revision from headroom.plan_revision)
+        -- What no constraint allows and no answer can show: headroom.perform says what is wrong with such a row.
+        and usage.message_count >= 0 and usage.held >= 0 and headroom.is_instant(usage.started_at)
+        and headroom.is_instant(usage.resets_at) and headroom.is_instant(usage.expires_at)
     returning
         request.ordinal,
         usage.message_count,

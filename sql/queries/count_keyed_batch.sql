@@ -26,6 +26,9 @@ counted as (
         and request.messages + usage.message_count + usage.held <= coalesce(usage."limit", 2147483647)
         and usage.usable_until > headroom.now()
         and usage.plan_revision = (select revision from headroom.plan_revision)
+        -- What no constraint allows and no answer can show: headroom.perform says what is wrong with such a row.
+        and usage.message_count >= 0 and usage.held >= 0 and headroom.is_instant(usage.started_at)
+        and headroom.is_instant(usage.resets_at) and headroom.is_instant(usage.expires_at)
         and (
             select true from headroom.message_keys as keys
             where keys.user_id = request.user_id and keys.key = request.key

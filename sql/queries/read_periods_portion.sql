@@ -5,7 +5,7 @@
 --
 -- As read_report_portion, for all periods at once: twelve of them cost one walk over the table instead of twelve.
 select
-    usage.billing_period, usage.tier, usage.is_open, count(*) as users, sum(usage.message_count)::bigint as messages
+    usage.billing_period, usage.tier, usage.is_open, count(*) as users, sum(greatest(usage.message_count, 0))::bigint as messages
 from headroom.usage_rows as usage
 where usage.ctid >= ('(' || $1::bigint || ',0)')::tid and usage.ctid < ('(' || $2::bigint || ',0)')::tid
 group by usage.billing_period, usage.tier, usage.is_open;

@@ -11,6 +11,8 @@ declare
     v_what text;
     v_owner name;
     v_policy name;
+    v_column record;
+    v_rows bigint;
 begin
     if v_table is null then
         return;
@@ -48,5 +50,42 @@ begin
         raise exception 'message_usage has several rows for the same user and period; merge them, then migrate again. '
             'select user_id, billing_period from message_usage group by 1, 2 having count(*) > 1 lists them';
     end if;
+    -- What the service reads. Another type holds values that it cannot compute with, or not all that it can.
+    select attribute.attname as name, format_type(attribute.atttypid, attribute.atttypmod) as type, wanted.type as wanted
+    into v_column
+    from (values
+        ('message_count', 'integer'), ('limit', 'integer'), ('updated_at', 'timestamp with time zone')
+    ) as wanted (name, type)
+    join pg_attribute as attribute
+        on attribute.attrelid = v_table and attribute.attname = wanted.name and not attribute.attisdropped
+    where attribute.atttypid <> wanted.type::regtype
+    limit 1;
+    if found then
+        raise exception 'message_usage.% is of type %, and must be of type %', v_column.name, v_column.type, v_column.wanted
+            using hint = format(
+                'alter table message_usage alter column %I type %s, then migrate again.', v_column.name, v_column.wanted
+            );
+    end if;
+    -- The same as the check constraints in 0002_message_usage.sql, which would not say how to find the rows.
+    for v_column in
+        select * from (values
+            ('message_count', 'is negative', 'message_count >= 0', '0'),
+            ('limit', 'is negative', '"limit" >= 0', '0'),
+            (
+                'updated_at', 'is infinite or outside the years 2000 to 9999',
+                'updated_at >= ''2000-01-01T00:00:00Z'' and updated_at < ''10000-01-01T00:00:00Z''', 'now()'
+            )
+        ) as rules (name, problem, condition, value)
+    loop
+        execute format('select count(*) from public.message_usage where not (%s)', v_column.condition) into v_rows;
+        if v_rows > 0 then
+            raise exception 'message_usage.% % in % of its rows', v_column.name, v_column.problem, v_rows
+                using errcode = 'check_violation', hint = format(
+                    'select * from message_usage where not (%s) lists them. Correct them, for example by update '
+                    'message_usage set %I = %s where not (%s), then migrate again.',
+                    v_column.condition, v_column.name, v_column.value, v_column.condition
+                );
+        end if;
+    end loop;
 end
 $$;

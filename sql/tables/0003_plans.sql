@@ -41,7 +41,8 @@ insert into headroom.plans (plan, label, cycle, allowance, trial_days) values
 create table headroom.plan_revision (
     only_row boolean primary key default true,
     revision integer not null,
-    constraint there_is_one_row check (only_row)
+    constraint there_is_one_row check (only_row),
+    constraint revision_is_not_negative check (revision >= 0)
 );
 insert into headroom.plan_revision (revision) values (1);
 grant select, update on headroom.plan_revision to headroom_service;
@@ -58,7 +59,13 @@ create table headroom.subscribers (
     trial_ends_at timestamptz,
     declared_previous_plan text references headroom.plans on update cascade,
     declared_anchor_day smallint,
-    constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31)
+    constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
+    constraint declared_anchor_day_is_1_to_31 check (declared_anchor_day between 1 and 31),
+    constraint instants_are_in_the_years_2000_to_9999 check (
+        trial_started_at >= '2000-01-01T00:00:00Z' and trial_started_at < '10000-01-01T00:00:00Z'
+        and declared_at >= '2000-01-01T00:00:00Z' and declared_at < '10000-01-01T00:00:00Z'
+        and trial_ends_at >= '2000-01-01T00:00:00Z' and trial_ends_at < '10000-01-01T00:00:00Z'
+    )
 );
 comment on column headroom.subscribers.anchor_day is
     'Day of the month on which a monthly period starts, 00:00 UTC; clamped to a short month''s last day.';
@@ -91,6 +98,16 @@ create table headroom.subscriptions (
     environment text,
     event_at timestamptz,
     anchor_day smallint,
+    constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
+    constraint instants_are_in_the_years_2000_to_9999 check (
+        started_at >= '2000-01-01T00:00:00Z' and started_at < '10000-01-01T00:00:00Z'
+        and expires_at >= '2000-01-01T00:00:00Z' and expires_at < '10000-01-01T00:00:00Z'
+        and grace_until >= '2000-01-01T00:00:00Z' and grace_until < '10000-01-01T00:00:00Z'
+        and billing_issue_at >= '2000-01-01T00:00:00Z' and billing_issue_at < '10000-01-01T00:00:00Z'
+        and unsubscribed_at >= '2000-01-01T00:00:00Z' and unsubscribed_at < '10000-01-01T00:00:00Z'
+        and revoked_at >= '2000-01-01T00:00:00Z' and revoked_at < '10000-01-01T00:00:00Z'
+        and event_at >= '2000-01-01T00:00:00Z' and event_at < '10000-01-01T00:00:00Z'
+    ),
     primary key (user_id, original_transaction_id)
 );
 comment on column headroom.subscriptions.next_plan is 'Takes the place of plan with the next renewal.';

@@ -21,6 +21,19 @@ create table headroom.message_keys (
     key text not null,
     constraint verb_is_consume_or_reserve check (verb in ('c', 'r')),
     constraint status_is_counted_held_or_released check (status in ('c', 'h', 'r')),
+    constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
+    constraint counts_are_not_negative check (
+        used >= 0 and held >= 0 and "limit" >= 0
+        and committed_used >= 0 and committed_held >= 0 and committed_limit >= 0 and generation >= 0
+    ),
+    constraint instants_are_in_the_years_2000_to_9999 check (
+        created_at >= '2000-01-01T00:00:00Z' and created_at < '10000-01-01T00:00:00Z'
+    ),
+    -- -infinity: the hold ended with its usage row.
+    constraint expires_at_is_never_or_in_the_years_2000_to_9999 check (
+        expires_at = '-infinity'
+        or expires_at >= '2000-01-01T00:00:00Z' and expires_at < '10000-01-01T00:00:00Z'
+    ),
     primary key (user_id, key)
 ) with (
     -- The keys come and go at the rate of messages; vacuum follows closely, so that the next keys find the room.
@@ -45,7 +58,11 @@ create table headroom.lane_receipts (
     number bigint not null,
     counted bigint[],
     standings text,
-    moved_at timestamptz not null
+    moved_at timestamptz not null,
+    constraint number_is_not_negative check (number >= 0),
+    constraint instants_are_in_the_years_2000_to_9999 check (
+        moved_at >= '2000-01-01T00:00:00Z' and moved_at < '10000-01-01T00:00:00Z'
+    )
 ) with (
     fillfactor = 50, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000
 );

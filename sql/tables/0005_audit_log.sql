@@ -14,7 +14,10 @@ create table headroom.audit_log (
     actor text not null,
     constraint action_is_known check (action in (
         'reset', 'reset_period', 'grant', 'plan', 'store_event', 'forget', 'insert', 'update', 'delete'
-    ))
+    )),
+    constraint instants_are_in_the_years_2000_to_9999 check (
+        at >= '2000-01-01T00:00:00Z' and at < '10000-01-01T00:00:00Z'
+    )
 );
 comment on table headroom.audit_log is 'Every change but messages: who, when, what was before and after, and why.';
 comment on column headroom.audit_log.user_id is
@@ -39,6 +42,9 @@ create table headroom.grants (
     granted_at timestamptz not null,
     actor text not null,
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
+    constraint instants_are_in_the_years_2000_to_9999 check (
+        granted_at >= '2000-01-01T00:00:00Z' and granted_at < '10000-01-01T00:00:00Z'
+    ),
     primary key (user_id, key)
 );
 comment on column headroom.grants.key is 'The caller''s name for this grant: the same again grants nothing.';
@@ -54,6 +60,10 @@ create table headroom.spent_trials (
     trial_ends_at timestamptz,
     messages integer not null,
     constraint messages_are_not_negative check (messages >= 0),
+    constraint instants_are_in_the_years_2000_to_9999 check (
+        trial_started_at >= '2000-01-01T00:00:00Z' and trial_started_at < '10000-01-01T00:00:00Z'
+        and trial_ends_at >= '2000-01-01T00:00:00Z' and trial_ends_at < '10000-01-01T00:00:00Z'
+    ),
     primary key (digest, plan)
 );
 comment on column headroom.spent_trials.digest is 'HMAC-SHA256 of the user id under the secret in headroom.secrets.';

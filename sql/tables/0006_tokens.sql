@@ -27,7 +27,13 @@ create table headroom.tokens (
     constraint digest_is_sha256 check (pg_catalog.octet_length(digest) = 32),
     constraint digest_is_new unique (digest),
     constraint expires_later check (expires_at > created_at),
-    constraint revoked_by_somebody check ((revoked_at is null) = (revoked_by is null))
+    constraint revoked_by_somebody check ((revoked_at is null) = (revoked_by is null)),
+    constraint instants_are_in_the_years_2000_to_9999 check (
+        created_at >= '2000-01-01T00:00:00Z' and created_at < '10000-01-01T00:00:00Z'
+        and expires_at >= '2000-01-01T00:00:00Z' and expires_at < '10000-01-01T00:00:00Z'
+        and revoked_at >= '2000-01-01T00:00:00Z' and revoked_at < '10000-01-01T00:00:00Z'
+        and last_used_at >= '2000-01-01T00:00:00Z' and last_used_at < '10000-01-01T00:00:00Z'
+    )
 );
 comment on table headroom.tokens is
     'Tokens by their digest; headroom token create makes one. Rows stay, so that it is known who could ask when.';

@@ -5,8 +5,10 @@ create table headroom.daily_activity (
     messages bigint not null default 0,
     blocked bigint not null default 0,
     constraint daily_activity_pkey primary key (day),
-    constraint messages_are_sums check (messages >= 0),
-    constraint blocked_are_sums check (blocked >= 0)
+    constraint day_is_in_the_years_2000_to_9999 check (day between '2000-01-01' and '9999-12-31'),
+    -- A page adds up the days that it shows.
+    constraint messages_are_sums check (messages between 0 and 1000000000000000),
+    constraint blocked_are_sums check (blocked between 0 and 1000000000000000)
 );
 comment on table headroom.daily_activity is
     'What all instances counted and refused on each UTC day, added up every ten seconds. A statistic: counts are in '

@@ -16,11 +16,18 @@ public final class Reader: Sendable {
     private let wake = WakePipe()
     private let configuration: StoreConfiguration
     private let mailboxes: MailboxRegistry
+    private let invalidValues: InvalidValueLog
     private let logger: Logger
 
-    init(_ configuration: StoreConfiguration, mailboxes: MailboxRegistry, logger: Logger) {
+    init(
+        _ configuration: StoreConfiguration,
+        mailboxes: MailboxRegistry,
+        invalidValues: InvalidValueLog,
+        logger: Logger
+    ) {
         self.configuration = configuration
         self.mailboxes = mailboxes
+        self.invalidValues = invalidValues
         self.logger = logger
     }
 
@@ -67,7 +74,7 @@ public final class Reader: Sendable {
                 awaitConnection(link)
                 continue
             }
-            var table = Reader.table(turn, underWay)
+            var table = table(turn, underWay)
             let started = ContinuousClock.now
             do throws(PostgresError) {
                 if let outcome = try table.advance(on: link, deadline: expire) {
@@ -85,10 +92,10 @@ public final class Reader: Sendable {
         link.close()
     }
 
-    private static func table(_ turn: ReadingQueue.Turn, _ underWay: TableReading?) -> TableReading {
+    private func table(_ turn: ReadingQueue.Turn, _ underWay: TableReading?) -> TableReading {
         switch turn {
-        case .begin(let reading): TableReading(reading)
-        case .goOn(let reading): underWay ?? TableReading(reading)
+        case .begin(let reading): TableReading(reading, invalidValues)
+        case .goOn(let reading): underWay ?? TableReading(reading, invalidValues)
         }
     }
 

@@ -8,7 +8,7 @@ import Usage
 struct TableReading {
     /// 16 MB of a table: some 80,000 rows, and as many milliseconds at most.
     static let portionPages: Int64 = 2_048
-    /// Some 20,000 rows. Whether a row's period is open may take an index scan, and 100 milliseconds for all of them.
+    /// Some 20,000 rows. Whether a row's period is open may take an index scan each: 300 milliseconds for all of them at most.
     static let portionPagesOfOpen: Int64 = 512
     /// The largest page number that PostgreSQL has.
     private static let lastPage: Int64 = 4_294_967_294
@@ -16,6 +16,7 @@ struct TableReading {
     static let statements: [PreparedQuery] = [.readExtent, .readReportPortion, .readTopPortion, .readPeriodsPortion]
 
     private let reading: Reading
+    private let invalidValues: InvalidValueLog
     private var nextPage: Int64 = 0
     /// How many there were in the beginning, and the calendar month then. Nil before the first portion.
     private var extent: (pages: Int64, calendarMonth: BillingPeriod)?
@@ -24,8 +25,9 @@ struct TableReading {
     private var top: TopUsers
     private var periods: [BillingPeriod: PeriodReport] = [:]
 
-    init(_ reading: Reading) {
+    init(_ reading: Reading, _ invalidValues: InvalidValueLog) {
         self.reading = reading
+        self.invalidValues = invalidValues
         report = PeriodReport(period: reading.period)
         top = TopUsers(count: reading.count)
     }
@@ -86,7 +88,7 @@ struct TableReading {
             parameters.append(int32: Int32(count))
             parameters.append(int32: Int32(top.fewestThatMatter))
             let result = try link.query(.readTopPortion, parameters, deadline: deadline)
-            top.merge((0..<result.rowCount).map { TableReading.usage(result, $0) })
+            top.merge((0..<result.rowCount).compactMap { usage(result, $0) })
         case .allPeriods:
             let result = try link.query(.readPeriodsPortion, parameters, deadline: deadline)
             for row in 0..<result.rowCount { addPeriod(result, row) }
@@ -101,15 +103,21 @@ struct TableReading {
         if result.bool(row, 2) { report.add(users: users, in: tier, messages: messages) }
     }
 
-    private static func usage(_ result: QueryResult, _ row: Int) -> PeriodUsage {
+    /// Nil for a row with a value out of range, which does not fail the list of all others.
+    private func usage(_ result: QueryResult, _ row: Int) -> PeriodUsage? {
         let (high, low) = result.uuid(row, 0)
-        return PeriodUsage(
-            user: UserID(high: high, low: low),
-            period: BillingPeriod(storedLabel: result.text(row, 1)),
-            used: Int(result.int32(row, 2)),
-            limit: result.isNull(row, 3) ? nil : Int(result.int32(row, 3)),
-            tier: Tier(rawValue: result.text(row, 4)) ?? .silent
-        )
+        do throws(PostgresError) {
+            return PeriodUsage(
+                user: UserID(high: high, low: low),
+                period: BillingPeriod(storedLabel: result.text(row, 1)),
+                used: try result.count(row, 2, of: .messageCount),
+                limit: try result.countOrNil(row, 3, of: .limit),
+                tier: Tier(rawValue: result.text(row, 4)) ?? .silent
+            )
+        } catch {
+            invalidValues.record(error)
+            return nil
+        }
     }
 }
 

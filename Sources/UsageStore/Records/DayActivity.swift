@@ -23,11 +23,11 @@ package struct DayActivity: Sendable, Equatable {
         var parameters = Parameters()
         parameters.append(int32: Int32(days))
         let result = try connection.query(EmbeddedSQL.readDailyActivity, parameters, deadline: deadline)
-        return (0..<result.rowCount).map { row in
+        return try (0..<result.rowCount).map { row throws(PostgresError) in
             DayActivity(
                 day: CivilDate(daysSince1970: result.int64(row, 0)),
-                messages: Int(result.int64(row, 1)),
-                blocked: Int(result.int64(row, 2))
+                messages: try result.sum(row, 1, of: StoredColumn("headroom.daily_activity", "messages")),
+                blocked: try result.sum(row, 2, of: StoredColumn("headroom.daily_activity", "blocked"))
             )
         }
     }

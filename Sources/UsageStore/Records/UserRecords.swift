@@ -74,22 +74,29 @@ extension UserRecords {
         let events = try rows(EmbeddedSQL.readUserEvents)
         let changes = try rows(EmbeddedSQL.readStory)
         return UserRecords(
-            subscriptions: (0..<subscriptions.rowCount).map { Subscription(subscriptions, $0) },
+            subscriptions: try (0..<subscriptions.rowCount).map { row throws(PostgresError) in
+                try Subscription(subscriptions, row)
+            },
             events: (0..<events.rowCount).map { Event(events, $0) },
-            changes: (0..<changes.rowCount).reversed().map { StoryReader.Event(changes, $0) }
+            changes: try (0..<changes.rowCount).reversed().map { row throws(PostgresError) in
+                try StoryReader.Event(changes, row)
+            }
         )
     }
 }
 
 extension UserRecords.Subscription {
-    fileprivate init(_ result: QueryResult, _ row: Int) {
+    fileprivate init(_ result: QueryResult, _ row: Int) throws(PostgresError) {
+        func instant(_ column: Int, _ name: String) throws(PostgresError) -> Instant? {
+            try result.instantOrNil(row, column, of: StoredColumn("headroom.subscriptions", name))
+        }
         self.init(transaction: result.text(row, 0), plan: result.text(row, 1))
-        startedAt = result.instantOrNil(row, 2)
-        expiresAt = result.instantOrNil(row, 3)
-        graceUntil = result.instantOrNil(row, 4)
-        billingIssueAt = result.instantOrNil(row, 5)
-        unsubscribedAt = result.instantOrNil(row, 6)
-        revokedAt = result.instantOrNil(row, 7)
+        startedAt = try instant(2, "started_at")
+        expiresAt = try instant(3, "expires_at")
+        graceUntil = try instant(4, "grace_until")
+        billingIssueAt = try instant(5, "billing_issue_at")
+        unsubscribedAt = try instant(6, "unsubscribed_at")
+        revokedAt = try instant(7, "revoked_at")
         product = result.textOrNil(row, 8)
         nextPlan = result.textOrNil(row, 9)
     }
@@ -111,9 +118,5 @@ extension UserRecords.Event {
 extension QueryResult {
     func textOrNil(_ row: Int, _ column: Int) -> String? {
         isNull(row, column) ? nil : text(row, column)
-    }
-
-    func instantOrNil(_ row: Int, _ column: Int) -> Instant? {
-        isNull(row, column) ? nil : Instant(microsecondsSince1970: timestamp(row, column))
     }
 }

@@ -40,6 +40,7 @@ package final class SessionPool: Sendable {
     private let wakes: [WakePipe]
     private let state = Mutex(State())
     private let logger: Logger
+    private let invalidValues: InvalidValueLog
 
     /// - Parameters:
     ///   - name: of the threads, and of the sessions in `pg_stat_activity`, each after "headroom".
@@ -66,6 +67,7 @@ package final class SessionPool: Sendable {
         self.capacity = capacity
         wakes = (0..<sessions).map { _ in WakePipe() }
         self.logger = logger
+        invalidValues = InvalidValueLog(logger)
     }
 
     /// Does work in a session, as soon as one is free.
@@ -205,7 +207,9 @@ package final class SessionPool: Sendable {
                 }
                 if mayRepeat, case .connectionLost = error.kind { continue }
                 // Class 22 is what was asked with; the rest is for who runs this.
-                if !error.isTransient, error.sqlState?.isClass("22") != true {
+                if error.isAboutInvalidValue {
+                    invalidValues.record(error)
+                } else if !error.isTransient, error.sqlState?.isClass("22") != true {
                     logger.error("work in a session failed", metadata: ["pool": "\(name)", "error": "\(error)"])
                 }
                 job.fail(.database(error))

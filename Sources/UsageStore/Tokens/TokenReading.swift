@@ -31,10 +31,13 @@ public struct TokenReading: Sendable {
     public var tokens: [LiveToken]
     /// Also one that is revoked or has expired by now.
     public var wasEverCreated: Bool
+    /// Tokens that are not live because nobody can say when they expire.
+    public var outOfRange: Int
 
-    public init(tokens: [LiveToken], wasEverCreated: Bool) {
+    public init(tokens: [LiveToken], wasEverCreated: Bool, outOfRange: Int = 0) {
         self.tokens = tokens
         self.wasEverCreated = wasEverCreated
+        self.outOfRange = outOfRange
     }
 
     /// Looks on this connection.
@@ -43,6 +46,7 @@ public struct TokenReading: Sendable {
         let askedAt = ContinuousClock.now
         let result = try connection.query(EmbeddedSQL.readTokens, deadline: deadline)
         wasEverCreated = result.rowCount > 0 && result.bool(0, 0)
+        outOfRange = result.rowCount > 0 ? Int(result.int64(0, 6)) : 0
         tokens = (0..<result.rowCount).compactMap { row in
             guard !result.isNull(row, 1) else { return nil }
             return LiveToken(

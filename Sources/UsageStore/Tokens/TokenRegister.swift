@@ -75,20 +75,18 @@ public struct TokenRegister {
         let connection = try Connection.connect(options)
         defer { connection.close() }
         let result = try connection.query(EmbeddedSQL.listTokens, deadline: .now + TokenRegister.patience)
-        func instant(_ row: Int, _ column: Int) -> Instant? {
-            result.isNull(row, column) ? nil : Instant(microsecondsSince1970: result.timestamp(row, column))
-        }
-        return (0..<result.rowCount).map { row in
+        func column(_ name: String) -> StoredColumn { StoredColumn("headroom.tokens", name) }
+        return try (0..<result.rowCount).map { row throws(PostgresError) in
             Entry(
                 id: result.int64(row, 0),
                 name: result.text(row, 1),
                 scopes: result.text(row, 2),
-                createdAt: Instant(microsecondsSince1970: result.timestamp(row, 3)),
+                createdAt: try result.instant(row, 3, of: column("created_at")),
                 createdBy: result.text(row, 4),
-                expiresAt: instant(row, 5),
-                revokedAt: instant(row, 6),
+                expiresAt: try result.instantOrNil(row, 5, of: column("expires_at")),
+                revokedAt: try result.instantOrNil(row, 6, of: column("revoked_at")),
                 revokedBy: result.isNull(row, 7) ? nil : result.text(row, 7),
-                lastUsedAt: instant(row, 8),
+                lastUsedAt: try result.instantOrNil(row, 8, of: column("last_used_at")),
                 state: result.text(row, 9)
             )
         }

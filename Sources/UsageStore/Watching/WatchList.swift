@@ -25,6 +25,8 @@ struct WatchList {
     private var bySubscriber: [Subscriber: Set<UserID>] = [:]
     /// Requests that wait for the first reading of one of their users.
     private var pending: [WatchRequest] = []
+    /// Outcomes of requests for a user who cannot be read.
+    private var refused: [Completion] = []
     /// Users to be read: never read yet, or changed. Some may not be watched any more.
     private var unread: Deque<UserID> = []
     private let usersMaximum: Int
@@ -87,14 +89,24 @@ struct WatchList {
     /// Gives up the requests whose deadline has passed. Who was never read is not watched for them any more.
     mutating func expire(at now: ContinuousClock.Instant) -> [Completion] {
         guard let next = nextDeadline, next <= now else { return [] }
-        let expired = pending.filter { $0.deadline <= now }
-        pending.removeAll { $0.deadline <= now }
-        for request in expired {
+        return giveUp(.cannotWatch) { $0.deadline <= now }
+    }
+
+    /// A row of the user holds a value out of range. Requests that wait for it fail; who watches the user already is
+    /// told when the row can be read again.
+    mutating func fail(_ user: UserID, _ error: StoreError) {
+        refused += giveUp(error) { $0.users.contains(user) }
+    }
+
+    private mutating func giveUp(_ error: StoreError, _ isOver: (WatchRequest) -> Bool) -> [Completion] {
+        let over = pending.filter(isOver)
+        pending.removeAll(where: isOver)
+        for request in over {
             for user in request.users where users[user]?.reading == nil && !isPending(user, request.subscriber) {
                 unwatch(user, request.subscriber)
             }
         }
-        return WatchList.refusals(expired)
+        return WatchList.refusals(over, error)
     }
 
     /// Another request of the same connection waits for the user.
@@ -105,11 +117,11 @@ struct WatchList {
     /// Nobody will read any more.
     mutating func refuseAll() -> [Completion] {
         defer { pending.removeAll() }
-        return WatchList.refusals(pending)
+        return WatchList.refusals(pending, .cannotWatch)
     }
 
-    private static func refusals(_ requests: [WatchRequest]) -> [Completion] {
-        requests.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(.cannotWatch)) }
+    private static func refusals(_ requests: [WatchRequest], _ error: StoreError) -> [Completion] {
+        requests.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(error)) }
     }
 
     // MARK: Reading
@@ -162,9 +174,10 @@ struct WatchList {
         return watched.subscribers.map { Publication(subscriber: $0, answer: answer) }
     }
 
-    /// The requests that have all they waited for.
+    /// The requests that have all they waited for, and those that never will.
     mutating func takeConfirmed() -> [Completion] {
-        var confirmed: [Completion] = []
+        var confirmed = refused
+        refused.removeAll()
         var waiting: [WatchRequest] = []
         for request in pending {
             if isRead(request) {

@@ -13,6 +13,7 @@ struct WatchPoll {
 
     private let link: SessionLink
     private let configuration: StoreConfiguration
+    private let invalidValues: InvalidValueLog
     private var catalog = PlanCatalog.empty
     /// The transactions that were visible when the last round began; nil when nothing is known.
     private var snapshot: String?
@@ -28,9 +29,10 @@ struct WatchPoll {
 
     static let statements: [PreparedQuery] = [.pollClock, .pollWatched, .readWatched, .readPlans]
 
-    init(link: SessionLink, configuration: StoreConfiguration) {
+    init(link: SessionLink, configuration: StoreConfiguration, invalidValues: InvalidValueLog) {
         self.link = link
         self.configuration = configuration
+        self.invalidValues = invalidValues
     }
 
     /// The connection is lost, or nobody watches: the next round asks about everybody.
@@ -95,30 +97,58 @@ struct WatchPoll {
         let taken = list.takeUnread(atMost: Watcher.portion)
         guard !taken.isEmpty else { return [] }
         do throws(PostgresError) {
-            var parameters = Parameters()
-            parameters.appendUUIDs(count: taken.count) { (taken[$0].user.high, taken[$0].user.low) }
-            parameters.appendTexts(count: taken.count) { taken[$0].period }
-            parameters.append(text: configuration.unknownUsers.rawValue)
-            let result = try link.query(.readWatched, parameters, deadline: deadline())
-            if result.rowCount > 0, catalog.revision != StandingRow(result, row: 0).planRevision {
-                catalog = PlanCatalog(try link.query(.readPlans, deadline: deadline()))
-            }
-            var publications: [Publication] = []
-            for index in 0..<result.rowCount {
-                let row = StandingRow(result, row: index)
-                let standing = row.standing(catalog)
+            return try read(taken[...], &list)
+        } catch {
+            list.putBack(taken)
+            throw error
+        }
+    }
+
+    /// One bad row must not fail its neighbours: when the statement is refused for a row's sake, halves are tried.
+    private mutating func read(
+        _ taken: ArraySlice<(user: UserID, period: String)>,
+        _ list: inout WatchList
+    ) throws(PostgresError) -> [Publication] {
+        let first = taken.startIndex
+        var parameters = Parameters()
+        parameters.appendUUIDs(count: taken.count) { (taken[first + $0].user.high, taken[first + $0].user.low) }
+        parameters.appendTexts(count: taken.count) { taken[first + $0].period }
+        parameters.append(text: configuration.unknownUsers.rawValue)
+        let result: QueryResult
+        do throws(PostgresError) {
+            result = try link.query(.readWatched, parameters, deadline: deadline())
+        } catch let error where error.isAboutOneRow && taken.count > 1 {
+            let middle = first + taken.count / 2
+            return try read(taken[..<middle], &list) + read(taken[middle...], &list)
+        } catch let error where error.isAboutInvalidValue {
+            fail(taken[first].user, error, &list)
+            return []
+        }
+        if result.rowCount > 0, catalog.revision != StandingRow(result, row: 0).planRevision {
+            catalog = PlanCatalog(try link.query(.readPlans, deadline: deadline()))
+        }
+        var publications: [Publication] = []
+        for index in 0..<result.rowCount {
+            let row = StandingRow(result, row: index)
+            let user = taken[first + row.ordinal].user
+            do throws(PostgresError) {
+                let standing = try row.standing(catalog)
                 let reading = WatchList.Reading(
                     standing: standing,
                     fingerprint: result.text(index, 15),
                     changesAt: WatchPoll.changesAt(result, index, standing)
                 )
-                publications += list.learn(taken[row.ordinal].user, reading)
+                publications += list.learn(user, reading)
+            } catch {
+                fail(user, error, &list)
             }
-            return publications
-        } catch {
-            list.putBack(taken)
-            throw error
         }
+        return publications
+    }
+
+    private func fail(_ user: UserID, _ error: PostgresError, _ list: inout WatchList) {
+        invalidValues.record(error)
+        list.fail(user, .invalidValue(error))
     }
 
     private static func changesAt(_ result: QueryResult, _ row: Int, _ standing: Standing) -> Instant? {

@@ -30,11 +30,18 @@ public final class Watcher: Sendable {
     private let wake = WakePipe()
     private let configuration: StoreConfiguration
     private let mailboxes: MailboxRegistry
+    private let invalidValues: InvalidValueLog
     private let logger: Logger
 
-    init(_ configuration: StoreConfiguration, mailboxes: MailboxRegistry, logger: Logger) {
+    init(
+        _ configuration: StoreConfiguration,
+        mailboxes: MailboxRegistry,
+        invalidValues: InvalidValueLog,
+        logger: Logger
+    ) {
         self.configuration = configuration
         self.mailboxes = mailboxes
+        self.invalidValues = invalidValues
         self.logger = logger
     }
 
@@ -71,7 +78,7 @@ public final class Watcher: Sendable {
             wake: wake,
             logger: logger
         )
-        var poll = WatchPoll(link: link, configuration: configuration)
+        var poll = WatchPoll(link: link, configuration: configuration, invalidValues: invalidValues)
         var list = WatchList(usersMaximum: Watcher.usersMaximum)
         while true {
             let (orders, isClosed) = inbox.withLock { inbox in

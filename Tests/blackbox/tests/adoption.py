@@ -173,3 +173,46 @@ class AdoptionOfATableThatDoesNotFit(Case):
             ),
             5,
         )
+
+
+class AdoptionOfRowsOutOfRange(Case):
+    FLAGS = None
+    MIGRATED = False
+
+    def refused(self, columns, row, *words):
+        """Has such a table refused, unchanged, and then adopted once the hint's statement has corrected it."""
+        self.psql.run(f"create table message_usage ({columns})")
+        self.psql.run(f"insert into message_usage values {row}")
+        outcome = command("migrate", database_url=self.database_url)
+        self.assertNotEqual(outcome.returncode, 0)
+        for word in ("0001_adopted_table.sql", *words):
+            self.assertIn(word, outcome.stderr)
+        self.assertEqual(
+            self.psql.number(
+                "select count(*) from information_schema.columns where table_schema = 'public' and table_name = 'message_usage'"
+            ),
+            5,
+        )
+        return outcome.stderr
+
+    def test_a_value_that_no_answer_can_show_is_named_with_a_statement_that_finds_it_and_nothing_is_changed(self):
+        columns = "user_id uuid, billing_period text, message_count integer, \"limit\" integer, updated_at timestamptz"
+        for column, row, problem, correction in (
+            ("message_count", "-1, 9, now()", "is negative in 1 of its rows", "message_count = 0 where not (message_count >= 0)"),
+            ("limit", "1, -1, now()", "is negative in 1 of its rows", '"limit" = 0 where not ("limit" >= 0)'),
+            ("updated_at", "1, 9, 'infinity'", "outside the years 2000 to 9999", "updated_at = now() where not (updated_at >= "),
+            ("updated_at", "1, 9, '1999-12-31T23:59:59Z'", "outside the years 2000 to 9999", "select * from message_usage"),
+        ):  # fmt: skip
+            with self.subTest(column=column, row=row):
+                told = self.refused(columns, f"('{USERS[0]}', '2020-05', {row})", f"message_usage.{column}", problem, correction)
+                statement = "update message_usage set " + told.split("by update message_usage set ")[1].split(", then migrate")[0]
+                self.psql.run(statement)
+                self.psql.run("drop table message_usage")
+
+    def test_a_count_of_another_type_is_named_with_the_statement_that_changes_it(self):
+        columns = "user_id uuid, billing_period text, message_count bigint, \"limit\" integer, updated_at timestamptz"
+        self.refused(
+            columns, f"('{USERS[0]}', '2020-05', 1, 9, now())", "message_usage.message_count is of type bigint",
+            "alter table message_usage alter column message_count type integer",
+        )  # fmt: skip
+        self.psql.run("drop table message_usage")

@@ -7,7 +7,8 @@ begin
     insert into headroom.daily_activity as activity (day, messages, blocked)
     values ((headroom.now() at time zone 'UTC')::date, p_messages, p_blocked)
     on conflict (day) do update
-    set messages = activity.messages + excluded.messages, blocked = activity.blocked + excluded.blocked;
+    set messages = least(activity.messages::numeric + excluded.messages, 1000000000000000),
+        blocked = least(activity.blocked::numeric + excluded.blocked, 1000000000000000);
 end
 $$;
 revoke all on function headroom.add_daily_activity(bigint, bigint) from public;

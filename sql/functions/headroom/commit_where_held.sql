@@ -9,7 +9,7 @@ declare
     v_held bigint;
     v_key headroom.message_keys;
 begin
-    perform from public.message_usage as usage
+    perform headroom.check_usage(usage) from public.message_usage as usage
     where usage.user_id = p_user_id and usage.billing_period = p_key.billing_period
     for update;
     if not found then

@@ -9,6 +9,8 @@ declare
     v_held integer;
     v_is_allowed boolean;
 begin
+    perform headroom.check_usage(usage) from public.message_usage as usage
+    where usage.user_id = p_user_id and usage.billing_period = p_billing_period;
     if coalesce(p_limit, 1) > 0 then
         -- Holds that have ended by themselves must not refuse a message. They are added up with the row locked, or a
         -- hold that is being made would be missed.

@@ -51,6 +51,7 @@ begin
     select * into strict v_before from public.message_usage as usage
     where usage.user_id = p_user_id and usage.billing_period = v_terms.billing_period
     for update;
+    perform headroom.check_usage(v_before);
     v_limit := headroom.limit_in_force(v_before, v_terms.allowance);
     if greatest(coalesce(v_before.granted, 0), v_limit)::bigint + p_messages > 2147483647 then
         raise exception 'the limit would be more than 2147483647' using errcode = 'numeric_value_out_of_range';

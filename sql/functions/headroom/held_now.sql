@@ -4,7 +4,7 @@ create or replace function headroom.held_now(p_row public.message_usage) returns
     return case
         when (p_row).held = 0 then 0
         else (
-            select least(holds.held, 2147483647)::integer
+            select least(greatest(holds.held, 0), 2147483647)::integer
             from headroom.holds_of((p_row).user_id, (p_row).billing_period, headroom.now()) as holds
         )
     end;

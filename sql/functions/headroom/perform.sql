@@ -1,9 +1,8 @@
 -- Performs one user's requests in their order and returns the answer to each. Whatever the batched statements cannot do
 -- comes here: users whose row is missing, blocked, lapsed or out of date, repeated keys, and holds.
 --
--- p_verbs: consume, reserve, commit, release, check, usage; p_messages, p_keys and p_ttls_s (seconds) go with them, null
--- where they do not apply. Each request is all or nothing. The row is written once, at the end, with the terms that
--- hold now, so that the next message takes the fast path.
+-- p_verbs: consume, reserve, commit, release, check, usage; p_messages, p_keys and p_ttls_s (seconds) go with them or are null.
+-- Each request is all or nothing. The row is written once, at the end, with the terms that hold now, for the fast path.
 create or replace function headroom.perform(
     p_user_id uuid, p_verbs text[], p_messages integer[], p_keys text[], p_ttls_s integer[], p_unknown_users text
 ) returns headroom.standing[]
@@ -41,6 +40,7 @@ begin
                 where usage.user_id = p_user_id and usage.billing_period = v_terms.billing_period
                 for update;
                 v_row_exists := found;
+                perform headroom.check_usage(v_row);
                 v_held := 0;
                 v_holds_end_at := null;
                 if v_row.held > 0 then
@@ -53,8 +53,7 @@ begin
                 v_limit := coalesce(v_standing."limit", 9223372036854775807);
                 v_is_changed := v_row_exists and v_terms.lapse is null and (
                     v_row.plan_revision <> v_terms.plan_revision or v_row.usable_until is distinct from
-                    case when v_terms.is_known then least(v_terms.usable_until, v_holds_end_at) else '-infinity' end
-                );
+                    case when v_terms.is_known then least(v_terms.usable_until, v_holds_end_at) else '-infinity' end);
                 v_is_read := true;
             end if;
             v_standing.used := v_used;
@@ -65,6 +64,7 @@ begin
                 select * into v_key from headroom.message_keys as keys
                 where keys.user_id = p_user_id and keys.key = p_keys[i]
                 for update;
+                perform headroom.check_key(v_key);
             end if;
 
             if v_verb in ('consume', 'reserve', 'check') then

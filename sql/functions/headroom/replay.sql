@@ -16,6 +16,7 @@ begin
         -- From before the month's end, or from before the plan changed: it is answered with that period.
         select * into v_row from public.message_usage as usage
         where usage.user_id = (p_key).user_id and usage.billing_period = (p_key).billing_period;
+        perform headroom.check_usage(v_row);
         v_standing.billing_period := (p_key).billing_period;
         v_standing.plan := coalesce(v_row.plan, v_standing.plan);
         v_standing.state := coalesce(v_row.state, v_standing.state);

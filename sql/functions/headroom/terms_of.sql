@@ -41,6 +41,10 @@ begin
             from headroom.secrets where secrets.name = 'spent trials'
         );
     end if;
+    if not (headroom.is_instant(v_trial_started_at) and headroom.is_instant(v_trial_ends_at))
+        or v_subscriber.anchor_day not between 1 and 31 or v_terms.spent_messages < 0 then
+        perform headroom.refuse_terms(p_user_id, null);
+    end if;
 
     -- A plan and the revision of plans come out of one statement, so of one snapshot: terms from before an edit of the
     -- plan never carry the revision from after it.
@@ -49,7 +53,7 @@ begin
             true as is_known, subscription.original_transaction_id as name, plans.plan, plans.cycle, plans.allowance,
             plans.trial_days, revised.revision, subscription.started_at, subscription.expires_at,
             subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
-            subscription.revoked_at
+            subscription.revoked_at, headroom.is_plan(plans) as is_valid
         from headroom.subscriptions as subscription
         join headroom.plans as plans on plans.plan = subscription.plan
         cross join headroom.plan_revision as revised
@@ -59,12 +63,18 @@ begin
         select
             false, null, plans.plan, plans.cycle, plans.allowance, plans.trial_days, revised.revision,
             coalesce(v_trial_started_at, p_at), case plans.cycle when 'trial' then v_trial_ends_at end, null, null,
-            null, null
+            null, null, headroom.is_plan(plans)
         from headroom.plans as plans
         cross join headroom.plan_revision as revised
         where plans.plan = case p_unknown_users when 'trial' then 'trial' else 'free' end
             and not exists (select from headroom.subscriptions where user_id = p_user_id)
     loop
+        if not (headroom.is_instant(v_held.started_at) and headroom.is_instant(v_held.expires_at)
+            and headroom.is_instant(v_held.grace_until) and headroom.is_instant(v_held.billing_issue_at)
+            and headroom.is_instant(v_held.unsubscribed_at) and headroom.is_instant(v_held.revoked_at))
+            or not v_held.is_valid then
+            perform headroom.refuse_terms(p_user_id, v_held.plan);
+        end if;
         -- Several states may hold: revoked comes first, then a billing issue, then cancelled, then active. Intervals
         -- are half-open: at expires_at itself access is over.
         v_lapse := null;
@@ -75,6 +85,7 @@ begin
             -- The store's date counts; 16 days after expiry where it gives none.
             v_ends_at := greatest(v_ends_at, coalesce(v_held.grace_until, v_ends_at + interval '16 days'));
         end if;
+        v_ends_at := least(v_ends_at, '9999-12-31T23:59:59.999999Z');  -- What is added above may pass the last instant.
         if v_held.revoked_at <= p_at then
             v_state := 'revoked';
             v_lapse := 'revoked';

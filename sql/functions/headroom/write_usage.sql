@@ -9,7 +9,7 @@ begin
     update public.message_usage as usage
     set message_count = p_used,
         held = least(p_held, 2147483647),
-        released = usage.released + p_released,
+        released = least(usage.released::bigint + p_released, 2147483647),
         updated_at = case when p_used <> usage.message_count or p_held <> usage.held then p_at else usage.updated_at end,
         "limit" = p_limit, plan_limit = p_terms.allowance,
         plan = p_terms.plan, state = p_terms.state, started_at = p_terms.started_at,

@@ -26,10 +26,9 @@ begin
         raise exception 'p_user_id and p_plan must not be null' using errcode = 'null_value_not_allowed';
     elsif p_anchor not between 1 and 31 then
         raise exception 'p_anchor must be a day of the month, 1 to 31' using errcode = 'invalid_parameter_value';
-    elsif not (isfinite(coalesce(p_started, v_now)) and isfinite(coalesce(p_expires, v_now))
-        and isfinite(coalesce(p_grace_until, v_now))) then
-        raise exception 'an instant must be a real date; leave it out for never'
-            using errcode = 'invalid_parameter_value';
+    elsif not (headroom.is_instant(p_started) and headroom.is_instant(p_expires) and headroom.is_instant(p_grace_until)) then
+        raise exception 'p_started, p_expires and p_grace_until must be in the years 2000 to 9999'
+            using errcode = 'invalid_parameter_value', hint = 'Leave one out for never.';
     end if;
     select * into v_plan from headroom.plans where plan = p_plan;
     if not found then
@@ -76,7 +75,9 @@ begin
                 (headroom.cycle_month(v_now, v_subscriber.anchor_day) + interval '1 month')::date, v_subscriber.anchor_day
             ));
         when 'grace_period' then
-            v_grace_until := coalesce(p_grace_until, coalesce(p_expires, v_now) + interval '16 days');
+            v_grace_until := coalesce(
+                p_grace_until, least(coalesce(p_expires, v_now) + interval '16 days', '9999-12-31T23:59:59.999999Z')
+            );
         when 'billing_retry' then
             v_grace_until := least(p_grace_until, v_now);
             -- Paid time that is left would be access; where no end is given, there is no such time.

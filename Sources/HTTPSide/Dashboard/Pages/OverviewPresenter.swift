@@ -102,7 +102,9 @@ struct OverviewPresenter {
             summary: rows.map { "\($0.name): \($0.users), \($0.share)" }.joined(separator: "; "),
             parts: Tier.allCases.map { ShareBar.Part(name: $0.rawValue, count: report.users(in: $0)) }
         )
-        let tenths = report.messages * 10 / max(1, report.users)
+        // Messages times ten may be more than Int holds.
+        let (ones, rest) = report.messages.quotientAndRemainder(dividingBy: max(1, report.users))
+        let tenths = ones * 10 + rest * 10 / max(1, report.users)
         return OverviewPage.Glance(
             messages: NumberText.grouped(report.messages),
             users: NumberText.grouped(report.users),

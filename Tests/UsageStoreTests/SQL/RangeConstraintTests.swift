@@ -1,0 +1,107 @@
+import TestSupport
+import Testing
+
+@Suite("The check constraints of tables")
+struct RangeConstraintTests {
+    /// Columns without a range, and why.
+    private static let unbounded: [String: String] = [
+        "headroom.audit_log.id": "generated, and used for the order only",
+        "headroom.tokens.id": "generated, and used as a name only",
+        "headroom.migrations.number": "written by the migrator, which compares it",
+        "headroom.migrations.applied_at": "written by the migrator, and shown as text only",
+        "headroom.definitions.applied_at": "written by the migrator, and shown as text only",
+    ]
+
+    @Test("give a range to every instant, day and integer that the service reads")
+    func everyColumn() async throws {
+        let database = try await TestDatabase.fresh()
+        // The tables of store events are read by SQL functions, which check what they compute with.
+        let found = try await database.psql.rows(
+            """
+            select format('%s.%s.%s', namespace.nspname, class.relname, attribute.attname) as name
+            from pg_class as class
+            join pg_namespace as namespace on namespace.oid = class.relnamespace
+            join pg_attribute as attribute on attribute.attrelid = class.oid and attribute.attnum > 0
+                and not attribute.attisdropped
+            where class.relkind = 'r' and class.relname not like 'store\\_%'
+                and (namespace.nspname = 'headroom' or class.oid = 'public.message_usage'::regclass)
+                and attribute.atttypid in (
+                    'timestamptz'::regtype, 'date'::regtype, 'smallint'::regtype, 'integer'::regtype, 'bigint'::regtype
+                )
+                and not exists (
+                    select from pg_constraint as rule
+                    where rule.conrelid = class.oid and rule.contype = 'c' and rule.convalidated
+                        and attribute.attnum = any (rule.conkey)
+                        and case attribute.atttypid
+                            when 'timestamptz'::regtype
+                                then pg_get_constraintdef(rule.oid) like '%' || attribute.attname || ' < ''10000-01-01%'
+                            else pg_get_constraintdef(rule.oid) ~ (attribute.attname || '"? >= ')
+                        end
+                )
+            """
+        )
+        #expect(Set(found) == Set(Self.unbounded.keys))
+    }
+
+    private static let ada = "insert into message_usage (user_id, billing_period) values ('\(user(1))', '2026-11')"
+
+    @Test(
+        "refuse in a usage row what an answer could not show",
+        arguments: [
+            "message_count = -1", "held = -1", "released = -1", "granted = -1", #""limit" = -1"#, "plan_limit = -1",
+            "generation = -1", "plan_revision = -1", "terms_version = -1", "updated_at = 'infinity'",
+            "started_at = '-infinity'", "started_at = '1999-12-31T23:59:59.999999Z'",
+            "resets_at = '10000-01-01T00:00:00Z'", "expires_at = '294276-12-31'", "usable_until = '1999-12-31'",
+            "usable_until = '10000-01-01T00:00:00Z'",
+        ]
+    )
+    func refused(change: String) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(Self.ada)
+        #expect(try await database.psql.refusal("update message_usage set \(change)") == "23514")
+    }
+
+    @Test("allow the first and the last value of each range, and infinity where it is only compared")
+    func allowed() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(Self.ada)
+        for change in [
+            #"message_count = 2147483647, held = 2147483647, released = 2147483647, "limit" = 0, plan_limit = null"#,
+            "started_at = '2000-01-01T00:00:00Z', expires_at = '9999-12-31T23:59:59.999999Z', resets_at = null",
+            "usable_until = 'infinity'", "usable_until = '-infinity'", "usable_until = '9999-12-31T23:59:59.999999Z'",
+        ] {
+            #expect(try await database.psql.refusal("update message_usage set \(change)") == nil, "\(change)")
+        }
+    }
+
+    @Test("are not needed to refuse set_plan an instant out of range, and its own arithmetic stays in range")
+    func setPlan() async throws {
+        let psql = try await TestDatabase.fresh().psql
+        for (name, value) in [
+            ("p_started", "infinity"), ("p_expires", "-infinity"), ("p_expires", "1999-12-31T23:59:59Z"),
+            ("p_grace_until", "10000-01-01T00:00:00Z"),
+        ] {
+            #expect(try await psql.refusal("select set_plan('\(user(1))', 'paid', \(name) => '\(value)')") == "22023")
+        }
+        for call in [
+            "set_plan('\(user(1))', 'paid', 'grace_period', p_expires => '9999-12-30')",
+            "set_plan('\(user(2))', 'trial', p_started => '9999-12-30')",
+        ] {
+            #expect(try await psql.text("select status from \(call)") == "OK")
+        }
+        for person in [1, 2] {
+            #expect(try await psql.text("select status from increment_and_check_usage('\(user(UInt64(person)))')") == "ALLOWED")
+        }
+        #expect(
+            try await psql.rows("select distinct expires_at at time zone 'UTC' as at from message_usage")
+                == ["9999-12-31T23:59:59.999999"]
+        )
+    }
+
+    @Test("refuse a token that never expires by infinity instead of null")
+    func token() async throws {
+        let psql = try await TestDatabase.fresh().psql
+        let create = "select headroom.create_token('a', '{chat}', sha256('a'), 'infinity')"
+        #expect(try await psql.refusal(create) == "22023")
+    }
+}
