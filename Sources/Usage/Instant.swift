@@ -36,7 +36,9 @@ public struct Instant: Hashable, Sendable, Comparable {
     public func advanced(bySeconds seconds: Int64) -> Instant {
         let (microseconds, productOverflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
         let (sum, sumOverflow) = microsecondsSince1970.addingReportingOverflow(microseconds)
-        guard !productOverflow, !sumOverflow else { return seconds < 0 ? Instant(microsecondsSince1970: .min) : .latest }
+        guard !productOverflow, !sumOverflow else {
+            return seconds < 0 ? Instant(microsecondsSince1970: .min) : .latest
+        }
         return min(Instant(microsecondsSince1970: sum), .latest)
     }
 

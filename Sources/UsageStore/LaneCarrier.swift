@@ -152,7 +152,6 @@ struct LaneCarrier {
                 terms[ordinal] = nil
                 messages += group.messages
                 batch.fail(CollectionOfOne(group), .invalidValueAfterwards(error), into: &completions)
-                metrics.countFailures(group.range.count, .invalidValueAfterwards(error))
             }
         }
         let missing = batch.settle(rows, groups, terms, held: held, into: &completions) { group, after in
@@ -246,10 +245,9 @@ struct LaneCarrier {
                 } catch {
                     invalidValues.record(error)
                     // "unknown" is for requests that were counted before this.
-                    let error: StoreError =
-                        failure == .unknown ? .invalidValueAfterwards(error) : .invalidValue(error)
+                    let isCounted = failure == .unknown
+                    let error: StoreError = isCounted ? .invalidValueAfterwards(error) : .invalidValue(error)
                     batch.fail(CollectionOfOne(group), error, into: &completions)
-                    metrics.countFailures(group.range.count, error)
                 }
             }
             deliver(completions)
@@ -337,7 +335,6 @@ struct LaneCarrier {
             } catch {
                 invalidValues.record(error)
                 batch.fail(request, .invalidValueAfterwards(error), into: &completions)
-                metrics.countFailures(1, .invalidValueAfterwards(error))
             }
         }
         metrics.add(messages, to: .messages)

@@ -21,8 +21,11 @@ extension LaneCarrier {
     ) -> [Batch.Group] {
         var counted: [Batch.Group] = []
         var places: [UserID: (period: BillingPeriod, count: Int)] = [:]
-        for (ordinal, count) in counts.sorted(by: { $0.key < $1.key }) where groups.indices.contains(groups.startIndex + ordinal) {
-            let group = groups[groups.startIndex + ordinal]
+        for (ordinal, count) in counts.sorted(by: { $0.key < $1.key }) {
+            let place = groups.startIndex + ordinal
+            // A receipt that somebody has edited.
+            guard groups.indices.contains(place) else { continue }
+            let group = groups[place]
             counted.append(group)
             places[group.user] = (periods[ordinal], count)
         }

@@ -65,7 +65,8 @@ extension BadInput {
         + [
             "state=", "state=secret", "state=Active", "state=gracePeriod", "started=infinity", "started=",
             "started=2026-02-29", "expires=2026-13-01", "expires=2026-11-24T09:30:00", "grace_until=tomorrow",
-            "grace_until=24.11.2026", "expires=9999-99-99", "started=1999-12-31", "anchor=0", "anchor=32", "anchor=-1", "anchor=01",
+            "grace_until=24.11.2026", "expires=9999-99-99", "started=1999-12-31", "anchor=0", "anchor=32", "anchor=-1",
+            "anchor=01",
             "anchor=", "anchor=31.0", "anchor=1 anchor=1", "anchor=1 ANCHOR=2", "state=active anchor=1 state=active",
             "state=active paid", "key=1", "state", "=", "state==active",
         ].map { .line("\(setPlan) \($0)") }

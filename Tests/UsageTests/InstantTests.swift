@@ -127,8 +127,14 @@ struct InstantTests {
                 let seconds = first.secondsRoundedUp(since: second)
                 #expect(first == second ? seconds == 0 : (seconds > 0) == (first > second) || seconds == 0)
                 let standing = Standing(
-                    plan: .trial, state: .trial, period: BillingPeriod(planNamed: "trial"), used: 0, limit: 100,
-                    startedAt: first, resetsAt: second, observedAt: second
+                    plan: .trial,
+                    state: .trial,
+                    period: BillingPeriod(planNamed: "trial"),
+                    used: 0,
+                    limit: 100,
+                    startedAt: first,
+                    resetsAt: second,
+                    observedAt: second
                 )
                 #expect((1...3).contains(standing.trialDay?.day ?? 0))
                 _ = (standing.nextTrialDayAt, standing.isPast, standing.retryAfterSeconds(.limitReached, messages: 1))

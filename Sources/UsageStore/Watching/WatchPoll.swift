@@ -71,9 +71,11 @@ struct WatchPoll {
         let clock = try link.query(.pollClock, deadline: deadline())
         let now = Instant(microsecondsSince1970: clock.timestamp(0, 0))
         let seen = clock.text(0, 2)
-        if planRevision != clock.int32(0, 1) {
+        // Null where somebody has deleted the only row.
+        let revision = clock.isNull(0, 1) ? nil : clock.int32(0, 1)
+        if planRevision != revision {
             if planRevision != nil { list.markAllUnread() }
-            planRevision = clock.int32(0, 1)
+            planRevision = revision
         } else {
             list.markUnread(list.due(at: now))
         }

@@ -89,8 +89,8 @@ struct RangeConstraintTests {
         ] {
             #expect(try await psql.text("select status from \(call)") == "OK")
         }
-        for person in [1, 2] {
-            #expect(try await psql.text("select status from increment_and_check_usage('\(user(UInt64(person)))')") == "ALLOWED")
+        for person in [user(1), user(2)] {
+            #expect(try await psql.text("select status from increment_and_check_usage('\(person)')") == "ALLOWED")
         }
         #expect(
             try await psql.rows("select distinct expires_at at time zone 'UTC' as at from message_usage")
