@@ -55,7 +55,7 @@ extension ReplyError {
                 "more waits than can be served in time; or too many connections in all or of an address, which closes, or of a "
                     + "token; nothing counted"
             case .draining: "shutting down; nothing counted; closes after the last reply"
-            case .internal: "a bug; logged with a reference"
+            case .internal: "a bug, logged with a reference; or a value out of range in the database, as the text says"
             }
         }
 

@@ -85,7 +85,7 @@ begin
             -- The store's date counts; 16 days after expiry where it gives none.
             v_ends_at := greatest(v_ends_at, coalesce(v_held.grace_until, v_ends_at + interval '16 days'));
         end if;
-        v_ends_at := least(v_ends_at, '9999-12-31T23:59:59.999999Z');  -- What is added above may pass the last instant.
+        if not headroom.is_instant(v_ends_at) then v_ends_at := '9999-12-31T23:59:59.999999Z'; end if;
         if v_held.revoked_at <= p_at then
             v_state := 'revoked';
             v_lapse := 'revoked';
