@@ -36,6 +36,19 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public var graceUntil: Instant?
     /// Of a one-time purchase: how many of the product.
     public var quantity: Int?
+    /// Another name of the product, by which it may be mapped instead: of a Stripe price, its product.
+    public var alternateProduct: String?
+    /// What gives access, as the store names it, whatever was bought for it.
+    public var entitlements: [String]?
+    /// The plan that the product is mapped to, once the effect is resolved. Events of the operator name it themselves.
+    public var plan: String?
+    /// Of a trial: the plan that the product is afterwards.
+    public var regularPlan: String?
+    public var nextPlan: String?
+    /// Of a one-time purchase, once it is resolved: what all of it grants.
+    public var messages: Int?
+    /// Where it is not the day of the month on which the subscription began.
+    public var anchorDay: Int?
     public var from: [String]?
     public var to: [String]?
     public var identities: [String]?
@@ -45,7 +58,14 @@ public struct BillingEffect: Codable, Sendable, Equatable {
         case nextProduct = "next_product"
         case started, expires
         case graceUntil = "grace_until"
-        case quantity, from, to, identities
+        case quantity
+        case alternateProduct = "alternate_product"
+        case entitlements, plan
+        case regularPlan = "regular_plan"
+        case nextPlan = "next_plan"
+        case messages
+        case anchorDay = "anchor"
+        case from, to, identities
     }
 
     public init(

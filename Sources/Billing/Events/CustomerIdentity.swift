@@ -7,10 +7,22 @@ import Usage
 /// e-mail address, so only its digest is kept: enough to recognise it again, and nothing to read.
 enum CustomerIdentity {
     static let digestPrefix = "sha256:"
+    /// Of the name that `headroom.invented_name` puts in a forgotten user's place.
+    static let forgottenPrefix = "forgotten:"
+    private static let digestLength = 64
 
     static func kept(_ id: String) -> String {
         if let user = UserID(id) { return user.description }
+        if isForgotten(id) { return id }
         return digestPrefix + SHA256.hash(data: Array(id.utf8)).map(hexadecimal).joined()
+    }
+
+    /// Nothing else with the prefix is one: an app's own id could be anything.
+    static func isForgotten(_ id: String) -> Bool {
+        guard id.hasPrefix(forgottenPrefix) else { return false }
+        let digits = id.utf8.dropFirst(forgottenPrefix.utf8.count)
+        return digits.count == digestLength
+            && digits.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
     }
 
     private static func hexadecimal(_ byte: UInt8) -> String {

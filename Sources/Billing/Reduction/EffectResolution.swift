@@ -1,0 +1,103 @@
+import Usage
+
+/// Which plan a store's product, or entitlement, is: rows that operators edit.
+public struct ProductMapping: Sendable, Equatable {
+    public struct Product: Sendable, Equatable {
+        public var plan: String?
+        /// While a trial of the product runs.
+        public var trialPlan: String?
+        /// While an introductory offer runs; nil is `plan`.
+        public var introPlan: String?
+        /// Of a product that is bought once: for each. 0 grants none.
+        public var messages: Int?
+
+        public init(plan: String?, trialPlan: String? = nil, introPlan: String? = nil, messages: Int? = nil) {
+            self.plan = plan
+            self.trialPlan = trialPlan
+            self.introPlan = introPlan
+            self.messages = messages
+        }
+    }
+
+    public var products: [String: Product]
+    public var entitlements: [String: Product]
+
+    public init(products: [String: Product], entitlements: [String: Product] = [:]) {
+        self.products = products
+        self.entitlements = entitlements
+    }
+}
+
+extension BillingEffect {
+    /// What `headroom.grants` takes.
+    static let messagesMaximum = 1_000_000
+    /// RevenueCat grants access for so long while a store cannot be asked.
+    static let temporarySecondsMaximum: Int64 = 86_400
+
+    /// The effect with its products' plans filled in, as they are mapped now. Later edits of the mapping do not change it.
+    ///
+    /// - Parameter at: when the event happened.
+    public func resolved(by mapping: ProductMapping, at: Instant) -> Result<BillingEffect, ResolutionFailure> {
+        var effect = self
+        switch kind {
+        case .transferred, .merged: return .success(self)
+        case .granted: return resolvedGrant(by: mapping)
+        case .productChanged where nextProduct != nil || nextPlan != nil:
+            if let nextProduct, nextPlan == nil {
+                guard let plan = mapping.products[nextProduct]?.plan else { return .failure(.unmapped(nextProduct)) }
+                effect.nextPlan = plan
+            }
+            return .success(effect)
+        case .temporary:
+            // Nothing was paid yet: it gives access for a day at most, and begins no period.
+            let latest = at.advanced(bySeconds: BillingEffect.temporarySecondsMaximum)
+            effect.expires = min(effect.expires ?? latest, latest)
+        default: break
+        }
+        if effect.plan != nil { return .success(effect) }
+        let isNeeded = kind == .purchased || kind == .renewed || kind == .temporary || kind == .productChanged
+        // Without an end, what is no payment waits for one: it would give access for good.
+        guard isNeeded || effect.expires != nil || kind == .expired || kind == .revoked else { return .success(effect) }
+        guard let product = mappedProduct(mapping) else {
+            if isNeeded, let product { return .failure(.unmapped(product)) }
+            return .success(effect)
+        }
+        switch period {
+        case .trial:
+            effect.plan = product.trialPlan ?? product.plan
+            effect.regularPlan = product.plan
+        case .intro: effect.plan = product.introPlan ?? product.plan
+        case .normal, nil: effect.plan = product.plan
+        }
+        return .success(effect)
+    }
+
+    /// The product's own mapping, else that of its other name, else that of the first of its entitlements that has one.
+    private func mappedProduct(_ mapping: ProductMapping) -> ProductMapping.Product? {
+        for name in [product, alternateProduct].compactMap({ $0 }) {
+            if let mapped = mapping.products[name], mapped.plan != nil { return mapped }
+        }
+        return (entitlements ?? []).lazy.compactMap { mapping.entitlements[$0] }.first
+    }
+
+    private func resolvedGrant(by mapping: ProductMapping) -> Result<BillingEffect, ResolutionFailure> {
+        if messages != nil { return .success(self) }
+        guard let product, let each = mapping.products[product]?.messages else {
+            return .failure(.unmapped(product ?? ""))
+        }
+        let (messages, overflow) = each.multipliedReportingOverflow(by: quantity ?? 1)
+        guard !overflow, messages <= BillingEffect.messagesMaximum else {
+            return .failure(.malformed("a grant has at most \(BillingEffect.messagesMaximum) messages"))
+        }
+        var effect = self
+        effect.messages = messages
+        return .success(effect)
+    }
+}
+
+/// Why an effect cannot be applied as things stand.
+public enum ResolutionFailure: Error, Sendable, Equatable {
+    /// The operator maps it, then the event is tried again.
+    case unmapped(String)
+    case malformed(String)
+}

@@ -1,0 +1,124 @@
+import Usage
+
+/// The trials that stores granted, and what becomes of one when an earlier trial is over.
+///
+/// A trial that somebody buys after their earlier trial is over runs on the product's own plan, for the store promised
+/// access. One that comes by a transfer to somebody whose own trial is over stays over: it was never bought by them.
+struct StoreTrials {
+    private struct Trial {
+        var startedAt: Instant
+        var endsAt: Instant
+        /// The product's own plan.
+        var regularPlan: String?
+    }
+
+    private let trials: [Ownership.Transaction: Trial]
+    private let ownership: Ownership
+    private let records: [UserID: UserRecord]
+    private let cycles: [String: Plan.Cycle]
+
+    /// - Parameter events: in the order in which they happened.
+    init(_ events: [RecordedEvent], _ ownership: Ownership, _ history: CustomerHistory) {
+        var trials: [Ownership.Transaction: Trial] = [:]
+        for event in events where event.problem == nil {
+            for effect in event.effects where effect.kind == .purchased || effect.kind == .renewed {
+                guard let name = effect.transaction, let plan = effect.plan, case .trial(let days) = history.plans[plan]
+                else { continue }
+                let startedAt = effect.started ?? event.at
+                let trial = Trial(
+                    startedAt: startedAt,
+                    endsAt: effect.expires ?? startedAt.advanced(bySeconds: Int64(days) * 86_400),
+                    regularPlan: effect.regularPlan
+                )
+                let transaction = Ownership.Transaction(source: event.key.source, name: name)
+                if trials[transaction].map({ startedAt < $0.startedAt }) ?? true { trials[transaction] = trial }
+            }
+        }
+        self.trials = trials
+        self.ownership = ownership
+        records = history.users
+        cycles = history.plans
+    }
+
+    /// Everybody who ever owned a trial of a store.
+    var users: Set<UserID> {
+        Set(trials.keys.flatMap { ownership.steps[$0] ?? [] }.compactMap(\.person.user))
+    }
+
+    func firstStart(of user: UserID) -> Instant? {
+        transactions(of: user).compactMap { trials[$0]?.startedAt }.min()
+    }
+
+    /// The plan that takes the place of a transaction's trial; nil where the trial is one.
+    func replacement(of transaction: Ownership.Transaction) -> String? {
+        guard let trial = trials[transaction], let buyer = users(of: transaction).first,
+            earlierTrial(of: buyer, otherThan: transaction, overBy: trial.startedAt) != nil
+        else { return nil }
+        return trial.regularPlan
+    }
+
+    /// A trial that is the second one of its owner goes on in the first: it began with it, and is over with it.
+    func settled(_ subscription: StoreSubscription, of user: UserID) -> StoreSubscription {
+        guard let plan = subscription.plan, cycles[plan]?.isTrial == true else { return subscription }
+        // Two sources may name a subscription alike.
+        let named = trials.filter { $0.key.name == subscription.transaction && ownership.owner($0.key)?.user == user }
+        let earlier = named.compactMap { spentTrial(before: $0.key, $0.value, of: user) }.min {
+            $0.startedAt == $1.startedAt ? $0.endsAt < $1.endsAt : $0.startedAt < $1.startedAt
+        }
+        guard let earlier else { return subscription }
+        var subscription = subscription
+        subscription.startedAt = earlier.startedAt
+        subscription.expiresAt = earlier.endsAt
+        return subscription
+    }
+
+    /// The trial that the owner had had before it came, or that the buyer had had. Nil where it runs on another plan.
+    private func spentTrial(
+        before transaction: Ownership.Transaction,
+        _ trial: Trial,
+        of user: UserID
+    ) -> (startedAt: Instant, endsAt: Instant)? {
+        guard let buyer = users(of: transaction).first else { return nil }
+        let ofBuyer = earlierTrial(of: buyer, otherThan: transaction, overBy: trial.startedAt)
+        if ofBuyer != nil, trial.regularPlan != nil { return nil }
+        if buyer != user, let since = ownership.steps[transaction]?.last?.since,
+            let own = earlierTrial(of: user, otherThan: transaction, overBy: since)
+        {
+            return own
+        }
+        return ofBuyer
+    }
+
+    private func earlierTrial(
+        of user: UserID,
+        otherThan transaction: Ownership.Transaction,
+        overBy instant: Instant
+    ) -> (startedAt: Instant, endsAt: Instant)? {
+        var found: [(startedAt: Instant, endsAt: Instant)] = []
+        var hasOwn = false
+        if let trial = records[user]?.trial, trial.startedAt < instant, trial.isOver(by: instant) {
+            hasOwn = true
+            found.append((trial.startedAt, min(trial.endsAt, trial.usedUpAt ?? trial.endsAt)))
+        }
+        for other in transactions(of: user) where other != transaction {
+            guard let trial = trials[other], trial.startedAt < instant, trial.endsAt <= instant else { continue }
+            found.append((trial.startedAt, trial.endsAt))
+        }
+        // The user's own comes first of those that began at once.
+        return found.enumerated().min { one, other in
+            if one.element.startedAt != other.element.startedAt {
+                return one.element.startedAt < other.element.startedAt
+            }
+            if (one.offset == 0) != (other.offset == 0), hasOwn { return one.offset == 0 }
+            return one.element.endsAt < other.element.endsAt
+        }?.element
+    }
+
+    private func transactions(of user: UserID) -> [Ownership.Transaction] {
+        trials.keys.filter { users(of: $0).contains(user) }
+    }
+
+    private func users(of transaction: Ownership.Transaction) -> [UserID] {
+        (ownership.steps[transaction] ?? []).compactMap(\.person.user)
+    }
+}

@@ -1,0 +1,269 @@
+import TestSupport
+import Usage
+
+@testable import Billing
+
+/// Random histories of few people and few transactions at few instants, so that everything meets.
+struct CustomerHistories {
+    /// `gone` is none of them.
+    static let plans: [String: Plan.Cycle] = [
+        "paid": .monthly, "pro": .monthly, "trial": .trial(days: 3), "taste": .trial(days: 7), "free": .lifetime,
+    ]
+    static let now = instant(44)
+
+    /// Instants are 12 hours apart, from the 20th of a month on.
+    private static func instant(_ number: Int) -> Instant {
+        at("2026-01-20T00:00:00Z").advanced(bySeconds: Int64(number) * 12 * 60 * 60)
+    }
+
+    private var random: SeededGenerator
+    private var people = 1
+    private var sources: [String] = []
+    private var transactions: [String] = []
+    /// Instants of a history are among the first so many.
+    private var instants = 40
+
+    init(seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+    }
+
+    mutating func next() -> CustomerHistory {
+        people = Int.random(in: 1...4, using: &random)
+        sources = random.chance(60) ? ["appstore"] : ["appstore", "revenuecat"]
+        transactions = (0..<Int.random(in: 1...3, using: &random)).map { "T\($0)" }
+        instants = random.element(of: [6, 20, 40])
+        var history = CustomerHistory(events: [], plans: CustomerHistories.plans)
+        for number in 0..<people where random.chance(50) { history.users[user(number)] = record() }
+        let isOrdinary = random.chance(50)
+        for number in 0..<Int.random(in: 1...10, using: &random) {
+            history.events.append(event(number, isOrdinary: isOrdinary))
+        }
+        return history
+    }
+
+    mutating func shuffled(_ events: [RecordedEvent]) -> [RecordedEvent] {
+        events.shuffled(using: &random)
+    }
+
+    private func user(_ number: Int) -> UserID { TestSupport.user(UInt64(number)) }
+
+    private mutating func instant() -> Instant {
+        CustomerHistories.instant(Int.random(in: 0..<instants, using: &random))
+    }
+
+    private mutating func instant(percent: Int) -> Instant? {
+        random.chance(percent) ? instant() : nil
+    }
+
+    private mutating func record() -> UserRecord {
+        var record = UserRecord()
+        if random.chance(50) {
+            record.declaredAt = instant()
+            record.declaredPlan = random.element(of: ["paid", "pro", nil])
+            record.declaredAnchorDay = random.element(of: [1, 5, 31])
+            record.declaredPreviousPlan = random.element(of: ["paid", "pro", nil])
+        }
+        if random.chance(50) {
+            let start = instant()
+            record.trial = UserRecord.SpentTrial(
+                startedAt: start,
+                endsAt: start.advanced(bySeconds: 3 * 24 * 60 * 60),
+                usedUpAt: random.chance(40) ? start.advanced(bySeconds: 36 * 60 * 60) : nil
+            )
+        }
+        return record
+    }
+}
+
+// MARK: Events
+
+extension CustomerHistories {
+    /// - Parameter isOrdinary: without transfers, aliases and problems, so that subscriptions have longer stories.
+    private mutating func event(_ number: Int, isOrdinary: Bool) -> RecordedEvent {
+        let at = random.chance(2) ? CustomerHistories.instant(Int.random(in: 45...49, using: &random)) : instant()
+        let isTransfer = random.chance(isOrdinary ? 0 : 30)
+        let count = random.element(of: isTransfer ? [1, 1, 2] : [0, 1, 1, 1, 1, 1, 1, 1, 2])
+        let effects = (0..<count).map { place in
+            isTransfer && place == 0 ? transfer() : effect(isOrdinary: isOrdinary)
+        }
+        // Ids do not order as events are made.
+        let id = "\(random.element(of: ["a", "b", "B"]))\(number)"
+        return RecordedEvent(
+            key: RecordedEvent.Key(source: random.element(of: sources), id: id),
+            at: at,
+            receivedAt: random.chance(80) ? at : instant(),
+            environment: random.element(of: ["production", "sandbox", nil]),
+            identities: isTransfer && random.chance(80) ? [] : identities(isOrdinary: isOrdinary),
+            effects: effects,
+            problem: random.chance(isOrdinary ? 1 : 6) ? .unmappedProduct("unknown") : nil
+        )
+    }
+
+    private mutating func identities(isOrdinary: Bool) -> [String] {
+        let first = user(Int.random(in: 0..<people, using: &random)).description
+        let other = user(Int.random(in: 0..<people, using: &random)).description
+        let digest = "sha256:\(Int.random(in: 0..<3, using: &random))"
+        return switch Int.random(in: 0..<(isOrdinary ? 12 : 16), using: &random) {
+        case 0..<7: [first]
+        case 7: [digest, first]
+        case 8: []
+        case 9..<12: isOrdinary ? [user(0).description] : [digest]
+        case 12: [digest]
+        case 13: ["sha256:3", digest]
+        case 14: [first, digest]
+        default: [other, digest, first]
+        }
+    }
+
+    private mutating func transfer() -> BillingEffect {
+        if random.chance(30) {
+            return .merged(identities(isOrdinary: false) + identities(isOrdinary: false))
+        }
+        return .transferred(from: identities(isOrdinary: false), to: identities(isOrdinary: false))
+    }
+
+    private mutating func effect(isOrdinary: Bool) -> BillingEffect {
+        let kind: BillingEffect.Kind = random.element(of: [
+            .purchased, .purchased, .purchased, .renewed, .renewed, .renewed, .cancelled, .uncancelled, .gracePeriod,
+            .billingRetry, .expired, .expired, .revoked, .reinstated, .productChanged, .productChanged, .extended,
+            .temporary, .granted,
+        ])
+        // Now and then a purchase of messages has the name of a subscription.
+        let isBoughtOnce = kind == .granted || (kind == .revoked || kind == .reinstated) && random.chance(40)
+        let own = isBoughtOnce && random.chance(90) ? ["G0", "G1"] : transactions
+        var effect = BillingEffect(kind, transaction: random.element(of: own))
+        if kind == .granted {
+            effect.messages = random.element(of: [0, 50, 100])
+            return effect
+        }
+        effect.product = random.element(of: ["monthly", "large", nil])
+        effect.expires = instant(percent: 70)
+        effect.started = instant(percent: 20)
+        if kind == .gracePeriod || kind == .billingRetry { effect.graceUntil = instant(percent: 40) }
+        if random.chance(10) { effect.anchorDay = random.element(of: [7, 30]) }
+        if random.chance(kind == .purchased ? 95 : 50) {
+            effect.plan = random.element(of: ["paid", "paid", "pro", "free", "trial", "trial", "taste", "gone"])
+        }
+        if kind == .productChanged, random.chance(60) {
+            effect.plan = nil
+            effect.nextPlan = random.element(of: ["paid", "pro", "trial", nil])
+            effect.nextProduct = random.element(of: ["monthly", "large", nil])
+        }
+        if effect.plan == "trial" || effect.plan == "taste" {
+            effect.period = .trial
+            effect.regularPlan = random.element(of: ["paid", "pro", nil])
+        }
+        return effect
+    }
+}
+
+// MARK: Failing histories
+
+extension CustomerHistory {
+    /// The history without whatever may be left out while `fails` holds.
+    func shrunk(while fails: (CustomerHistory) -> Bool) -> CustomerHistory {
+        var smallest = self
+        var isSmaller = true
+        while isSmaller {
+            let candidate = smallest.smaller.first(where: fails)
+            isSmaller = candidate != nil
+            smallest = candidate ?? smallest
+        }
+        return smallest
+    }
+
+    /// The history without one event, without one effect, or without what is known of a user.
+    private var smaller: [CustomerHistory] {
+        var smaller: [CustomerHistory] = []
+        func add(_ change: (inout CustomerHistory) -> Void) {
+            var history = self
+            change(&history)
+            smaller.append(history)
+        }
+        for index in events.indices { add { $0.events.remove(at: index) } }
+        for user in users.keys { add { $0.users[user] = nil } }
+        for user in users.keys where users[user]?.trial != nil { add { $0.users[user]?.trial = nil } }
+        for user in users.keys where users[user]?.declaredAt != nil { add { $0.users[user]?.declaredAt = nil } }
+        for index in events.indices {
+            for place in events[index].effects.indices where events[index].effects.count > 1 {
+                add { $0.events[index].effects.remove(at: place) }
+            }
+            if !events[index].identities.isEmpty { add { $0.events[index].identities.removeFirst() } }
+        }
+        return smaller
+    }
+
+    /// One line an event and a user.
+    var summary: String {
+        let events = events.sorted { $0.at < $1.at }.map { event in
+            let effects = event.effects.map(\.summary).joined(separator: "; ")
+            let problem = event.problem.map { " \($0)" } ?? ""
+            let received = event.receivedAt == event.at ? "" : " received \(event.receivedAt)"
+            let key = "\(event.key.source) \(event.key.id)"
+            return "\(key) \(event.at)\(received) \(event.identities): \(effects)\(problem)"
+        }
+        let users = users.map { user, record in
+            let trial = record.trial.map {
+                "trial \($0.startedAt) to \($0.endsAt), used up \($0.usedUpAt.map(\.description) ?? "never")"
+            }
+            let declared = record.declaredAt.map { "declared \($0) \(record.declaredPlan ?? "-")" }
+            return "\(user): \([declared, trial].compactMap(\.self).joined(separator: ", "))"
+        }
+        return (events + users.sorted()).joined(separator: "\n")
+    }
+}
+
+extension BillingEffect {
+    fileprivate var summary: String {
+        let people: [String: [String]?] = ["from": from, "to": to, "of": identities]
+        let instants: [String: Instant?] = ["started": started, "expires": expires, "grace": graceUntil]
+        let names: [String: String?] = [
+            "plan": plan, "regular": regularPlan, "next": nextPlan, "product": product, "next product": nextProduct,
+        ]
+        let fields =
+            people.compactMap { name, value in value.map { "\(name) \($0)" } }
+            + instants.compactMap { name, value in value.map { "\(name) \($0)" } }
+            + names.compactMap { name, value in value.map { "\(name) \($0)" } }
+            + [messages.map { "messages \($0)" }, anchorDay.map { "anchor \($0)" }].compactMap(\.self)
+        return ([kind.rawValue] + [transaction].compactMap(\.self) + fields.sorted()).joined(separator: " ")
+    }
+}
+
+extension CustomerState {
+    /// The state with all that an absent user and an empty list stand for: nothing but what is recorded of the user.
+    func completed(for history: CustomerHistory) -> CustomerState {
+        var state = self
+        state.subscriptions = subscriptions.filter { !$0.value.isEmpty }
+        for user in Set(history.users.keys).union(subscriptions.keys) where state.users[user] == nil {
+            let record = history.users[user] ?? UserRecord()
+            state.users[user] = UserState(
+                anchorDay: record.declaredAnchorDay,
+                previousPlan: record.declaredPreviousPlan,
+                trialStartedAt: nil
+            )
+        }
+        state.users = state.users.filter { user, value in
+            history.users[user] != nil || value != UserState(anchorDay: 1, previousPlan: nil, trialStartedAt: nil)
+        }
+        return state
+    }
+}
+
+/// Which parts of two states differ, as text.
+func difference(_ one: CustomerState, _ other: CustomerState) -> String {
+    func lines<Value>(_ name: String, _ one: Value, _ other: Value) -> [String] where Value: Equatable {
+        one == other ? [] : ["\(name):\n    \(one)\n    \(other)"]
+    }
+    func entries<Key: Hashable, Value: Equatable>(
+        _ name: String,
+        _ one: [Key: Value],
+        _ other: [Key: Value]
+    ) -> [String] {
+        Set(one.keys).union(other.keys).flatMap { key in lines("\(name) \(key)", one[key], other[key]) }.sorted()
+    }
+    let all =
+        entries("subscriptions of", one.subscriptions, other.subscriptions)
+        + entries("user", one.users, other.users) + lines("purchases", one.purchases, other.purchases)
+        + lines("transfers", one.transfers, other.transfers) + entries("result of", one.results, other.results)
+    return all.joined(separator: "\n")
+}

@@ -1,0 +1,161 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Billing
+
+@Suite("EffectResolution: an effect's plans")
+struct EffectResolutionTests {
+    private static let mapping = ProductMapping(
+        products: [
+            "monthly": ProductMapping.Product(plan: "paid", trialPlan: "trial", introPlan: "pro"),
+            "plain": ProductMapping.Product(plan: "paid"),
+            "pack": ProductMapping.Product(plan: nil, messages: 100),
+            "badge": ProductMapping.Product(plan: nil, messages: 0),
+            "huge": ProductMapping.Product(plan: nil, messages: 500_000),
+        ],
+        entitlements: [
+            "premium": ProductMapping.Product(plan: "pro"),
+            "basic": ProductMapping.Product(plan: "paid", trialPlan: "taste"),
+        ]
+    )
+
+    private func resolved(_ effect: BillingEffect) -> Result<BillingEffect, ResolutionFailure> {
+        effect.resolved(by: EffectResolutionTests.mapping, at: day("2026-02-01"))
+    }
+
+    private func plan(_ effect: BillingEffect) throws -> String? {
+        try resolved(effect).get().plan
+    }
+
+    private func purchase(
+        _ product: String?,
+        _ period: BillingEffect.Period? = nil,
+        entitlements: [String]? = nil
+    ) -> BillingEffect {
+        var effect = BillingEffect(.purchased, transaction: "T", product: product, period: period)
+        effect.entitlements = entitlements
+        return effect
+    }
+
+    @Test("A product's plan depends on the period that is paid for")
+    func periods() throws {
+        #expect(try plan(purchase("monthly")) == "paid")
+        #expect(try plan(purchase("monthly", .normal)) == "paid")
+        #expect(try plan(purchase("monthly", .intro)) == "pro")
+        #expect(try plan(purchase("plain", .intro)) == "paid")
+        let trial = try resolved(purchase("monthly", .trial)).get()
+        #expect(trial.plan == "trial")
+        #expect(trial.regularPlan == "paid")
+        #expect(try plan(purchase("plain", .trial)) == "paid")
+    }
+
+    @Test("A product without a plan has that of the first entitlement that is mapped")
+    func entitlements() throws {
+        #expect(try plan(purchase("other", entitlements: ["unknown", "premium", "basic"])) == "pro")
+        #expect(try plan(purchase(nil, entitlements: ["basic", "premium"])) == "paid")
+        #expect(try plan(purchase("pack", entitlements: ["basic"])) == "paid")
+        #expect(try plan(purchase("monthly", entitlements: ["premium"])) == "paid")
+        let trial = try resolved(purchase("other", .trial, entitlements: ["basic"])).get()
+        #expect(trial.plan == "taste")
+        #expect(trial.regularPlan == "paid")
+    }
+
+    @Test("A plan that the event names stays")
+    func named() throws {
+        var effect = purchase("unknown")
+        effect.plan = "free"
+        #expect(try resolved(effect).get() == effect)
+    }
+
+    @Test("A payment needs its product's plan", arguments: [BillingEffect.Kind.purchased, .renewed, .productChanged])
+    func unmapped(kind: BillingEffect.Kind) {
+        let effect = BillingEffect(kind, transaction: "T", product: "other")
+        #expect(resolved(effect) == .failure(.unmapped("other")))
+    }
+
+    @Test(
+        "What is no payment goes without a plan",
+        arguments: [
+            BillingEffect.Kind.cancelled, .uncancelled, .gracePeriod, .billingRetry, .expired, .revoked, .reinstated,
+            .extended,
+        ]
+    )
+    func unneeded(kind: BillingEffect.Kind) {
+        let effect = BillingEffect(kind, transaction: "T", product: "other", expires: day("2026-03-01"))
+        #expect(resolved(effect) == .success(effect))
+    }
+
+    @Test("Without an end, a cancellation gets no plan, and an expiry or a refund does")
+    func ends() throws {
+        func plan(_ kind: BillingEffect.Kind, until: String? = nil) throws -> String? {
+            try self.plan(
+                BillingEffect(kind, transaction: "T", product: "monthly", expires: until.map(day))
+            )
+        }
+        #expect(try plan(.cancelled) == nil)
+        #expect(try plan(.cancelled, until: "2026-03-01") == "paid")
+        #expect(try plan(.expired) == "paid")
+        #expect(try plan(.revoked) == "paid")
+    }
+
+    @Test("Access that could not be verified lasts for 24 hours at most")
+    func temporary() throws {
+        func expires(_ until: Instant?) throws -> Instant? {
+            try resolved(BillingEffect(.temporary, transaction: "T", product: "monthly", expires: until)).get().expires
+        }
+        #expect(try expires(nil) == day("2026-02-02"))
+        #expect(try expires(day("2026-03-01")) == day("2026-02-02"))
+        #expect(try expires(at("2026-02-01T06:00:00Z")) == at("2026-02-01T06:00:00Z"))
+        let unknown = BillingEffect(.temporary, transaction: "T", product: "other")
+        #expect(resolved(unknown) == .failure(.unmapped("other")))
+    }
+
+    @Test("A change at the next renewal needs the next product's plan, not the present one's")
+    func nextProduct() throws {
+        var effect = BillingEffect(.productChanged, transaction: "T", product: "other", nextProduct: "monthly")
+        #expect(try resolved(effect).get().nextPlan == "paid")
+        #expect(try resolved(effect).get().plan == nil)
+        effect.nextProduct = "another"
+        #expect(resolved(effect) == .failure(.unmapped("another")))
+        effect.nextPlan = "pro"
+        #expect(resolved(effect) == .success(effect))
+    }
+
+    @Test("A purchase grants its product's messages as often as it was bought")
+    func granted() throws {
+        func messages(_ product: String, _ quantity: Int?) throws -> Int? {
+            try resolved(BillingEffect(.granted, transaction: "G", product: product, quantity: quantity)).get().messages
+        }
+        #expect(try messages("pack", nil) == 100)
+        #expect(try messages("pack", 3) == 300)
+        #expect(try messages("badge", 3) == 0)
+        #expect(try messages("huge", 2) == 1_000_000)
+    }
+
+    @Test("A purchase grants no more than a million messages", arguments: [3, Int.max])
+    func grantedTooMuch(quantity: Int) {
+        let effect = BillingEffect(.granted, transaction: "G", product: "huge", quantity: quantity)
+        #expect(resolved(effect) == .failure(.malformed("a grant has at most 1000000 messages")))
+    }
+
+    @Test("A purchase of a product that grants nothing is not mapped", arguments: ["monthly", "other"])
+    func grantedUnmapped(product: String) {
+        let effect = BillingEffect(.granted, transaction: "G", product: product)
+        #expect(resolved(effect) == .failure(.unmapped(product)))
+    }
+
+    @Test("Messages that the event names stay")
+    func grantedNamed() {
+        var effect = BillingEffect(.granted, transaction: "G", product: "other", quantity: 3)
+        effect.messages = 7
+        #expect(resolved(effect) == .success(effect))
+    }
+
+    @Test("A transfer and an alias have no plans")
+    func people() {
+        let transfer = BillingEffect.transferred(from: ["\(ada)"], to: ["\(ben)"])
+        #expect(resolved(transfer) == .success(transfer))
+        #expect(resolved(.merged(["\(ada)", "\(ben)"])) == .success(.merged(["\(ada)", "\(ben)"])))
+    }
+}

@@ -1,0 +1,228 @@
+import Usage
+
+@testable import Billing
+
+/// What effects do to subscriptions, one after the other.
+struct ReferenceFold {
+    private struct Name: Hashable {
+        var user: UserID
+        var transaction: String
+    }
+
+    private let customer: ReferenceCustomer
+    private let trials: ReferenceTrials
+    private var subscriptions: [Name: StoreSubscription] = [:]
+    private var users: [UserID: UserState] = [:]
+    private var lastMonthlyPlan: [UserID: String] = [:]
+
+    private var mistake: ReferenceCustomer.Mistake? { customer.mistake }
+
+    init(_ customer: ReferenceCustomer) {
+        self.customer = customer
+        trials = ReferenceTrials(customer)
+        for (user, record) in customer.history.users { begin(user, record) }
+        for event in customer.events where customer.problem(event) == nil {
+            for effect in event.effects where isInForce(effect, event) { fold(effect, event) }
+        }
+        for steps in customer.steps.values {
+            for user in steps.compactMap(\.person.user) where users[user] == nil { begin(user, UserRecord()) }
+        }
+    }
+
+    private mutating func begin(_ user: UserID, _ record: UserRecord) {
+        users[user] = UserState(
+            anchorDay: record.declaredAnchorDay,
+            previousPlan: record.declaredPreviousPlan,
+            trialStartedAt: trials.ofStores(user).map(\.startedAt).min()
+        )
+        lastMonthlyPlan[user] = record.declaredPlan
+    }
+
+    var state: CustomerState {
+        var state = CustomerState()
+        state.users = users
+        for (name, subscription) in subscriptions where subscription.plan != nil {
+            state.subscriptions[name.user, default: []].append(shown(subscription, to: name.user))
+        }
+        for user in state.subscriptions.keys {
+            state.subscriptions[user]?.sort { ReferenceCustomer.isBefore($0.transaction, $1.transaction) }
+        }
+        for event in customer.history.events {
+            state.results[event.key] = customer.result(of: event) { effect in outcome(effect, event) }
+        }
+        return state
+    }
+
+    /// A second trial shows the dates of the first.
+    private func shown(_ subscription: StoreSubscription, to user: UserID) -> StoreSubscription {
+        var subscription = subscription
+        guard isTrial(subscription.plan) else { return subscription }
+        // More than one source may report it.
+        let transactions = customer.steps.keys.filter {
+            $0.name == subscription.transaction && customer.owner(of: $0) == .user(user)
+        }
+        if let first = transactions.compactMap(trials.trialInPlace).min(by: { $0.isBefore($1) }) {
+            subscription.startedAt = first.startedAt
+            subscription.expiresAt = first.endsAt
+        }
+        return subscription
+    }
+
+    private func outcome(_ effect: BillingEffect, _ event: RecordedEvent) -> EventResult.Outcome {
+        guard isInForce(effect, event) else { return .outdated }
+        guard let name = name(effect, event), subscriptions[name]?.plan != nil else { return .waiting }
+        return .applied
+    }
+
+    private func name(_ effect: BillingEffect, _ event: RecordedEvent) -> Name? {
+        guard let user = customer.person(of: effect, in: event)?.user, let transaction = effect.transaction
+        else { return nil }
+        return Name(user: user, transaction: transaction)
+    }
+
+    /// Setting a plan declares all that holds, so what was reported of earlier, or earlier, is outdated. A subscription
+    /// that came from somebody else since comes with all of its events.
+    private func isInForce(_ effect: BillingEffect, _ event: RecordedEvent) -> Bool {
+        guard let name = name(effect, event), let declaredAt = customer.history.users[name.user]?.declaredAt,
+            mistake != .forgetsDeclaredPlans
+        else { return true }
+        if event.at >= declaredAt, event.receivedAt >= declaredAt { return true }
+        guard let transaction = customer.transaction(effect, event), let steps = customer.steps[transaction],
+            steps.count > 1, let last = steps.last, mistake != .forgetsTransfersAfterDeclaredPlans
+        else { return false }
+        return last.event.at >= declaredAt
+    }
+
+    private func isMonthly(_ plan: String?) -> Bool {
+        plan.flatMap { customer.history.plans[$0] } == .monthly
+    }
+
+    private func isTrial(_ plan: String?) -> Bool {
+        trials.days(plan) != nil
+    }
+}
+
+// MARK: A user
+
+extension ReferenceFold {
+    private mutating func fold(_ effect: BillingEffect, _ event: RecordedEvent) {
+        guard ReferenceCustomer.isOnTransaction(effect), let name = name(effect, event),
+            let transaction = customer.transaction(effect, event)
+        else { return }
+        if users[name.user] == nil { begin(name.user, UserRecord()) }
+        var effect = effect
+        if isTrial(effect.plan), let plan = trials.planInPlace(of: transaction) { effect.plan = plan }
+        let before = subscriptions[name] ?? StoreSubscription(transaction: name.transaction)
+        let after = changed(before, by: effect, event)
+        subscriptions[name] = after
+
+        let isPurchase = effect.kind == .purchased
+        if let day = after.anchorDay, day != before.anchorDay || effect.anchorDay != nil || isPurchase {
+            users[name.user]?.anchorDay = day
+        }
+        if let plan = after.plan, isMonthly(plan), plan != before.plan || isPurchase {
+            if let last = lastMonthlyPlan[name.user], last != plan, mistake != .previousPlanForgotten {
+                users[name.user]?.previousPlan = last
+            }
+            lastMonthlyPlan[name.user] = plan
+        }
+    }
+}
+
+// MARK: A subscription
+
+extension ReferenceFold {
+    private func changed(
+        _ before: StoreSubscription,
+        by effect: BillingEffect,
+        _ event: RecordedEvent
+    ) -> StoreSubscription {
+        var after = before
+        // Nothing was paid yet, so whatever names an end is believed.
+        if before.startedAt == nil, before.expiresAt == nil { after.expiresAt = effect.expires }
+        switch effect.kind {
+        case .purchased, .renewed: pay(&after, effect, event)
+        case .cancelled:
+            after.expiresAt = later(after.expiresAt, effect.expires)
+            after.unsubscribedAt = event.at
+        case .uncancelled:
+            after.expiresAt = later(after.expiresAt, effect.expires)
+            after.unsubscribedAt = nil
+        case .gracePeriod: allowGrace(&after, effect, event)
+        case .billingRetry:
+            after.graceUntil = [after.graceUntil, effect.graceUntil, event.at].compactMap(\.self).min()
+            after.billingIssueAt = before.billingIssueAt ?? event.at
+        case .expired: end(&after, effect, event)
+        case .revoked: after.revokedAt = before.revokedAt ?? event.at
+        case .reinstated: after.revokedAt = nil
+        case .extended, .temporary:
+            let isEndless = after.startedAt != nil && after.expiresAt == nil
+            if !isEndless { after.expiresAt = later(after.expiresAt, effect.expires) }
+        case .productChanged:
+            if let plan = effect.plan {
+                after.plan = plan
+                after.product = effect.product ?? after.product
+                after.expiresAt = effect.expires ?? after.expiresAt
+            }
+            after.nextPlan = effect.nextPlan
+            after.nextProduct = effect.nextProduct
+        case .granted, .transferred, .merged: break
+        }
+        after.plan = after.plan ?? effect.plan
+        after.product = after.product ?? effect.product
+        after.anchorDay = effect.anchorDay ?? after.anchorDay
+        after.environment = event.environment ?? after.environment
+        after.eventAt = event.at
+        return after
+    }
+
+    private func later(_ one: Instant?, _ other: Instant?) -> Instant? {
+        [one, other].compactMap(\.self).max()
+    }
+
+    private func pay(_ subscription: inout StoreSubscription, _ effect: BillingEffect, _ event: RecordedEvent) {
+        let before = subscription
+        subscription.plan = effect.plan ?? before.nextPlan ?? before.plan
+        subscription.product = effect.product ?? before.nextProduct ?? before.product
+        subscription.expiresAt = effect.expires
+        subscription.graceUntil = nil
+        subscription.billingIssueAt = nil
+        subscription.unsubscribedAt = nil
+        if mistake != .renewalKeepsRevocation { subscription.revokedAt = nil }
+        if mistake != .keepsPendingProduct {
+            subscription.nextPlan = nil
+            subscription.nextProduct = nil
+        }
+        let begins = effect.started ?? event.at
+        // To a plan of which nothing is known it is none.
+        let isKnown = subscription.plan.map { customer.history.plans[$0] != nil } ?? false
+        let isConversion = isTrial(before.plan) && isKnown && !isTrial(subscription.plan)
+        if effect.kind == .purchased || (isConversion && mistake != .conversionKeepsAnchor) {
+            subscription.startedAt = begins
+            if isMonthly(subscription.plan) { subscription.anchorDay = begins.date.day }
+        } else if before.startedAt == nil {
+            subscription.startedAt = begins
+            // It began at an unknown instant before its renewal.
+            if effect.started != nil, isMonthly(subscription.plan) { subscription.anchorDay = begins.date.day }
+        }
+    }
+
+    private func allowGrace(_ subscription: inout StoreSubscription, _ effect: BillingEffect, _ event: RecordedEvent) {
+        if let until = effect.graceUntil {
+            subscription.graceUntil = until
+        } else if subscription.billingIssueAt == nil {
+            let sixteenDays: Int64 = 16 * 24 * 60 * 60
+            let isDated = subscription.expiresAt != nil || mistake == .graceForgotten
+            subscription.graceUntil = isDated ? nil : event.at.advanced(bySeconds: sixteenDays)
+        }
+        subscription.billingIssueAt = subscription.billingIssueAt ?? event.at
+    }
+
+    private func end(_ subscription: inout StoreSubscription, _ effect: BillingEffect, _ event: RecordedEvent) {
+        let end = effect.expires ?? event.at
+        if let known = subscription.expiresAt, end < known, mistake != .earlierExpiryCounts { return }
+        subscription.expiresAt = end
+        subscription.graceUntil = nil
+        subscription.billingIssueAt = nil
+    }
+}

@@ -1,0 +1,245 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Billing
+
+@Suite("Reduction of a subscription's events")
+struct SubscriptionReductionTests {
+    private let purchase = event(
+        "2026-01-31",
+        effect(.purchased, plan: "paid", product: "monthly", until: "2026-02-28")
+    )
+
+    @Test("A purchase begins the subscription on its plan, and its day is the anchor")
+    func purchased() {
+        let customer = ReducedCustomer(purchase)
+        let subscription = customer.subscription()
+        #expect(subscription?.plan == "paid")
+        #expect(subscription?.product == "monthly")
+        #expect(subscription?.startedAt == day("2026-01-31"))
+        #expect(subscription?.expiresAt == day("2026-02-28"))
+        #expect(subscription?.environment == "production")
+        #expect(subscription?.anchorDay == 31)
+        #expect(customer.state.users[ada]?.anchorDay == 31)
+        #expect(customer.outcome("2026-01-31") == .applied)
+    }
+
+    @Test("A purchase of a plan that is not monthly gives no anchor day")
+    func lifetime() {
+        let customer = ReducedCustomer(event("2026-01-31", effect(.purchased, plan: "free")))
+        #expect(customer.subscription()?.anchorDay == nil)
+        #expect(customer.state.users[ada]?.anchorDay == 1)
+    }
+
+    @Test("A renewal keeps start and anchor day, and ends grace, cancellation and refund")
+    func renewed() {
+        let customer = ReducedCustomer(
+            purchase,
+            event("2026-02-10", effect(.cancelled)),
+            event("2026-02-11", effect(.revoked)),
+            event("2026-02-12", effect(.gracePeriod, graceUntil: "2026-03-10")),
+            event("2026-02-28", effect(.renewed, until: "2026-03-31"))
+        )
+        let subscription = customer.subscription()
+        #expect(subscription?.startedAt == day("2026-01-31"))
+        #expect(subscription?.anchorDay == 31)
+        #expect(subscription?.expiresAt == day("2026-03-31"))
+        #expect(subscription?.unsubscribedAt == nil)
+        #expect(subscription?.revokedAt == nil)
+        #expect(subscription?.graceUntil == nil)
+        #expect(subscription?.billingIssueAt == nil)
+    }
+
+    @Test("A renewal whose purchase is missing gives an anchor day only with the start")
+    func renewalAlone() {
+        let renewal = event("2026-02-15", effect(.renewed, plan: "paid", until: "2026-03-15"))
+        let dated = event("2026-02-15", effect(.renewed, plan: "paid", started: "2026-01-20", until: "2026-03-15"))
+        #expect(ReducedCustomer(renewal).subscription()?.startedAt == day("2026-02-15"))
+        #expect(ReducedCustomer(renewal).subscription()?.anchorDay == nil)
+        #expect(ReducedCustomer(dated).subscription()?.startedAt == day("2026-01-20"))
+        #expect(ReducedCustomer(dated).subscription()?.anchorDay == 20)
+    }
+
+    @Test("Until a payment was seen, the first end that an event names is the end")
+    func endBeforePayment() {
+        let customer = ReducedCustomer(
+            event("2026-02-01", effect(.revoked, plan: "paid", until: "2026-02-20")),
+            event("2026-02-02", effect(.reinstated, until: "2026-03-20"))
+        )
+        #expect(customer.subscription()?.expiresAt == day("2026-02-20"))
+        #expect(customer.subscription()?.startedAt == nil)
+    }
+
+    @Test("A cancellation never brings the end forward, and is taken back")
+    func cancelled() {
+        let cancelled = event("2026-02-03", effect(.cancelled, until: "2026-02-10"))
+        let customer = ReducedCustomer(purchase, cancelled)
+        #expect(customer.subscription()?.unsubscribedAt == day("2026-02-03"))
+        #expect(customer.subscription()?.expiresAt == day("2026-02-28"))
+        let resumed = ReducedCustomer(
+            purchase,
+            cancelled,
+            event("2026-02-04", effect(.uncancelled, until: "2026-03-01"))
+        )
+        #expect(resumed.subscription()?.unsubscribedAt == nil)
+        #expect(resumed.subscription()?.expiresAt == day("2026-03-01"))
+    }
+
+    @Test("Grace is until the given date, and a second notice without one keeps it")
+    func grace() {
+        let customer = ReducedCustomer(
+            purchase,
+            event("2026-02-28", effect(.gracePeriod, graceUntil: "2026-03-06")),
+            event("2026-03-01", effect(.gracePeriod))
+        )
+        #expect(customer.subscription()?.graceUntil == day("2026-03-06"))
+        #expect(customer.subscription()?.billingIssueAt == day("2026-02-28"))
+    }
+
+    @Test("Grace without a date is open where the end is known, else 16 days from the notice")
+    func graceWithoutDate() {
+        let known = ReducedCustomer(purchase, event("2026-02-27", effect(.gracePeriod)))
+        #expect(known.subscription()?.graceUntil == nil)
+        #expect(known.subscription()?.billingIssueAt == day("2026-02-27"))
+        let unknown = ReducedCustomer(event("2026-02-27", effect(.gracePeriod, plan: "paid")))
+        #expect(unknown.subscription()?.graceUntil == day("2026-03-15"))
+    }
+
+    @Test("A billing retry ends the grace at once, also for later notices of the same issue")
+    func retry() {
+        let customer = ReducedCustomer(
+            purchase,
+            event("2026-02-28", effect(.gracePeriod, graceUntil: "2026-03-16")),
+            event("2026-03-06", effect(.billingRetry)),
+            event("2026-03-07", effect(.gracePeriod))
+        )
+        #expect(customer.subscription()?.graceUntil == day("2026-03-06"))
+        #expect(customer.subscription()?.billingIssueAt == day("2026-02-28"))
+    }
+
+    @Test("An expiry ends the subscription and the issue, unless a later end is known")
+    func expired() {
+        let issue = event("2026-02-20", effect(.gracePeriod, graceUntil: "2026-03-16"))
+        let customer = ReducedCustomer(purchase, issue, event("2026-03-16", effect(.expired)))
+        #expect(customer.subscription()?.expiresAt == day("2026-03-16"))
+        #expect(customer.subscription()?.graceUntil == nil)
+        #expect(customer.subscription()?.billingIssueAt == nil)
+        let late = ReducedCustomer(purchase, issue, event("2026-02-21", effect(.expired)))
+        #expect(late.subscription()?.expiresAt == day("2026-02-28"))
+        #expect(late.subscription()?.billingIssueAt == day("2026-02-20"))
+        #expect(late.subscription()?.eventAt == day("2026-02-21"))
+    }
+
+    @Test("A refund counts from its first notice until it is reversed")
+    func refunded() {
+        let refunds = (event("2026-02-03", effect(.revoked)), event("2026-02-04", effect(.revoked)))
+        #expect(ReducedCustomer(purchase, refunds.0, refunds.1).subscription()?.revokedAt == day("2026-02-03"))
+        let reversed = ReducedCustomer(purchase, refunds.0, refunds.1, event("2026-02-05", effect(.reinstated)))
+        #expect(reversed.subscription()?.revokedAt == nil)
+        #expect(reversed.subscription()?.expiresAt == day("2026-02-28"))
+    }
+
+    @Test(
+        "An extension raises the end, but gives none to what never ends",
+        arguments: [
+            BillingEffect.Kind.extended, .temporary,
+        ]
+    )
+    func extended(kind: BillingEffect.Kind) {
+        let longer = ReducedCustomer(purchase, event("2026-02-03", effect(kind, until: "2026-03-05")))
+        #expect(longer.subscription()?.expiresAt == day("2026-03-05"))
+        let shorter = ReducedCustomer(purchase, event("2026-02-03", effect(kind, until: "2026-02-05")))
+        #expect(shorter.subscription()?.expiresAt == day("2026-02-28"))
+        let endless = ReducedCustomer(
+            event("2026-01-31", effect(.purchased, plan: "paid")),
+            event("2026-02-03", effect(kind, until: "2026-03-05"))
+        )
+        #expect(endless.subscription()?.expiresAt == nil)
+    }
+
+    @Test("An upgrade counts at once")
+    func upgrade() {
+        let customer = ReducedCustomer(
+            purchase,
+            event("2026-02-10", effect(.productChanged, plan: "pro", product: "large", until: "2026-03-10"))
+        )
+        #expect(customer.subscription()?.plan == "pro")
+        #expect(customer.subscription()?.product == "large")
+        #expect(customer.subscription()?.expiresAt == day("2026-03-10"))
+        #expect(customer.subscription()?.anchorDay == 31)
+        #expect(customer.state.users[ada]?.previousPlan == "paid")
+    }
+
+    @Test("A downgrade waits for the renewal, or is taken back before it")
+    func downgrade() {
+        let bought = event("2026-01-31", effect(.purchased, plan: "pro", product: "large", until: "2026-02-28"))
+        let change = event("2026-02-10", effect(.productChanged, nextPlan: "paid", nextProduct: "monthly"))
+        let renewal = event("2026-02-28", effect(.renewed, until: "2026-03-31"))
+        let pending = ReducedCustomer(bought, change)
+        #expect(pending.subscription()?.plan == "pro")
+        #expect(pending.subscription()?.nextPlan == "paid")
+        #expect(pending.subscription()?.nextProduct == "monthly")
+        let renewed = ReducedCustomer(bought, change, renewal)
+        #expect(renewed.subscription()?.plan == "paid")
+        #expect(renewed.subscription()?.product == "monthly")
+        #expect(renewed.subscription()?.nextPlan == nil)
+        #expect(renewed.state.users[ada]?.previousPlan == "pro")
+        let kept = ReducedCustomer(bought, change, event("2026-02-11", effect(.productChanged)), renewal)
+        #expect(kept.subscription()?.plan == "pro")
+        #expect(kept.subscription()?.product == "large")
+    }
+
+    @Test("A trial that is paid for begins anew on that day")
+    func conversion() {
+        let customer = ReducedCustomer(
+            event("2026-03-01", trial(until: "2026-03-08")),
+            event("2026-03-08", effect(.renewed, plan: "paid", until: "2026-04-08"))
+        )
+        #expect(customer.subscription()?.plan == "paid")
+        #expect(customer.subscription()?.startedAt == day("2026-03-08"))
+        #expect(customer.subscription()?.anchorDay == 8)
+        #expect(customer.state.users[ada]?.anchorDay == 8)
+        #expect(customer.state.users[ada]?.trialStartedAt == day("2026-03-01"))
+    }
+
+    @Test("An event's own anchor day is the subscription's and the user's")
+    func anchorDay() {
+        let customer = ReducedCustomer(purchase, event("2026-02-02", effect(.uncancelled, anchorDay: 17)))
+        #expect(customer.subscription()?.anchorDay == 17)
+        #expect(customer.state.users[ada]?.anchorDay == 17)
+    }
+
+    @Test("Several subscriptions stand beside each other, and the newest one's anchor day counts")
+    func several() {
+        let customer = ReducedCustomer(
+            event("2026-02-05", effect(.purchased, "T2", plan: "pro", until: "2026-03-05")),
+            purchase,
+            event("2026-02-07", effect(.revoked, "T"))
+        )
+        #expect(customer.state.subscriptions[ada]?.map(\.transaction) == ["T", "T2"])
+        #expect(customer.subscription(of: ada, "T2")?.revokedAt == nil)
+        #expect(customer.subscription(of: ada, "T")?.revokedAt == day("2026-02-07"))
+        #expect(customer.state.users[ada] == UserState(anchorDay: 5, previousPlan: "paid", trialStartedAt: nil))
+    }
+
+    @Test("Two sources that report one transaction report one subscription")
+    func twoSources() {
+        let customer = ReducedCustomer(
+            purchase,
+            event("2026-02-28", effect(.renewed, until: "2026-03-31"), source: "revenuecat")
+        )
+        #expect(customer.state.subscriptions[ada]?.count == 1)
+        #expect(customer.subscription()?.plan == "paid")
+        #expect(customer.subscription()?.expiresAt == day("2026-03-31"))
+    }
+
+    @Test("A subscription whose plan no event names waits for one that does")
+    func waiting() {
+        let change = event("2026-02-10", effect(.cancelled, until: "2026-02-28"))
+        let alone = ReducedCustomer(change)
+        #expect(alone.outcome("2026-02-10") == .waiting)
+        #expect(alone.subscription() == nil)
+        #expect(ReducedCustomer(change, purchase).outcome("2026-02-10") == .applied)
+    }
+}
