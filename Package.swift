@@ -59,6 +59,7 @@ let package = Package(
         .target(
             name: "UsageStore",
             dependencies: [
+                "Billing",
                 "Postgres",
                 "Usage",
                 .product(name: "DequeModule", package: "swift-collections"),

@@ -24,8 +24,7 @@ begin
                 ('set_plan', 'uuid, text, text, timestamp with time zone, timestamp with time zone, timestamp with time zone, integer'),
                 ('grant_messages', 'uuid, integer, text'),
                 ('grant_messages', 'uuid, integer, text, text'),
-                ('forget_user', 'uuid'),
-                ('apply_store_event', 'jsonb')
+                ('forget_user', 'uuid')
             )
             and (v_is_first or procedures.proowner <> 'headroom_service'::pg_catalog.regrole)
         union all

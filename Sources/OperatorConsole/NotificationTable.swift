@@ -1,6 +1,6 @@
 /// `headroom events list`: what stores sent, and what became of it.
 public struct NotificationTable: Sendable {
-    /// A row of headroom.store_notifications. Instants are ISO 8601, UTC.
+    /// A row of headroom.billing_events. Instants are ISO 8601, UTC.
     public struct Notification: Sendable, Equatable, Encodable {
         public let source: String
         public let id: String

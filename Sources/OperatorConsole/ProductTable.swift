@@ -1,9 +1,10 @@
 /// `headroom product list`: which plan a store's product is.
 public struct ProductTable: Sendable {
-    /// A row of headroom.store_products.
+    /// A row of headroom.store_products, or of headroom.store_entitlements: that has an entitlement and no product.
     public struct Product: Sendable, Equatable, Encodable {
         public let source: String
-        public let product: String
+        public let product: String?
+        public let entitlement: String?
         public let plan: String?
         public let trialPlan: String?
         public let introPlan: String?
@@ -11,7 +12,8 @@ public struct ProductTable: Sendable {
 
         public init(
             source: String,
-            product: String,
+            product: String?,
+            entitlement: String? = nil,
             plan: String?,
             trialPlan: String?,
             introPlan: String?,
@@ -19,6 +21,7 @@ public struct ProductTable: Sendable {
         ) {
             self.source = source
             self.product = product
+            self.entitlement = entitlement
             self.plan = plan
             self.trialPlan = trialPlan
             self.introPlan = introPlan
@@ -26,7 +29,7 @@ public struct ProductTable: Sendable {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case source, product, plan
+            case source, product, entitlement, plan
             case trialPlan = "trial_plan"
             case introPlan = "intro_plan"
             case messages
@@ -37,6 +40,7 @@ public struct ProductTable: Sendable {
             var container = encoder.container(keyedBy: CodingKeys.self)
             try container.encode(source, forKey: .source)
             try container.encode(product, forKey: .product)
+            try container.encode(entitlement, forKey: .entitlement)
             try container.encode(plan, forKey: .plan)
             try container.encode(trialPlan, forKey: .trialPlan)
             try container.encode(introPlan, forKey: .introPlan)
@@ -56,7 +60,7 @@ public struct ProductTable: Sendable {
         for product in products {
             table.add(
                 product.source,
-                printable(product.product),
+                product.product.map { printable($0) } ?? "entitlement " + printable(product.entitlement ?? ""),
                 product.plan ?? "-",
                 product.plan == nil ? "-" : product.trialPlan ?? "-",
                 product.introPlan ?? "-",

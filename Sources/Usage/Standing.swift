@@ -139,10 +139,16 @@ extension Standing {
         return resetsAt.secondsRoundedUp(since: observedAt)
     }
 
-    /// Day X of N of a trial: day 1 is the first 24 hours, and the last day stays the last when the trial is over.
+    /// Day X of N of a trial: day 1 is the first 24 hours, and the last day stays the last when the trial is over. A
+    /// trial with an end of its own, such as a store's, has the days until that; another one has the plan's.
     public var trialDay: (day: Int, days: Int)? {
-        guard case .trial(let days) = plan.cycle else { return nil }
-        let elapsed = floorDivide(observedAt.microseconds(since: startedAt), 86_400_000_000)
-        return (min(max(1, Int(elapsed) + 1), days), days)
+        guard case .trial(let planDays) = plan.cycle else { return nil }
+        let days = expiresAt.map { max(1, -Standing.days(from: $0, to: startedAt)) } ?? planDays
+        return (min(max(1, Standing.days(from: startedAt, to: observedAt) + 1), days), days)
+    }
+
+    /// Whole days of 24 hours, rounded down.
+    private static func days(from start: Instant, to end: Instant) -> Int {
+        Int(floorDivide(end.microseconds(since: start), 86_400_000_000))
     }
 }

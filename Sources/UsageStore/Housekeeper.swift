@@ -43,7 +43,7 @@ public struct Housekeeper: Sendable {
         let notifications = try await pruneAll { connection throws(PostgresError) in
             var parameters = Parameters()
             parameters.append(int32: Int32(Housekeeper.portion))
-            return try connection.query(EmbeddedSQL.pruneNotifications, parameters, deadline: .now + .seconds(60))
+            return try connection.query(EmbeddedSQL.pruneBillingEvents, parameters, deadline: .now + .seconds(60))
         }
         return Forgotten(keys: keys, notifications: notifications)
     }

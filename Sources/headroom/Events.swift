@@ -36,7 +36,7 @@ struct EventsList: AsyncParsableCommand {
     func run() async throws {
         let (failed, user, limit) = (failed, user?.id, limit)
         let entries = try await StoreCommands.run(database) { url in
-            try NotificationRegister(databaseURL: url).list(onlyFailed: failed, of: user, limit: limit)
+            try BillingEventRegister(databaseURL: url).list(onlyFailed: failed, of: user, limit: limit)
         }
         let table = NotificationTable(
             entries.map { entry in
@@ -70,14 +70,14 @@ struct EventsShow: AsyncParsableCommand {
         abstract: "Show all that is kept of an event: what it was taken for, what became of it, the store's own words."
     )
 
-    @Argument(help: ArgumentHelp("\(Stores.names).")) var source: String
+    @Argument(help: ArgumentHelp("\(Stores.names), or a billing system's name.")) var source: String
     @Argument(help: "The store's id of the event.") var id: String
     @Flag(help: "JSON in one line.") var json = false
     @OptionGroup var database: DatabaseOptions
 
     func run() async throws {
-        let name = NotificationRegister.Name(source: source, id: id)
-        let shown = try await StoreCommands.run(database) { url in try NotificationRegister(databaseURL: url).show(name)
+        let name = BillingEventRegister.Name(source: source, id: id)
+        let shown = try await StoreCommands.run(database) { url in try BillingEventRegister(databaseURL: url).show(name)
         }
         guard let shown else {
             throw CommandEnd.noData("there is no such event; headroom events list has those that came").exit()
@@ -96,7 +96,7 @@ struct EventsReplay: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: ArgumentHelp("\(Stores.names).")) var source: String?
+    @Argument(help: ArgumentHelp("\(Stores.names), or a billing system's name.")) var source: String?
     @Argument(help: "The store's id of the event.") var id: String?
     @Flag(help: "All that could not be applied.") var failed = false
     @Flag(help: "All that is kept.") var all = false
@@ -111,9 +111,9 @@ struct EventsReplay: AsyncParsableCommand {
 
     func run() async throws {
         let (failed, json) = (failed, json)
-        let name = source.flatMap { source in id.map { NotificationRegister.Name(source: source, id: $0) } }
+        let name = source.flatMap { source in id.map { BillingEventRegister.Name(source: source, id: $0) } }
         let failures = try await StoreCommands.run(database) { url -> Int? in
-            let register = try NotificationRegister(databaseURL: url)
+            let register = try BillingEventRegister(databaseURL: url)
             let names = try register.names(name, onlyFailed: failed)
             guard name == nil || !names.isEmpty else { return nil }
             var failures = 0
@@ -131,8 +131,8 @@ struct EventsReplay: AsyncParsableCommand {
     }
 
     private static func replay(
-        _ name: NotificationRegister.Name,
-        _ register: borrowing NotificationRegister
+        _ name: BillingEventRegister.Name,
+        _ register: borrowing BillingEventRegister
     ) throws -> NotificationTable.Replay {
         func ended(_ outcome: String, _ problem: String?) -> NotificationTable.Replay {
             NotificationTable.Replay(source: name.source, id: name.id, outcome: outcome, problem: problem)
@@ -140,15 +140,12 @@ struct EventsReplay: AsyncParsableCommand {
         guard let payload = try register.payload(of: name) else {
             return ended("failed", "what was in it is not kept any more")
         }
-        guard let adapter = Stores.adapter(of: BillingEvent.Source(rawValue: name.source)) else {
-            return ended("failed", "this release does not know its source")
-        }
         do {
-            let notification = try adapter.translate(payload: Array(payload.utf8))
-            guard notification.id == name.id else {
+            let event = try IncomingEvent(source: name.source, payload: Array(payload.utf8))
+            guard event.key.id == name.id else {
                 return ended("failed", "its payload is that of another event")
             }
-            let replayed = try register.replay(notification.jsonText)
+            let replayed = try register.replay(event)
             return ended(replayed.outcome, replayed.problem)
         } catch let error as BillingError {
             return ended("failed", error.description)

@@ -21,11 +21,16 @@ struct ProductMap: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "map",
         abstract: "Map a product to a plan, or a product that is bought once to messages; again, it maps it anew.",
-        discussion: "What was applied stays. Events that failed for the lack of it wait for headroom events replay."
+        discussion: """
+            With --entitlement in a product's place: products that are not mapped themselves, and whose event names the \
+            entitlement, are on its plan. What was applied stays. Events that failed for the lack of it wait for headroom \
+            events replay.
+            """
     )
 
-    @Argument(help: ArgumentHelp("\(Stores.names).")) var source: String
-    @Argument(help: "The store's name for the product.") var product: String
+    @Argument(help: ArgumentHelp("\(Stores.names), or a billing system's name.")) var source: String
+    @Argument(help: "The store's name for the product.") var product: String?
+    @Option(help: "The store's name for an entitlement, in place of a product.") var entitlement: String?
     @Option(help: "The plan that it is; select plan from headroom.plans lists them.") var plan: String?
     @Option(help: "The plan while its trial runs; without it, trial.") var trialPlan: String?
     @Option(help: "The plan while an introductory offer runs; without it, that of --plan.") var introPlan: String?
@@ -33,10 +38,16 @@ struct ProductMap: AsyncParsableCommand {
     @OptionGroup var database: DatabaseOptions
 
     func validate() throws {
-        guard Stores.adapter(of: BillingEvent.Source(rawValue: source)) != nil else {
-            throw ValidationError("a source is \(Stores.names)")
+        guard DirectEvent.isSource(source) else {
+            throw ValidationError("a source is \(Stores.names), or a billing system's name in lower case")
         }
-        guard (1...255).contains(product.count) else { throw ValidationError("a product has 1 to 255 characters") }
+        guard (product == nil) != (entitlement == nil) else {
+            throw ValidationError("name a product, or give --entitlement")
+        }
+        guard (1...255).contains((product ?? entitlement ?? "").count) else {
+            throw ValidationError("a product, or an entitlement, has 1 to 255 characters")
+        }
+        guard entitlement == nil || messages == nil else { throw ValidationError("an entitlement is for a plan") }
         guard plan != nil || messages != nil else {
             throw ValidationError("--plan must be given, or --messages for a product that is bought once")
         }
@@ -52,13 +63,18 @@ struct ProductMap: AsyncParsableCommand {
         let mapped = ProductRegister.Product(
             source: source,
             product: product,
+            entitlement: entitlement,
             plan: plan,
             trialPlan: trialPlan,
             introPlan: introPlan,
             messages: messages
         )
-        let waiting = try await ProductAccess.run(database) { try $0.map(mapped) }
-        print("\(source) \(LogfmtHandler.harmless(product)) is mapped to \(ProductMap.text(of: mapped))")
+        let entitlement = entitlement
+        let waiting = try await ProductAccess.run(database) { register in
+            if let entitlement { try register.map(entitlement: entitlement, mapped) } else { try register.map(mapped) }
+        }
+        let name = product ?? "entitlement \(entitlement ?? "")"
+        print("\(source) \(LogfmtHandler.harmless(name)) is mapped to \(ProductMap.text(of: mapped))")
         if waiting > 0 {
             let events = waiting == 1 ? "event" : "events"
             print("\(waiting) kept \(events) failed for the lack of it: headroom events replay --failed")
@@ -86,6 +102,7 @@ struct ProductList: AsyncParsableCommand {
                 ProductTable.Product(
                     source: product.source,
                     product: product.product,
+                    entitlement: product.entitlement,
                     plan: product.plan,
                     trialPlan: product.trialPlan,
                     introPlan: product.introPlan,
@@ -108,16 +125,31 @@ struct ProductUnmap: AsyncParsableCommand {
         discussion: "What was applied stays. An event that names the product fails from then on, and is kept."
     )
 
-    @Argument(help: ArgumentHelp("\(Stores.names).")) var source: String
-    @Argument(help: "The store's name for the product.") var product: String
+    @Argument(help: ArgumentHelp("\(Stores.names), or a billing system's name.")) var source: String
+    @Argument(help: "The store's name for the product.") var product: String?
+    @Option(help: "The store's name for an entitlement, in place of a product.") var entitlement: String?
     @OptionGroup var database: DatabaseOptions
 
-    func run() async throws {
-        let (source, product) = (source, product)
-        guard try await ProductAccess.run(database, { try $0.unmap(source: source, product: product) }) else {
-            throw CommandEnd.noData("this product is not mapped; headroom product list has those that are").exit()
+    func validate() throws {
+        guard (product == nil) != (entitlement == nil) else {
+            throw ValidationError("name a product, or give --entitlement")
         }
-        print("\(source) \(LogfmtHandler.harmless(product)) is mapped to nothing")
+    }
+
+    func run() async throws {
+        let (source, product, entitlement) = (source, product ?? "", entitlement)
+        let wasMapped = try await ProductAccess.run(database) { register in
+            if let entitlement {
+                try register.unmap(source: source, entitlement: entitlement)
+            } else {
+                try register.unmap(source: source, product: product)
+            }
+        }
+        guard wasMapped else {
+            throw CommandEnd.noData("it is not mapped; headroom product list has what is").exit()
+        }
+        let name = entitlement.map { "entitlement \($0)" } ?? product
+        print("\(source) \(LogfmtHandler.harmless(name)) is mapped to nothing")
     }
 }
 

@@ -79,6 +79,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Setting.stripeSignatureWindow.help) var stripeSignatureWindowSeconds: String?
     @Option(help: Setting.stripeRefundRevokes.help) var stripeRefundRevokes: String?
     @Option(help: Setting.storeEnvironment.help) var storeEnvironment: String?
+    @Option(help: Setting.billingSessions.help) var billingSessions: String?
 
     var values: [(Setting, String?)] {
         [
@@ -115,7 +116,7 @@ struct ServeOptions: ParsableArguments {
             (.appStoreRoot, appstoreRootCertificate), (.stripeSigningSecret, stripeSigningSecret),
             (.stripeSigningSecretFile, stripeSigningSecretFile),
             (.stripeSignatureWindow, stripeSignatureWindowSeconds), (.stripeRefundRevokes, stripeRefundRevokes),
-            (.storeEnvironment, storeEnvironment),
+            (.storeEnvironment, storeEnvironment), (.billingSessions, billingSessions),
         ]
     }
 

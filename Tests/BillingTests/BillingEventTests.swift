@@ -40,7 +40,9 @@ struct BillingEventTests {
             "environment":"sandbox","id":"E1","identities":["u"],"payload":{"a/b":[1,null,true,"é\\""]},\
             "problem":"why","source":"appstore","type":"DID_RENEW"}
             """
-        #expect(notification.jsonText == expected)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        #expect(String(decoding: try encoder.encode(notification), as: UTF8.self) == expected)
         #expect(try JSONDecoder().decode(BillingEvent.self, from: Data(expected.utf8)) == notification)
     }
 

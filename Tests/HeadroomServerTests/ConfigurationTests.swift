@@ -109,7 +109,7 @@ struct ConfigurationTests {
         (.revenueCatAuthorization, [",", " , ,"]), (.revenueCatSigningSecret, [","]),
         (.revenueCatSignatureWindow, ["0", "3601", "5m"]), (.stripeSigningSecret, [","]),
         (.stripeSignatureWindow, ["0", "3601", "5m"]), (.stripeRefundRevokes, ["yes", "On", "s3cret"]),
-        (.storeEnvironment, ["Production", "test", "s3cret"]),
+        (.storeEnvironment, ["Production", "test", "s3cret"]), (.billingSessions, ["0", "65", "all"]),
         (.appStoreAppleID, ["0", "1000000000000000", "id6447000001", "s3cret"]),
     ]
 

@@ -1,6 +1,7 @@
 """A chat product's usage over a year, put into a database as it would be after that year."""
 
-import json
+from .stores import revenuecat
+from .webhooks import post_event
 
 ADA = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
@@ -56,7 +57,8 @@ def seed(case, users=4_000, months=12):
 
 
 def story(case, user):
-    """A trial, a purchase, a renewal, a cancellation that was taken back, an outage that was made good."""
+    """A trial, a purchase, a renewal, a cancellation that was taken back, an outage that was made good. The case's service takes
+    RevenueCat's events."""
     days = lambda ago: case.psql.value(f"select headroom.instant_text(headroom.now() - interval '{ago} days')")
     case.psql.run("set session_replication_role = replica")
     case.psql.run(
@@ -64,17 +66,18 @@ def story(case, user):
         values ('{user}', 'trial', 64, 100, 'trial', 100, 'trial', headroom.now() - interval '100 days')"""
     )
     case.psql.run("set session_replication_role = origin")
-    events = [
-        ("purchased", 97, {"plan": "paid", "product": "premium_monthly", "expires": days(67)}),
-        ("renewed", 67, {"expires": days(37)}),
-        ("cancelled", 50, {}),
-        ("uncancelled", 49, {}),
-        ("renewed", 37, {"expires": days(7)}),
-        ("grace_period", 7, {"grace_until": days(-9)}),
-    ]
-    for number, (kind, ago, more) in enumerate(events):
-        event = {"id": f"E{number}", "source": "revenuecat", "kind": kind, "at": days(ago), "user": user, "transaction": "2000000123456789", **more}  # fmt: skip
-        case.psql.run(f"select apply_store_event('{json.dumps(event)}')")
+    case.psql.run("select headroom.map_product('revenuecat', 'premium_monthly', 'paid')")
+    for kind, ago, more in [
+        ("INITIAL_PURCHASE", 97, {"expiration_at_ms": days(67)}),
+        ("RENEWAL", 67, {"expiration_at_ms": days(37)}),
+        ("CANCELLATION", 50, {"cancel_reason": "UNSUBSCRIBE"}),
+        ("UNCANCELLATION", 49, {}),
+        ("RENEWAL", 37, {"expiration_at_ms": days(7)}),
+        ("BILLING_ISSUE", 7, {"grace_period_expiration_at_ms": days(-9)}),
+    ]:
+        event = revenuecat(kind, days(ago), user, "2000000123456789", product_id="premium_monthly", **more)
+        outcome = post_event(case.service, event)["outcome"]
+        assert outcome == "applied", f"{kind}: {outcome}"
     case.psql.run("set headroom.actor = 'ann'")
     case.service.ask(f"CONSUME {user} 801")
     case.service.ask(f"CONSUME {user} 772")

@@ -11,6 +11,15 @@ from .wire import Answer
 
 PURCHASE, END = "2026-03-01T12:00:00Z", "2026-04-01T12:00:00Z"
 """Of the subscription that most histories are about."""
+TAKES_EVENTS = {"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION}
+"""The environment of a service that takes RevenueCat's events."""
+
+
+def post_event(service, event):
+    """Posts one event of RevenueCat's to a service that takes them (`TAKES_EVENTS`); what became of it."""
+    answer = service.http("POST", "/webhooks/revenuecat", compact(event), {"Authorization": AUTHORIZATION})
+    assert answer.status == 200, answer.text
+    return answer.json
 
 
 class Webhooks(Case):
@@ -25,9 +34,7 @@ class Webhooks(Case):
         super().setUpClass()
         cls.app_store = AppStore()
         cls.service = cls.serve(
-            *cls.app_store.flags,
-            *cls.MORE_FLAGS,
-            env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET},
+            *cls.app_store.flags, *cls.MORE_FLAGS, env={**TAKES_EVENTS, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET}
         )
         cls.set_clock(cls.CLOCK)
         for source in ("revenuecat", "appstore", "stripe"):

@@ -1,5 +1,5 @@
 -- name: read_kept_payload
 -- $1 text: source. $2 text: id. Null where it is not kept any more.
-select notifications.payload::text as payload
-from headroom.store_notifications as notifications
-where notifications.source = $1 and notifications.id = $2;
+select events.payload::text as payload
+from headroom.billing_events as events
+where events.source = $1 and events.id = $2;

@@ -10,6 +10,8 @@ create table headroom.plans (
     gentle_percent integer not null default 80,
     prominent_percent integer not null default 95,
     constraint plan_is_a_name check (plan ~ '^[a-z][a-z0-9_]{0,31}$'),
+    -- The word for every period that is open now.
+    constraint plan_is_not_open check (plan <> 'open'),
     constraint label_is_one_short_line check (label ~ '^[^[:cntrl:]]{1,64}$'),
     constraint cycle_is_known check (cycle in ('monthly', 'trial', 'lifetime')),
     constraint allowance_is_not_negative check (allowance >= 0),
@@ -58,13 +60,16 @@ create table headroom.subscribers (
     declared_at timestamptz,
     trial_ends_at timestamptz,
     declared_previous_plan text references headroom.plans on update cascade,
-    declared_anchor_day smallint,
+    declared_anchor_day smallint not null default 1,
+    store_trial_started_at timestamptz,
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
     constraint declared_anchor_day_is_1_to_31 check (declared_anchor_day between 1 and 31),
     constraint instants_are_in_the_years_2000_to_9999 check (
         trial_started_at >= '2000-01-01T00:00:00Z' and trial_started_at < '10000-01-01T00:00:00Z'
         and declared_at >= '2000-01-01T00:00:00Z' and declared_at < '10000-01-01T00:00:00Z'
         and trial_ends_at >= '2000-01-01T00:00:00Z' and trial_ends_at < '10000-01-01T00:00:00Z'
+        and store_trial_started_at >= '2000-01-01T00:00:00Z'
+        and store_trial_started_at < '10000-01-01T00:00:00Z'
     )
 );
 comment on column headroom.subscribers.anchor_day is
@@ -75,9 +80,11 @@ comment on column headroom.subscribers.declared_at is
 comment on column headroom.subscribers.trial_ends_at is
     'Of a forgotten user who came back: when the trial ends, where that is not its start and the plan''s days.';
 comment on column headroom.subscribers.declared_previous_plan is
-    'previous_plan as it was before the first of the store events that are in force.';
+    'previous_plan as set_plan left it: store events since then start from it.';
 comment on column headroom.subscribers.declared_anchor_day is
-    'anchor_day as it was before the first of the store events that are in force.';
+    'anchor_day as set_plan left it: store events since then start from it.';
+comment on column headroom.subscribers.store_trial_started_at is
+    'When the first trial of a store began that the user ever had, given away or not.';
 
 -- The inputs from which a state is derived at the database's time, one row per original transaction of a store;
 -- "operator" is the one that set_plan writes, "trial" the one that a first message starts. No job changes a row when

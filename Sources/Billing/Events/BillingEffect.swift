@@ -1,6 +1,6 @@
 import Usage
 
-/// One thing that an event does. Products are the store's; the database knows which plan each of them is.
+/// One effect of an event. `resolved(by:at:)` replaces the store's products by plans.
 public struct BillingEffect: Codable, Sendable, Equatable {
     public enum Kind: String, Codable, Sendable, CaseIterable {
         case purchased, renewed, cancelled, uncancelled
@@ -40,7 +40,7 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public var alternateProduct: String?
     /// What gives access, as the store names it, whatever was bought for it.
     public var entitlements: [String]?
-    /// The plan that the product is mapped to, once the effect is resolved. Events of the operator name it themselves.
+    /// The plan of the product, set by `resolved(by:at:)`. A direct event names the plan itself.
     public var plan: String?
     /// Of a trial: the plan that the product is afterwards.
     public var regularPlan: String?

@@ -1,5 +1,5 @@
-/// Why a request of a store is refused. The text names what is wrong and what to do, and holds nothing of what came:
-/// it goes to whoever sent it.
+/// Why a request with an event is refused. The text says what is wrong and what to do. It goes to the sender and repeats no
+/// values; for a direct event it may repeat the name of an unknown field.
 public struct BillingError: Error, Sendable, Equatable, CustomStringConvertible {
     public enum Kind: Sendable {
         /// Not what the store sends.

@@ -1,7 +1,6 @@
 import Usage
 
-/// What a store told, in Headroom's words: the one form in which every store's event reaches the database
-/// (`headroom.take_store_notification`, docs/reference.md).
+/// A store's event in Headroom's words.
 ///
 /// Made from what is kept of the store's payload and from nothing else, so that a replay of a kept event gives the same.
 public struct BillingEvent: Codable, Sendable, Equatable {

@@ -28,9 +28,9 @@ extension Instant: Codable {
 }
 
 extension Instant {
-    /// - Returns: nil before 1970 and after 9999, where neither store nor database could mean it.
+    /// - Returns: nil outside the years 2000 to 9999, which is what the database takes.
     init?(millisecondsSince1970 milliseconds: Int64) {
-        guard (0..<253_402_300_800_000).contains(milliseconds) else { return nil }
+        guard (946_684_800_000..<253_402_300_800_000).contains(milliseconds) else { return nil }
         self.init(microsecondsSince1970: milliseconds * 1_000)
     }
 }

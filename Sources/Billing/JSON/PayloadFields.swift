@@ -11,12 +11,11 @@ struct PayloadFields {
     static let wordLengthMaximum = 64
     /// Customers with hundreds of aliases exist; those that matter come first.
     static let identitiesMaximum = 100
-    /// A subscription has at most 20 items, and an event shows the first 10 lines of an invoice. As many as this are kept
-    /// within the 65,536 bytes that the database takes.
+    /// A subscription has at most 20 items, and an event shows the first 10 lines of an invoice. More than this is not kept.
     static let objectsMaximum = 50
 
     enum Form {
-        case text, word, integer, flag, identity, identities
+        case text, texts, word, integer, flag, identity, identities
         /// Milliseconds since 1970.
         case instant
         /// Seconds since 1970.
@@ -92,7 +91,7 @@ struct PayloadFields {
     func instant(_ name: String) throws(BillingError) -> Instant? {
         guard let milliseconds = try integer(name) else { return nil }
         guard let instant = Instant(millisecondsSince1970: milliseconds) else {
-            throw .malformed("\(full(name)) must be milliseconds since 1970, at most up to the year 9999")
+            throw .malformed("\(full(name)) must be milliseconds since 1970, in the years 2000 to 9999")
         }
         return instant
     }
@@ -100,8 +99,8 @@ struct PayloadFields {
     /// Of whole seconds since 1970, as Stripe writes them.
     func seconds(_ name: String) throws(BillingError) -> Instant? {
         guard let seconds = try integer(name) else { return nil }
-        guard (0..<253_402_300_800).contains(seconds) else {
-            throw .malformed("\(full(name)) must be seconds since 1970, at most up to the year 9999")
+        guard (946_684_800..<253_402_300_800).contains(seconds) else {
+            throw .malformed("\(full(name)) must be seconds since 1970, in the years 2000 to 9999")
         }
         return Instant(secondsSince1970: seconds)
     }
@@ -161,6 +160,7 @@ struct PayloadFields {
     private func keptValue(_ name: String, _ form: Form) throws(BillingError) -> JSONValue? {
         switch form {
         case .text: return try text(name).map { .string($0) }
+        case .texts: return .array(try texts(name).map { .string($0) })
         case .word: return try word(name).map { .string($0) }
         case .identity: return try text(name).map { .string(CustomerIdentity.kept($0)) }
         case .identities:

@@ -3,15 +3,14 @@ extension BillingProblem {
     public func text(source: String) -> String {
         switch self {
         case .unknownUser:
-            "nobody is known by its identities or its transaction. It is applied by itself as soon as an event comes that "
-                + "names both the user's UUID and one of them."
+            "no user is known for this event. Headroom applies it as soon as another event connects its transaction or one of "
+                + "its ids with a user's UUID."
         case .unmappedProduct(let product):
             "product '\(product)' of \(source) is not mapped. Use headroom product map SOURCE PRODUCT with --plan PLAN, or "
                 + "with --messages N for a product that is bought once (0 to grant none), then headroom events replay "
                 + "--failed."
         case .inTheFuture:
-            "'at' is in the future: more than a day ahead of the database's clock. headroom events replay applies it when "
-                + "that is there."
+            "'at' is in the future: more than one day after the database's clock. Run headroom events replay after that time."
         case .malformed(let text): text
         }
     }

@@ -18,7 +18,7 @@ public struct CustomerHistory: Sendable, Equatable {
     }
 }
 
-/// An event as it is recorded: with the plans that its products were mapped to when it was first applied.
+/// An event with the plans of its products, as they were mapped when it was last applied or replayed.
 public struct RecordedEvent: Sendable, Equatable {
     /// A store names an event once, and only among its own.
     public struct Key: Hashable, Sendable, Comparable {
@@ -44,7 +44,7 @@ public struct RecordedEvent: Sendable, Equatable {
     /// Whom it names, best first: UUIDs and digests. See `CustomerIdentity`.
     public var identities: [String]
     public var effects: [BillingEffect]
-    /// Why its effects cannot be applied, whoever its user is. What it says about identities counts all the same.
+    /// Why the effects cannot be applied. The identities of the event still count.
     public var problem: BillingProblem?
 
     public init(
@@ -73,22 +73,22 @@ public enum BillingProblem: Hashable, Sendable {
     case unmappedProduct(String)
     /// It is dated more than a day ahead of the database's clock.
     case inTheFuture
-    /// Its adapter, or its fields, say so; the text tells what to do.
+    /// A field is missing or wrong. The text says what to do.
     case malformed(String)
 }
 
 /// What is known of a user from elsewhere than store events.
 public struct UserRecord: Sendable, Equatable {
-    /// When an operator last set the user's plan. What stores report of earlier is outdated.
+    /// When an operator last set the plan. Events that happened or arrived before that are outdated.
     public var declaredAt: Instant?
     /// The plan that was set, where it is monthly.
     public var declaredPlan: String?
     public var declaredAnchorDay: Int
     public var declaredPreviousPlan: String?
-    /// The trial that a first message or an operator started.
-    public var trial: SpentTrial?
+    /// The trial that a first message or an operator started. It may still run.
+    public var trial: OwnTrial?
 
-    public struct SpentTrial: Sendable, Equatable {
+    public struct OwnTrial: Sendable, Equatable {
         public var startedAt: Instant
         public var endsAt: Instant
         /// When its last message was counted, if none is left.
@@ -111,7 +111,7 @@ public struct UserRecord: Sendable, Equatable {
         declaredPlan: String? = nil,
         declaredAnchorDay: Int = 1,
         declaredPreviousPlan: String? = nil,
-        trial: SpentTrial? = nil
+        trial: OwnTrial? = nil
     ) {
         self.declaredAt = declaredAt
         self.declaredPlan = declaredPlan

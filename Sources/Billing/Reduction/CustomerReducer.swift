@@ -3,7 +3,7 @@ import Usage
 /// Computes what a customer has from all that was recorded of them: a pure function of the set of events, so every order
 /// of arrival and every repetition ends alike.
 public struct CustomerReducer {
-    /// A fact of a day that is not there yet would outrank all that really happens until then.
+    /// An event may be dated at most one day after the database's clock. A later date would override all events until then.
     static let aheadSecondsMaximum: Int64 = 86_400
 
     private typealias Transaction = Ownership.Transaction
@@ -15,7 +15,11 @@ public struct CustomerReducer {
     private let identities: Identities
     private let ownership: Ownership
     private let trials: StoreTrials
+    /// The newest refund of each transaction, or of one that was taken back.
+    private let lastRefunds: [Transaction: BillingEffect.Kind]
     private var state = CustomerState()
+    /// Where each purchase stands in the state.
+    private var purchasePlaces: [Transaction: Int] = [:]
 
     /// - Parameters:
     ///   - history: in any order, each event once.
@@ -40,19 +44,27 @@ public struct CustomerReducer {
         identities = Identities(events)
         ownership = Ownership(events, identities)
         trials = StoreTrials(events, ownership, history)
+        var refunds: [Transaction: BillingEffect.Kind] = [:]
+        for event in events where event.problem == nil {
+            for effect in event.effects where effect.isRefund {
+                guard let name = effect.transaction else { continue }
+                refunds[Transaction(source: event.key.source, name: name)] = effect.kind
+            }
+        }
+        lastRefunds = refunds
     }
 
     // MARK: Purchases of messages
 
     private mutating func findPurchases(in effective: Set<RecordedEvent.Key>) {
         state.purchases = []
-        var found: [Transaction: Int] = [:]
+        purchasePlaces = [:]
         for event in events where effective.contains(event.key) {
             for effect in event.effects where effect.kind == .granted {
                 guard let name = effect.transaction, let messages = effect.messages, messages > 0 else { continue }
                 let transaction = Transaction(source: event.key.source, name: name)
-                guard found[transaction] == nil, let user = buyer(of: transaction, in: event) else { continue }
-                found[transaction] = state.purchases.count
+                guard purchasePlaces[transaction] == nil, let user = buyer(of: transaction, in: event) else { continue }
+                purchasePlaces[transaction] = state.purchases.count
                 state.purchases.append(
                     MessagePurchase(
                         source: transaction.source,
@@ -73,23 +85,18 @@ public struct CustomerReducer {
 
     /// The newest of its refunds, and of those that were taken back, decides.
     private func isRefunded(_ transaction: Transaction) -> Bool {
-        var isRefunded = false
-        for event in events where event.problem == nil && event.key.source == transaction.source {
-            for effect in event.effects where effect.isRefund && effect.transaction == transaction.name {
-                isRefunded = effect.kind == .revoked
-            }
-        }
-        return isRefunded
+        lastRefunds[transaction] == .revoked
     }
 
     private func purchase(_ transaction: Transaction) -> MessagePurchase? {
-        state.purchases.first { $0.source == transaction.source && $0.transaction == transaction.name }
+        purchasePlaces[transaction].map { state.purchases[$0] }
     }
 
     // MARK: Whose an event is
 
-    /// Reports the events that cannot be applied, and returns the others. An event has all of its effects or none, so what
-    /// is bought in an event that fails is not bought; and a refund may have its user only from the purchase.
+    /// Records a problem for each event that cannot be applied, and returns the other events. An event is applied completely
+    /// or not at all. The owner of a refund may come from a purchase, and a purchase counts only if its event is applied. So
+    /// this repeats until the set of applied events no longer changes.
     private mutating func findEffective() -> [RecordedEvent] {
         var keys: Set<RecordedEvent.Key> = []
         while true {

@@ -44,8 +44,10 @@ extension BillingEffect {
         case .granted: return resolvedGrant(by: mapping)
         case .productChanged where nextProduct != nil || nextPlan != nil:
             if let nextProduct, nextPlan == nil {
-                guard let plan = mapping.products[nextProduct]?.plan else { return .failure(.unmapped(nextProduct)) }
-                effect.nextPlan = plan
+                effect.nextPlan = mapping.products[nextProduct]?.plan
+                // Which plan it will be, the renewal says, where the store's products are known by their entitlements.
+                let hasEntitlement = (entitlements ?? []).contains { mapping.entitlements[$0] != nil }
+                guard effect.nextPlan != nil || hasEntitlement else { return .failure(.unmapped(nextProduct)) }
             }
             return .success(effect)
         case .temporary:

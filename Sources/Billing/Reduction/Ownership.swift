@@ -111,16 +111,25 @@ struct Ownership {
     /// - Parameter events: in the order in which they happened.
     init(_ events: [RecordedEvent], _ identities: Identities) {
         let moves = events.flatMap { Ownership.moves(of: $0, identities) }
-        for transaction in Set(moves.compactMap(\.transaction)) {
+        // Each transaction is looked at with its own claims and the transfers of its source only.
+        var claims: [Transaction: [Int]] = [:]
+        var transfers: [String: [Int]] = [:]
+        for (place, move) in moves.enumerated() {
+            if let transaction = move.transaction {
+                claims[transaction, default: []].append(place)
+            } else {
+                transfers[move.event.source, default: []].append(place)
+            }
+        }
+        for (transaction, places) in claims {
             var steps: [OwnershipStep] = []
-            for move in moves where move.event.source == transaction.source {
+            for place in (places + (transfers[transaction.source] ?? [])).sorted() {
+                let move = moves[place]
                 guard let person = move.to, person != steps.last?.person else { continue }
                 if move.transaction == nil {
                     guard let owner = steps.last?.person,
                         identities.isNamed(owner, in: move.from, source: transaction.source)
                     else { continue }
-                } else if move.transaction != transaction {
-                    continue
                 }
                 steps.append(OwnershipStep(person: person, since: move.at, event: move.event))
             }

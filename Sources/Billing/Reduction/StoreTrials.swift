@@ -2,8 +2,9 @@ import Usage
 
 /// The trials that stores granted, and what becomes of one when an earlier trial is over.
 ///
-/// A trial that somebody buys after their earlier trial is over runs on the product's own plan, for the store promised
-/// access. One that comes by a transfer to somebody whose own trial is over stays over: it was never bought by them.
+/// A user has one trial. If a user buys a trial after an earlier trial ended, the subscription gets the product's regular
+/// plan, because the store promised access. If a trial comes by a transfer, and the receiver's own trial has ended, the
+/// transferred trial has ended too.
 struct StoreTrials {
     private struct Trial {
         var startedAt: Instant
@@ -49,7 +50,7 @@ struct StoreTrials {
         transactions(of: user).compactMap { trials[$0]?.startedAt }.min()
     }
 
-    /// The plan that takes the place of a transaction's trial; nil where the trial is one.
+    /// The regular plan that replaces the trial plan of this transaction. Nil if the trial plan stays.
     func replacement(of transaction: Ownership.Transaction) -> String? {
         guard let trial = trials[transaction], let buyer = users(of: transaction).first,
             earlierTrial(of: buyer, otherThan: transaction, overBy: trial.startedAt) != nil
@@ -57,7 +58,7 @@ struct StoreTrials {
         return trial.regularPlan
     }
 
-    /// A trial that is the second one of its owner goes on in the first: it began with it, and is over with it.
+    /// If the user had an earlier trial, this trial gets the start and the end of the earlier trial.
     func settled(_ subscription: StoreSubscription, of user: UserID) -> StoreSubscription {
         guard let plan = subscription.plan, cycles[plan]?.isTrial == true else { return subscription }
         // Two sources may name a subscription alike.
@@ -72,7 +73,8 @@ struct StoreTrials {
         return subscription
     }
 
-    /// The trial that the owner had had before it came, or that the buyer had had. Nil where it runs on another plan.
+    /// The earlier trial of the owner (before the transfer) or of the buyer. Nil if there is none, or if the regular plan
+    /// replaces this trial.
     private func spentTrial(
         before transaction: Ownership.Transaction,
         _ trial: Trial,

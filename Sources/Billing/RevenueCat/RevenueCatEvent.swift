@@ -20,11 +20,11 @@ public enum RevenueCatEvent: StoreAdapter {
         "expiration_at_ms": .instant, "grace_period_expiration_at_ms": .instant, "auto_resume_at_ms": .instant,
         "transaction_id": .text, "original_transaction_id": .text, "cancel_reason": .word,
         "expiration_reason": .word, "is_trial_conversion": .flag, "is_family_share": .flag,
-        "renewal_number": .integer,
+        "renewal_number": .integer, "entitlement_ids": .texts,
     ]
 
     private static let informativeFields: Set = [
-        "app_id", "store", "auto_resume_at_ms", "is_family_share", "renewal_number",
+        "app_id", "store", "auto_resume_at_ms", "is_family_share", "renewal_number", "entitlement_ids",
     ]
 
     /// - Parameter body: what was posted, by who was shown to be RevenueCat.

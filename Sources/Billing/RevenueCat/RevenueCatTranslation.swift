@@ -19,6 +19,16 @@ struct RevenueCatTranslation {
 
     /// - Throws: `MissingField`, or `BillingError` where a field has a wrong form.
     func effects(of kind: String) throws -> [BillingEffect] {
+        let entitlements = try event.texts("entitlement_ids")
+        return try plainEffects(of: kind).map { effect in
+            var effect = effect
+            let namesProduct = effect.product != nil || effect.nextProduct != nil
+            if namesProduct, !entitlements.isEmpty { effect.entitlements = entitlements }
+            return effect
+        }
+    }
+
+    private func plainEffects(of kind: String) throws -> [BillingEffect] {
         switch kind {
         case "INITIAL_PURCHASE": [try payment(.purchased)]
         case "RENEWAL": [try payment(.renewed)]

@@ -46,6 +46,8 @@ struct StripeInvoice {
     /// What the invoice is for: of several lines the one whose period ends last.
     struct Line {
         var product: String?
+        /// The price's product, by which the price may be mapped as well.
+        var alternateProduct: String?
         var start: Instant
         var end: Instant
     }
@@ -58,7 +60,12 @@ struct StripeInvoice {
                     let start = try period.seconds("start"), let end = try period.seconds("end"),
                     last.map({ $0.end < end }) ?? true
                 else { continue }
-                last = Line(product: try product(of: line), start: start, end: end)
+                last = Line(
+                    product: try product(of: line),
+                    alternateProduct: try alternateProduct(of: line),
+                    start: start,
+                    end: end
+                )
             }
             return last
         }
@@ -71,6 +78,11 @@ struct StripeInvoice {
         if try parent?.object("subscription_item_details")?.flag("proration") == true { return false }
         if try line.word("type") == "invoiceitem" { return false }
         return try parent?.word("type") != "invoice_item_details"
+    }
+
+    private func alternateProduct(of line: PayloadFields) throws(BillingError) -> String? {
+        if let product = try line.object("price")?.text("product") { return product }
+        return try line.object("pricing")?.object("price_details")?.text("product")
     }
 
     private func product(of line: PayloadFields) throws(BillingError) -> String? {

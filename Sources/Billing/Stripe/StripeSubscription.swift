@@ -70,6 +70,15 @@ struct StripeSubscription {
         }
     }
 
+    /// The product of the first item's price, by which the price may be mapped as well.
+    private var priceProduct: String? {
+        get throws(BillingError) {
+            guard let item = try items.first else { return nil }
+            if let product = try item.object("price")?.text("product") { return product }
+            return try item.object("plan")?.text("product")
+        }
+    }
+
     private var transaction: String {
         get throws {
             guard let id = try fields.text("id") else { throw MissingField(type: kind, name: "data.object.id") }
@@ -181,7 +190,7 @@ struct StripeSubscription {
         expires: Instant?,
         graceUntil: Instant? = nil
     ) throws -> BillingEffect {
-        BillingEffect(
+        var effect = BillingEffect(
             kind,
             transaction: try transaction,
             product: try product,
@@ -189,6 +198,8 @@ struct StripeSubscription {
             expires: expires,
             graceUntil: graceUntil
         )
+        effect.alternateProduct = try priceProduct
+        return effect
     }
 
     /// A subscription that ended within its trial was never anything else.

@@ -55,16 +55,7 @@ struct StripeTranslation {
         guard let line = try invoice.line else { throw MissingField(type: kind, name: "lines.data.period") }
         // What is charged after it was used, or long after it was due, says nothing about the time to come.
         guard line.end > at else { return [] }
-        return [
-            BillingEffect(
-                .renewed,
-                transaction: transaction,
-                product: try product(of: line),
-                period: .normal,
-                started: line.start,
-                expires: line.end
-            )
-        ]
+        return [try renewal(of: transaction, line, started: line.start, expires: line.end)]
     }
 
     /// Stripe begins a period before it charges for it, so what is paid for ended where the unpaid period begins.
@@ -73,22 +64,26 @@ struct StripeTranslation {
         let issue = BillingEffect(.gracePeriod, transaction: transaction, graceUntil: try invoice.nextAttempt)
         guard let line = try invoice.line else { return [issue] }
         let end = line.end <= at ? line.end : min(line.start, at)
-        return [
-            BillingEffect(
-                .renewed,
-                transaction: transaction,
-                product: try product(of: line),
-                period: .normal,
-                started: min(line.start, end),
-                expires: end
-            ),
-            issue,
-        ]
+        return [try renewal(of: transaction, line, started: min(line.start, end), expires: end), issue]
     }
 
-    private func product(of line: StripeInvoice.Line) throws -> String {
+    private func renewal(
+        of transaction: String,
+        _ line: StripeInvoice.Line,
+        started: Instant,
+        expires: Instant
+    ) throws -> BillingEffect {
         guard let product = line.product else { throw MissingField(type: kind, name: "lines.data.price.id") }
-        return product
+        var effect = BillingEffect(
+            .renewed,
+            transaction: transaction,
+            product: product,
+            period: .normal,
+            started: started,
+            expires: expires
+        )
+        effect.alternateProduct = line.alternateProduct
+        return effect
     }
 
     /// A part that is given back leaves the subscription as it is.

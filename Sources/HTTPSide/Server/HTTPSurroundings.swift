@@ -31,6 +31,7 @@ struct HTTPSurroundings: Sendable {
         webhookSessions = SessionPool(
             name: "webhooks",
             parts.store.configuration,
+            sessions: configuration.billingSessions,
             readOnly: false,
             logger: logger
         )
@@ -68,6 +69,7 @@ struct HTTPSurroundings: Sendable {
                 openPort: openPort,
                 requestTimeout: configuration.requestTimeout
             ),
+            BillingRoutes(self),
             WebhookRoutes(self),
             DashboardRoutes(self),
         ]

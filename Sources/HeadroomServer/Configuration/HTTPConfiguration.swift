@@ -8,6 +8,8 @@ public struct HTTPConfiguration: Sendable {
     package var bodyBytesMaximum: Int
     package var requestTimeout: Duration
     package var idleTimeout: Duration
+    /// Database sessions that apply billing events.
+    package var billingSessions: Int
 
     /// nil when it is off; what else is said is checked all the same.
     init?(_ settings: SettingsReader) throws(SettingsReader.Invalid) {
@@ -17,6 +19,7 @@ public struct HTTPConfiguration: Sendable {
         bodyBytesMaximum = try settings.number(.httpBodyMaximum, 1_024...16_777_216)
         requestTimeout = .milliseconds(try settings.number(.httpRequestTimeout, 100...600_000))
         idleTimeout = .milliseconds(try settings.number(.httpIdleTimeout, 1_000...3_600_000))
+        billingSessions = try settings.number(.billingSessions, 1...64)
         guard settings.text(.http) != "off" else { return nil }
         address = try settings.address(.http)
         isByDefault = !settings.isSet(.http)

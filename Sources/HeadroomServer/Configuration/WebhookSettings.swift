@@ -82,10 +82,17 @@ extension Setting {
         "which of the stores' environments are taken; purchases in a sandbox cost nothing"
     )
 
+    public static let billingSessions = Setting(
+        "billing-sessions",
+        default: "4",
+        "1 to 64",
+        "database sessions that apply billing events, so many side by side; opened when needed, closed after 30 s without work"
+    )
+
     static let webhooks: [Setting] = [
         revenueCatAuthorization, revenueCatAuthorizationFile, revenueCatSigningSecret, revenueCatSigningSecretFile,
         revenueCatSignatureWindow, appStoreBundleID, appStoreAppleID, appStoreRoot, stripeSigningSecret,
-        stripeSigningSecretFile, stripeSignatureWindow, stripeRefundRevokes, storeEnvironment,
+        stripeSigningSecretFile, stripeSignatureWindow, stripeRefundRevokes, storeEnvironment, billingSessions,
     ]
 
     /// What no log and no dump may show.

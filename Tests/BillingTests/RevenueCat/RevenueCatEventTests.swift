@@ -46,7 +46,12 @@ struct RevenueCatEventTests {
         init(_ name: String, _ payload: RevenueCatPayload, _ effects: BillingEffect...) {
             testDescription = name
             self.payload = payload
-            self.effects = effects
+            // The payload names one beside each product.
+            self.effects = effects.map { effect in
+                var effect = effect
+                if effect.product != nil || effect.nextProduct != nil { effect.entitlements = ["pro"] }
+                return effect
+            }
         }
     }
 

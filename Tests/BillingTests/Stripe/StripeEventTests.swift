@@ -25,7 +25,7 @@ struct StripeEventTests {
         until: Instant? = Payload.end,
         grace: Instant? = nil
     ) -> BillingEffect {
-        BillingEffect(
+        var effect = BillingEffect(
             kind,
             transaction: Payload.subscription,
             product: Payload.price,
@@ -33,6 +33,8 @@ struct StripeEventTests {
             expires: until,
             graceUntil: grace
         )
+        effect.alternateProduct = Payload.product
+        return effect
     }
 
     struct Row: Sendable, CustomTestStringConvertible {
@@ -181,7 +183,11 @@ struct StripeEventTests {
                     Payload.nextEnd,
                     [
                         "type": .null, "proration": .null, "price": .null,
-                        "pricing": .object(["price_details": .object(["price": .string(Payload.price)])]),
+                        "pricing": .object([
+                            "price_details": .object([
+                                "price": .string(Payload.price), "product": .string(Payload.product),
+                            ])
+                        ]),
                         "parent": .object([
                             "type": .string("subscription_item_details"),
                             "subscription_item_details": .object(["proration": .bool(false)]),
@@ -280,7 +286,7 @@ struct StripeEventTests {
         func item(_ end: Instant) -> JSONValue {
             .object([
                 "current_period_start": .seconds(Payload.start), "current_period_end": .seconds(end),
-                "price": .object(["id": .string(Payload.price)]),
+                "price": .object(["id": .string(Payload.price), "product": .string(Payload.product)]),
             ])
         }
         let changes: [String: JSONValue] = [

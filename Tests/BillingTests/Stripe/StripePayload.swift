@@ -7,6 +7,7 @@ struct StripePayload {
     static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
     static let subscription = "sub_1MowQVLkdIwHu7ixeRlqHVzs"
     static let price = "price_1MowQULkdIwHu7ixraBm864M"
+    static let product = "prod_Na6dGcTsmU0I4R"
     static let start = TestSupport.at("2026-11-21T17:00:00Z")
     static let end = TestSupport.at("2026-12-21T17:00:00Z")
     /// When the event was made, unless a test says otherwise: within the period.
@@ -48,7 +49,7 @@ struct StripePayload {
                     .object([
                         "id": .string("si_Na6dzxczY5fwHx"), "quantity": .integer(1),
                         "price": .object([
-                            "id": .string(price), "product": .string("prod_Na6dGcTsmU0I4R"),
+                            "id": .string(price), "product": .string(product),
                             "unit_amount": .integer(4_990), "nickname": .string("for Ann"),
                         ]),
                     ])
@@ -68,7 +69,7 @@ struct StripePayload {
             "id": .string("il_1"), "type": .string("subscription"), "proration": .bool(false),
             "amount": .integer(4_990), "description": .string("1 × Premium for Ann"),
             "period": .object(["start": .integer(start.secondsSince1970), "end": .integer(end.secondsSince1970)]),
-            "price": .object(["id": .string(price), "product": .string("prod_Na6dGcTsmU0I4R")]),
+            "price": .object(["id": .string(price), "product": .string(product)]),
         ]
         return .object(line.merging(changes) { $1 }.filter { $0.value != .null })
     }

@@ -109,21 +109,36 @@ struct SeveralSubscriptionsTests {
         }
     }
 
-    @Test("each is of its own user: a refund of one is not that of another with the same transaction")
+    @Test("each is of whom its newest event names: a refund that names nobody is that user's")
     func users() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-01"))
         for number: UInt64 in 1...2 {
-            try await database.tell(
-                StoreEvent("purchased", "2026-11-01", ["plan": "paid"], of: user(number), id: "bought \(number)")
-            )
+            for transaction in ["transaction 1", "own \(number)"] {
+                try await database.tell(
+                    StoreEvent(
+                        "purchased",
+                        "2026-11-0\(number)",
+                        ["plan": "paid"],
+                        of: user(number),
+                        transaction: transaction
+                    )
+                )
+            }
         }
-        // Without a user it concerns the one of whom the newest event of the transaction told.
-        var revoked = StoreEvent("revoked", "2026-11-02")
+        var revoked = StoreEvent("revoked", "2026-11-03")
         revoked.fields["user"] = nil
-        try await database.moveClock(to: at("2026-11-02"))
-        #expect(try await database.psql.apply(revoked)["user"] == "\(user(1))")
-        #expect(try await database.usage(user(1))["state"] == "revoked")
-        #expect(try await database.usage(user(2))["state"] == "active")
+        try await database.moveClock(to: at("2026-11-03"))
+        #expect(try await database.psql.apply(revoked)["user"] == "\(user(2))")
+        let left = try await database.psql.rows(
+            """
+            select user_id, original_transaction_id, revoked_at is not null as is_revoked from headroom.subscriptions
+            order by 1, 2
+            """
+        )
+        #expect(
+            left == ["\(user(1))|own 1|false", "\(user(2))|own 2|false", "\(user(2))|transaction 1|true"]
+        )
+        #expect(try await database.usage(user(1))["state"] == "active")
     }
 }

@@ -1,11 +1,13 @@
+import Billing
 import Foundation
 import Postgres
 import TestSupport
+import Testing
 import Usage
 
 @testable import UsageStore
 
-/// An event as an adapter for a store hands it to `apply_store_event`.
+/// An event of a billing system, which names the plan itself.
 struct StoreEvent: Sendable {
     var fields: [String: String]
 
@@ -29,44 +31,50 @@ struct StoreEvent: Sendable {
         fields.merge(more) { $1 }
     }
 
-    /// The same event of somebody else, with an id of its own.
+    /// The same event of somebody else, with an id and a transaction of its own.
     func of(_ user: UserID) -> StoreEvent {
         var event = self
         event.fields["user"] = "\(user)"
+        event.fields["transaction"] = "\(user) \(fields["transaction"] ?? "")"
         event.fields["id"] = "\(user) \(fields["id"] ?? "")"
         return event
     }
 
     var instant: Instant { TestSupport.at(fields["at"] ?? "") }
 
-    var json: String {
-        let members = fields.sorted { $0.key < $1.key }.map { name, value in
-            let quoted = value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-            return name == "anchor" ? "\"anchor\": \(value)" : "\"\(name)\": \"\(quoted)\""
+    /// As the service applies it.
+    var event: IncomingEvent {
+        get throws {
+            func instant(_ name: String) -> Instant? { fields[name].map { TestSupport.at($0) } }
+            var effect = BillingEffect(
+                try #require(BillingEffect.Kind(rawValue: fields["kind"] ?? "")),
+                transaction: fields["transaction"],
+                product: fields["product"],
+                nextProduct: fields["next_product"],
+                started: instant("started"),
+                expires: instant("expires"),
+                graceUntil: instant("grace_until")
+            )
+            effect.plan = fields["plan"]
+            effect.nextPlan = fields["next_plan"]
+            effect.anchorDay = fields["anchor"].flatMap { Int($0) }
+            return IncomingEvent(
+                key: RecordedEvent.Key(source: fields["source"] ?? "", id: fields["id"] ?? ""),
+                type: effect.kind.rawValue,
+                at: self.instant,
+                environment: fields["environment"],
+                identities: fields["user"].map { [$0] } ?? [],
+                effects: [effect],
+                payload: .object([:])
+            )
         }
-        return "{" + members.joined(separator: ", ") + "}"
     }
 }
 
 extension Session {
-    /// What `apply_store_event` answers, each field as text.
-    func apply(_ json: String) async throws -> [String: String] {
-        try await run { connection in
-            var parameters = Parameters()
-            parameters.append(text: json)
-            let result = try connection.query(
-                "select key, value from jsonb_each_text(apply_store_event($1::jsonb))",
-                parameters,
-                deadline: .now + waitLimit
-            )
-            let fields = (0..<result.rowCount).map { (result.text($0, 0), result.text($0, 1)) }
-            return Dictionary(uniqueKeysWithValues: fields)
-        }
-    }
-
     @discardableResult
     func apply(_ event: StoreEvent) async throws -> [String: String] {
-        try await apply(event.json)
+        try await apply(try event.event)
     }
 }
 
@@ -76,6 +84,36 @@ extension TestDatabase {
         for event in events {
             try await moveClock(to: event.instant)
             try await psql.apply(event)
+        }
+    }
+
+    /// Applies an event, and another one while the first is applied and not committed.
+    ///
+    /// - Returns: what both senders are answered.
+    func overlapping(
+        _ first: IncomingEvent,
+        _ second: IncomingEvent
+    ) async throws -> (first: [String: String], second: [String: String]) {
+        let holder = try await Session.open(conninfo)
+        let sessions = [try await Session.open(conninfo), try await Session.open(conninfo)]
+        // Whatever is applied is audited.
+        try await holder.execute("begin; lock table headroom.audit_log in share mode")
+        let one = Task { try await sessions[0].apply(first) }
+        try await waitUntilLocked(1)
+        let two = Task { try await sessions[1].apply(second) }
+        try await waitUntilLocked(2)
+        try await holder.execute("commit")
+        return (try await one.value, try await two.value)
+    }
+
+    private func waitUntilLocked(_ number: Int) async throws {
+        try await waitUntil("\(number) sessions wait for a lock") {
+            try await psql.number(
+                """
+                select count(*) from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock'
+                """
+            ) == number
         }
     }
 

@@ -193,8 +193,8 @@ struct InvalidValueTests {
             ])
             #expect(watched[0] == .watching && watched[2] == .watching)
             expectRefused(watched[1], planted, "SUBSCRIBE")
-            guard case .history(let top) = try await harness.read(.top(nil, count: 20)),
-                case .report(let report) = try await harness.read(.report(nil))
+            guard case .history(let top) = try await harness.read(.top(.open, count: 20)),
+                case .report(let report) = try await harness.read(.report(.open))
             else { return #expect(Bool(false), "no readings") }
             #expect(Set(top.map(\.user)) == Set(users.filter { $0 != ada }))
             #expect(report.messages == users.count - 1)

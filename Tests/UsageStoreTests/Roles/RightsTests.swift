@@ -51,15 +51,6 @@ struct RightsTests {
         Right("select from set_plan('\(user(1))', 'pro')", .service, .operator),
         Right("select from grant_messages('\(user(1))', 5, 'why')", .service, .operator),
         Right("select from forget_user('\(user(1))')", .service, .operator),
-        Right(
-            """
-            select from apply_store_event('{"id": "e", "source": "appstore", "at": "2026-11-01T00:00:00Z",
-                "kind": "renewed", "user": "\(user(1))", "transaction": "t", "plan": "paid",
-                "expires": "2100-01-01T00:00:00Z"}')
-            """,
-            .service,
-            .operator
-        ),
         Right("select from headroom.prune_keys()", .service, .operator),
         Right(
             "select from headroom.perform('\(user(1))', '{consume}', '{1}', '{null}', '{null}', 'trial')",
@@ -88,8 +79,6 @@ struct RightsTests {
         Right("delete from headroom.lane_receipts", .service),
         Right("select * from headroom.grants", .service, .operator),
         Right("update headroom.grants set messages = 1"),
-        Right("select * from headroom.store_events", .service, .operator),
-        Right("delete from headroom.store_events", .service),
         Right("select * from headroom.audit_log", .service, .operator),
         Right("insert into headroom.audit_log (at, action, actor) values (now(), 'plan', 'nobody')", .service),
         Right("update headroom.audit_log set actor = 'nobody'"),
@@ -129,44 +118,49 @@ struct RightsTests {
         Right("delete from headroom.daily_activity"),
     ]
 
-    private static let told = #"{"source": "appstore", "id": "n", "type": "TEST", "at": "2026-11-01"}"#
+    private static let event = """
+        {"event": {"source": "appstore", "id": "n", "type": "TEST", "at": "2026-11-01T00:00:00Z", "identities": [],
+            "effects": [], "payload": {}, "outcome": "ignored"}}
+        """
 
-    private static let stores = [
-        Right("select headroom.take_store_notification('\(told)')", .service, .operator),
+    private static let billing = [
         Right(
-            "select headroom.take_store_notification('\(told)'); select headroom.replay_store_notification('\(told)')",
+            "select headroom.read_customer('appstore', 'n', false, '{}', '{}', '{}', '{}')",
             .service,
             .operator
         ),
-        Right(
-            "select headroom.take_store_notification('\(told)'); select headroom.retry_store_notification('appstore', 'n')",
-            .service,
-            .operator
-        ),
-        Right("select headroom.prune_store_notifications()", .service, .operator),
+        Right("select headroom.write_customer('\(event)')", .service, .operator),
+        Right("select headroom.prune_billing_events()", .service, .operator),
         Right("select headroom.map_product('appstore', 'p', 'paid')", .operator),
         Right("select headroom.unmap_product('appstore', 'p')", .operator),
+        Right("select headroom.map_entitlement('appstore', 'e', 'paid')", .operator),
+        Right("select headroom.unmap_entitlement('appstore', 'e')", .operator),
         Right("select * from headroom.store_products", .service, .operator),
         Right("insert into headroom.store_products (source, product, plan) values ('appstore', 'p', 'pro')", .operator),
         Right("update headroom.store_products set plan = 'pro'", .operator),
         Right("delete from headroom.store_products", .operator),
-        Right("select * from headroom.store_notifications", .service, .operator),
-        Right("delete from headroom.store_notifications", .service),
-        Right("update headroom.store_notifications set payload = null", .service),
-        Right("select * from headroom.store_identities", .service, .operator),
-        Right("update headroom.store_identities set user_id = '\(user(1))'", .service),
-        Right("select * from headroom.store_claims", .service, .operator),
-        Right("delete from headroom.store_claims", .service),
-        Right("select * from headroom.store_transfers", .service, .operator),
-        Right("delete from headroom.store_transfers", .service),
-        Right("select * from headroom.store_owners", .service, .operator),
-        Right("update headroom.store_owners set person = '\(user(1))'", .service),
-        Right("select * from headroom.store_carried_usage", .service, .operator),
-        Right("delete from headroom.store_carried_usage", .service),
-        Right("select * from headroom.store_purchases", .service, .operator),
-        Right("delete from headroom.store_purchases", .service),
+        Right("select * from headroom.store_entitlements", .service, .operator),
+        Right("update headroom.store_entitlements set plan = 'pro'", .operator),
+        Right("delete from headroom.store_entitlements", .operator),
+        Right("select * from headroom.billing_events", .service, .operator),
+        Right("delete from headroom.billing_events", .service),
+        Right("update headroom.billing_events set payload = null", .service),
+        Right("select * from headroom.customers", .service, .operator),
+        Right("delete from headroom.customers", .service),
+        Right("select * from headroom.customer_names", .service, .operator),
+        Right("update headroom.customer_names set name = 'user:\(user(1))'", .service),
+        Right("select * from headroom.message_purchases", .service, .operator),
+        Right("delete from headroom.message_purchases", .service),
+        Right("select * from headroom.usage_transfers", .service, .operator),
+        Right("delete from headroom.usage_transfers", .service),
+        Right("select headroom.lock_customer('{}')", .service),
         Right("select headroom.lock_subscribers('{}')", .service),
-        Right("select headroom.forget_store_facts('\(user(1))')", .service),
+        Right("select headroom.customer_events(1)", .service),
+        Right("select headroom.billing_user('\(user(1))')", .service),
+        Right("select headroom.billing_answer('ignored', null, null)", .service),
+        Right("select headroom.write_billing_event('\(event)'::jsonb -> 'event', null)", .service),
+        Right("select headroom.write_results('[]')", .service),
+        Right("select headroom.forget_billing('\(user(1))', 1)", .service),
     ]
 
     private static let making = [
@@ -184,7 +178,7 @@ struct RightsTests {
         try await database.populate()
         let all =
             RightsTests.usage + RightsTests.views + RightsTests.functions + RightsTests.tables + RightsTests.tokens
-            + RightsTests.activity + RightsTests.making
+            + RightsTests.activity + RightsTests.billing + RightsTests.making
         for right in all {
             let outcome = try await database.attempt(
                 right.sql,

@@ -28,7 +28,7 @@ struct LockCycleTests {
         #expect(try await database.psql.number(deadlocks) == 0)
     }
 
-    @Test("a notification inserts no later user while it waits for an earlier one")
+    @Test("a billing event inserts no later user while it waits for an earlier one")
     func newUser() async throws {
         let database = try await TestDatabase.fresh()
         let (known, new) = (user(1), user(2))
@@ -62,6 +62,22 @@ struct LockCycleTests {
         try await first.value
         try await second.value
         #expect(try await database.psql.number("select sum(message_count) from message_usage") == 1)
+        try await expectNoDeadlock(database)
+    }
+
+    @Test("a plan that is set while its user is forgotten is the plan of a new user")
+    func forgotten() async throws {
+        let database = try await TestDatabase.fresh()
+        let person = user(1)
+        try await database.psql.execute("select set_plan('\(person)', 'paid')")
+        let forgetting = try await Session.open(database.conninfo)
+        let setting = try await Session.open(database.conninfo)
+        try await forgetting.execute("begin; select headroom.lock_subscriber('\(person)')")
+        let plan = Task { try await setting.execute("select set_plan('\(person)', 'pro')") }
+        try await waitUntilBlocked(1, database)
+        try await forgetting.execute("select forget_user('\(person)'); commit")
+        try await plan.value
+        #expect(try await database.psql.rows("select plan from headroom.subscriptions") == ["pro"])
         try await expectNoDeadlock(database)
     }
 

@@ -412,7 +412,8 @@ class Gate(FlowCase):
         self.assertEqual(self.psql.number(f"select message_count from message_usage where user_id = '{user}' and billing_period <> 'trial'"), 1)
         self.assert_count(user, 101)
         self.assertEqual(self.kept_in_conversation(user, text), 1)
-        self.assertEqual(self.psql.value(f"select kind from headroom.store_events where user_id = '{user}'"), "purchased")
+        event = f"select effects -> 0 ->> 'kind' from headroom.billing_events where user_id = '{user}'"
+        self.assertEqual(self.psql.value(event), "purchased")
 
     def test_a_blocked_message_is_kept_and_sent_by_itself_once_after_subscribing(self):
         user, text = self.trial_user(), "Don't lose this"

@@ -10,8 +10,10 @@ from support.certificates import Authority
 from support.pages import Visitor, hidden, words
 from support.product import token
 from support.service import command
+from support.stores import revenuecat
 from support.users import new_user
 from support.waiting import PATIENCE, wait_until
+from support.webhooks import TAKES_EVENTS, post_event
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -32,7 +34,7 @@ class AccessCase(Case):
         cls.ids = {}
         for name in ("chat", "dashboard", "operator"):
             cls.ids[name], cls.tokens[name] = token(cls, name, name)
-        cls.service = cls.serve()
+        cls.service = cls.serve(env=TAKES_EVENTS)
         wait_until(lambda: cls.service.http("GET", "/readyz").status == 200, "the lanes are connected")
 
     def signed_in(self, name="operator"):
@@ -378,25 +380,21 @@ class Answers(AccessCase):
             self.assertEqual((again.status, again.body, again.headers["ETag"]), (304, b"", tag))
             self.assertEqual(self.service.http("GET", f"/dashboard/{path}", headers={"If-None-Match": '"other"'}).status, 200)
 
-    def test_a_stores_notifications_are_shown_with_what_became_of_them(self):
+    def test_a_stores_events_are_shown_with_what_became_of_them(self):
         user = new_user()
         self.psql.run("insert into headroom.store_products (source, product, plan) values ('revenuecat', 'monthly', 'paid')")
 
-        def tell(number, kind, product):
-            effect = {"kind": kind, "transaction": "T" + user, "product": product, "period": "normal", "started": "2026-01-05T10:00:00Z"}
-            told = {
-                "source": "revenuecat", "id": f"{user}-{number}", "type": kind.upper(), "at": f"2026-01-0{number}T10:00:00Z",
-                "environment": "production", "identities": [user], "effects": [effect], "payload": {},
-            }  # fmt: skip
-            answer = self.psql.value(f"select headroom.take_store_notification('{json.dumps(told)}')")
-            return json.loads(answer)["outcome"]
+        def tell(day, product):
+            at = f"2026-01-0{day}T10:00:00Z"
+            event = revenuecat("INITIAL_PURCHASE", at, user, "T" + user, id=f"{user}-{day}", product_id=product)
+            return post_event(self.service, event)["outcome"]
 
-        self.assertEqual([tell(5, "purchased", "monthly"), tell(6, "purchased", "nothing we know")], ["applied", "failed"])
-        problem = self.psql.value(f"select problem from headroom.store_notifications where id = '{user}-6'")
+        self.assertEqual([tell(5, "monthly"), tell(6, "nothing we know")], ["applied", "failed"])
+        problem = self.psql.value(f"select problem from headroom.billing_events where id = '{user}-6'")
         text = words(self.signed_in().get(f"/dashboard/users/{user}"))
-        self.assertIn("5 January 2026, 10:00 UTC PURCHASED applied revenuecat", text)
-        self.assertIn(f"6 January 2026, 10:00 UTC PURCHASED failed revenuecat {problem}", text)
-        self.assertEqual(text.count("UTC PURCHASED"), 2, "an event and its notification are told once")
+        self.assertIn("5 January 2026, 10:00 UTC INITIAL_PURCHASE applied revenuecat", text)
+        self.assertIn(f"6 January 2026, 10:00 UTC INITIAL_PURCHASE failed revenuecat {problem}", text)
+        self.assertEqual(text.count("UTC INITIAL_PURCHASE"), 2, "each event is listed once")
 
     def test_what_is_not_there_is_a_page_that_says_so(self):
         visitor = self.signed_in()

@@ -10,6 +10,7 @@ from support.product import ADA, seed, token
 from support.service import command
 from support.users import new_user
 from support.waiting import wait_until
+from support.webhooks import TAKES_EVENTS
 from support.wire import Answer
 
 
@@ -26,7 +27,7 @@ class PagesCase(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.service = cls.serve()
+        cls.service = cls.serve(env=TAKES_EVENTS)
         seed(cls)
         cls.number, cls.token = token(cls, "ann", "operator", "chat")
         wait_until(lambda: cls.service.ask("CHECK " + ADA).startswith("-NOAUTH"), "a token is required")
@@ -204,7 +205,7 @@ class Pages(PagesCase):
         self.assertEqual(self.browser.all("main b"), [])
         story = self.psql.number(f"select count(*) from user_story where user_id = '{user}'")
         self.assertEqual(len(self.browser.all("ol.entries > li")), story)
-        events = self.psql.number(f"select count(*) from headroom.store_events where user_id = '{ADA}'")
+        events = self.psql.number(f"select count(*) from headroom.billing_events where user_id = '{ADA}'")
         self.browser.open(f"/dashboard/users/{ADA}")
         self.assertEqual(len(self.browser.all("ol.entries")[0].find_elements("css selector", "li")), events)
 

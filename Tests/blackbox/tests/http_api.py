@@ -219,14 +219,19 @@ class API(Case):
         answer = self.get("/v1/openapi.json")
         self.assertEqual(answer.body, published)
         self.assertEqual(answer.headers["Content-Type"], "application/json")
-        # Each path and parameter that is described is there, and every operation is a GET.
+        # Each path and parameter that is described is there, and takes the one method that is.
         described = json.loads(published)["paths"]
         self.assertGreater(len(described), 5)
         for path, operations in described.items():
-            self.assertEqual(set(operations), {"get"})
+            ((method, operation),) = operations.items()
             filled = path.replace("{user}", USER).replace("{period}", "trial")
-            self.assertEqual(self.get(filled).status, 200, path)
-            self.assertIn(str(self.get(filled, method="POST").status), operations["get"]["responses"])
+            body = None
+            if method == "post":
+                example = operation["requestBody"]["content"]["application/json"]["example"]
+                body = json.dumps({**example, "user": self.user()})
+            self.assertEqual(self.service.http(method.upper(), filled, body).status, 200, path)
+            other = {"get": "POST", "post": "GET"}[method]
+            self.assertIn(str(self.get(filled, method=other).status), operation["responses"])
 
 
 class Tokens(Case):

@@ -1,6 +1,5 @@
 """Each recipe of docs/operations.md, run as it stands there, and what came of it."""
 
-import json
 import os
 import re
 import subprocess
@@ -11,6 +10,7 @@ from support.postgres import SQLError
 from support.service import Service, command, environment
 from support.stores import revenuecat
 from support.waiting import PATIENCE, wait_until
+from support.webhooks import TAKES_EVENTS, post_event
 from support.wire import Answer
 
 PAGE = os.path.join(os.path.dirname(__file__), "../../../docs/operations.md")
@@ -287,22 +287,16 @@ class Operations(Case):
         self.assertIn(["com.example.pack100", None, "100"], products)
 
     def check_an_event_failed(self, run):
-        payload = revenuecat(
+        event = revenuecat(
             "INITIAL_PURCHASE", NOON, USER, "9001", product_id="com.example.gold.monthly", expiration_at_ms="2027-01-01T00:00:00Z"
         )
-        event = payload["event"]
-        notification = {
-            "source": "revenuecat", "id": event["id"], "type": event["type"], "at": NOON, "identities": [USER],
-            "environment": "production", "payload": payload,
-            "effects": [{"kind": "purchased", "transaction": "9001", "product": "com.example.gold.monthly"}],
-        }  # fmt: skip
-        said = json.loads(self.psql.value(f"select headroom.take_store_notification('{json.dumps(notification)}')"))
-        self.assertEqual(said["outcome"], "failed")
+        outcome = post_event(self.serve(env=TAKES_EVENTS), event)["outcome"]
+        self.assertEqual(outcome, "failed")
         said = run()
         self.assertIn("1 kept event failed for the lack of it", said)
-        self.assertIn(f"revenuecat {event['id']} applied", said)
+        self.assertIn(f"revenuecat {event['event']['id']} applied", said)
         self.assertEqual(self.answer(f"USAGE {USER}")["plan"], "pro")
-        self.assertEqual(self.psql.run("select from headroom.store_notifications where outcome = 'failed'"), [])
+        self.assertEqual(self.psql.run("select from headroom.billing_events where outcome = 'failed'"), [])
 
     # The database
 

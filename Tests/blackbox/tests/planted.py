@@ -241,19 +241,24 @@ class Planted(Case):
         self.perform("product", "map", "revenuecat", "premium", "--plan", "paid")
         self.perform("product", "list")
         self.perform("events", "list")
-        # Those that name no mapped product.
+        # The transfers name nobody.
         self.perform("events", "replay", "--failed", status=1)
+        (event,) = self.psql.run("select source, id from headroom.billing_events where type = 'CANCELLATION' limit 1")
+        self.perform("events", "show", *event)
         self.perform("product", "unmap", "revenuecat", "premium")
         # Nothing is on record about this one.
         self.perform("audit", self.user(), status=1)
         self.perform("prune")
 
     def check_functions(self):
-        user = self.user()
+        user, customer = self.user(), self.psql.value("select user_id from headroom.billing_events where user_id is not null limit 1")
         for call in (
             f"increment_and_check_usage('{user}')", f"increment_and_check_usage('{user}', 'trial', 5)",
             f"reset_usage('{user}')", "reset_billing_period('2026-03')", f"set_plan('{user}', 'paid')",
             f"grant_messages('{user}', 5)", f"set_plan('{user}', 'trial', 'expired')", f"forget_user('{user}')",
+            f"forget_user('{customer}')", "headroom.map_product('revenuecat', 'premium', 'paid')",
+            "headroom.unmap_product('revenuecat', 'premium')", "headroom.map_entitlement('revenuecat', 'premium', 'paid')",
+            "headroom.unmap_entitlement('revenuecat', 'premium')", "headroom.prune_billing_events()",
             "headroom.prune_keys()", "monthly_usage", "billing_period_report", "user_story",
         ):  # fmt: skip
             self.psql.run(f"select * from {call}")

@@ -7,7 +7,7 @@ from support.service import command
 from support.stores import revenuecat
 from support.webhooks import END, PURCHASE, Webhooks
 
-TELLER = "told by revenuecat"
+REPORTER = "reported by revenuecat"
 
 
 class StoreCommands(Webhooks):
@@ -36,12 +36,12 @@ class StoreCommands(Webhooks):
     def lines(self, *arguments, status=0):
         return [json.loads(line) for line in self.run_command(*arguments, "--json", status=status).stdout.splitlines()]
 
-    def unmapped(self):
+    def unmapped(self, **fields):
         """A user's event of a product that is mapped to nothing."""
         user = self.user()
         event = revenuecat(
             "INITIAL_PURCHASE", PURCHASE, user, self.transaction(),
-            purchased_at_ms=PURCHASE, expiration_at_ms=END, product_id=self.product,
+            purchased_at_ms=PURCHASE, expiration_at_ms=END, product_id=self.product, **fields,
         )  # fmt: skip
         answer = self.tell(event)
         self.assertEqual((answer["outcome"], "plan" in answer), ("failed", False))
@@ -74,8 +74,18 @@ class StoreCommands(Webhooks):
         (event,) = self.lines("events", "list", "--user", user)
         self.assertEqual((event["outcome"], event["problem"], event["user"]), ("applied", None, user))
         story = self.run_command("audit", user).stdout
-        self.assertIn(f"INITIAL_PURCHASE {TELLER}", story)
-        self.assertRegex(story, "outcome applied.* plan pro")
+        self.assertIn(f"INITIAL_PURCHASE {REPORTER}", story)
+        self.assertRegex(story, rf"INITIAL_PURCHASE {REPORTER} .*plan pro")
+
+    def test_an_entitlement_serves_the_products_that_are_not_mapped_themselves(self):
+        user, number = self.unmapped(entitlement_ids=[self.product + ".access"])
+        self.run_command("product", "map", "revenuecat", "--entitlement", self.product + ".access", "--plan", "pro")
+        self.assertEqual(self.lines("events", "replay", "revenuecat", number)[0]["outcome"], "applied")
+        self.assert_stands(user, {"plan": "pro", "state": "active", "status": "ALLOWED"}, "by the entitlement")
+        self.assertIn(self.product + ".access", self.run_command("product", "list").stdout)
+        self.run_command("product", "unmap", "revenuecat", "--entitlement", self.product + ".access")
+        self.assertNotIn(self.product + ".access", self.run_command("product", "list").stdout)
+        self.assert_stands(user, {"plan": "pro", "state": "active", "status": "ALLOWED"}, "what was applied stays")
 
     def test_events_show_has_what_an_event_was_taken_for_and_the_stores_words(self):
         user, transaction = self.purchase()
@@ -115,7 +125,7 @@ class StoreCommands(Webhooks):
         user, _ = self.purchase()
         (listed,) = self.lines("events", "list", "--user", user)
         self.psql.run(
-            f"update headroom.store_notifications set received_at = received_at - interval '401 days' where id = '{listed['id']}'"
+            f"update headroom.billing_events set received_at = received_at - interval '401 days' where id = '{listed['id']}'"
         )
         pruned = self.run_command("prune", url=self.database_url)
         self.assertRegex(pruned.stdout, r"forgot what was in [1-9]\d* events of stores")
@@ -130,8 +140,8 @@ class StoreCommands(Webhooks):
         self.assertEqual(
             mapped,
             {
-                "source": "appstore", "product": self.product, "plan": "paid", "trial_plan": "trial", "intro_plan": "pro",
-                "messages": 50,
+                "source": "appstore", "product": self.product, "entitlement": None, "plan": "paid", "trial_plan": "trial",
+                "intro_plan": "pro", "messages": 50,
             },
         )  # fmt: skip
         self.assertRegex(self.run_command("product", "list").stdout, rf"appstore +{self.product} +paid +trial +pro +50\n")
@@ -146,7 +156,7 @@ class StoreCommands(Webhooks):
 
     def test_arguments_that_cannot_be_used_are_refused_and_change_nothing(self):
         for arguments in (
-            ("product", "map", "playstore", self.product, "--plan", "paid"),
+            ("product", "map", "Play Store", self.product, "--plan", "paid"),
             ("product", "map", "revenuecat", self.product),
             ("product", "map", "revenuecat", "", "--plan", "paid"),
             ("product", "map", "revenuecat", self.product, "--messages", "1000001"),

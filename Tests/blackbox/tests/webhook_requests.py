@@ -26,7 +26,7 @@ class Requests(Webhooks):
     CLOCK = LATER
 
     def kept(self):
-        return self.psql.number("select count(*) from headroom.store_notifications")
+        return self.psql.number("select count(*) from headroom.billing_events")
 
     def event(self, **changes):
         body = revenuecat("RENEWAL", PURCHASE, self.user(), self.transaction(), expiration_at_ms=END)
@@ -85,10 +85,13 @@ class Requests(Webhooks):
         self.assertEqual(answer.status, 200)
 
     def test_an_event_of_the_future_is_kept_and_does_nothing(self):
-        answer = self.tell(self.event(event_timestamp_ms=milliseconds("2026-03-12T12:00:00Z")))
+        event = self.event(event_timestamp_ms=milliseconds("2026-03-12T12:00:00Z"))
+        answer = self.tell(event)
         self.assertEqual(answer["outcome"], "failed")
         self.assertIn("'at' is in the future", answer["problem"])
-        self.assertNotIn("RENEWAL", self.psql.value("select coalesce(string_agg(kind, ' '), '') from headroom.store_events"))
+        transaction = event["event"]["original_transaction_id"]
+        subscriptions = f"select from headroom.subscriptions where original_transaction_id = '{transaction}'"
+        self.assertEqual(self.psql.run(subscriptions), [])
 
     def test_who_is_not_revenuecat_is_refused_and_learns_nothing(self):
         event = compact(self.event())
@@ -191,8 +194,8 @@ class Requests(Webhooks):
         self.assertEqual(told("DID_RENEW", user, LATER)["outcome"], "applied")
         self.assert_stands(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "since the second event")
         outcomes = self.psql.run(
-            "select distinct outcome from headroom.store_notifications where source = 'appstore'"
-            f" and mentions @> array['transaction:{transaction}']"
+            "select distinct outcome from headroom.billing_events join headroom.customer_names using (customer_id)"
+            f" where name = 'appstore:transaction:{transaction}'"
         )
         self.assertEqual(outcomes, [["applied"]])
 
@@ -200,11 +203,11 @@ class Requests(Webhooks):
         user, transaction = self.purchase()
         event = revenuecat("CANCELLATION", PURCHASE, user, transaction, cancel_reason="UNSUBSCRIBE", expiration_at_ms=END)
         self.tell(event)
-        signed = self.app_store.notification("DID_FAIL_TO_RENEW", "GRACE_PERIOD", PURCHASE, self.user(), self.transaction(), expiresDate=END)
-        self.tell(signed)
-        tables = ("subscriptions", "store_events", "store_purchases", "store_owners")
+        user, transaction = self.user(), self.transaction()
+        self.tell(self.app_store.notification("DID_FAIL_TO_RENEW", "GRACE_PERIOD", PURCHASE, user, transaction, expiresDate=END))
+        tables = ("subscriptions", "customer_names", "message_purchases", "usage_transfers")
         before = [self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables]
-        for source, kept in self.psql.run("select source, id from headroom.store_notifications where outcome = 'applied'"):
+        for source, kept in self.psql.run("select source, id from headroom.billing_events where outcome = 'applied'"):
             self.command("events", "replay", source, kept)
         self.assertEqual([self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables], before)
 
@@ -245,7 +248,7 @@ class Requests(Webhooks):
         self.assertIn("RENEWAL", lines[0])
         for text in (user, transaction, "ann@", "example.com", "eyJ", AUTHORIZATION, "wrongwrong", signed["signedPayload"][:20]):
             self.assertNotIn(text, log)
-        kept = self.psql.run("select string_agg(n::text, ' ') from headroom.store_notifications n")[0][0]
+        kept = self.psql.run("select string_agg(n::text, ' ') from headroom.billing_events n")[0][0]
         for text in ("@", "USD", "attributes"):
             self.assertNotIn(text, kept)
         # As a number of its own: the digits of a transaction may be anything.
@@ -328,11 +331,11 @@ class Faults(Webhooks):
     def test_an_event_that_a_fault_of_ours_stops_is_answered_500_and_counts_when_it_is_sent_again(self):
         user, transaction = self.user(), self.transaction()
         event = revenuecat("INITIAL_PURCHASE", PURCHASE, user, transaction, purchased_at_ms=PURCHASE, expiration_at_ms=END)
-        self.psql.run("alter function headroom.take_store_notification(jsonb) rename to taken_away")
+        self.psql.run("alter function headroom.write_customer(jsonb) rename to taken_away")
         status, answer = self.post("/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})
         self.assertEqual((status, answer["code"]), (500, "INTERNAL"))
         self.assertIn(f"level=error msg=\"a store's event could not be kept\" event.id={event['event']['id']}", self.service.log())
-        self.psql.run("alter function headroom.taken_away(jsonb) rename to take_store_notification")
+        self.psql.run("alter function headroom.taken_away(jsonb) rename to write_customer")
         self.assertEqual(self.tell(event)["outcome"], "applied")
 
 

@@ -22,7 +22,7 @@ class Stripe(Webhooks):
         return stripe_subscription("created", "active", PURCHASE, user, transaction, PERIOD, **fields)
 
     def kept(self):
-        return self.psql.number("select count(*) from headroom.store_notifications where source = 'stripe'")
+        return self.psql.number("select count(*) from headroom.billing_events where source = 'stripe'")
 
     def send(self, body, signature, service=None):
         headers = {} if signature is None else {"Stripe-Signature": signature}
@@ -128,12 +128,12 @@ class Stripe(Webhooks):
         ]  # fmt: skip
         for event in events:
             self.tell(event)
-        kept = self.psql.run("select string_agg(n::text, ' ') from headroom.store_notifications n where source = 'stripe'")[0][0]
+        kept = self.psql.run("select string_agg(n::text, ' ') from headroom.billing_events n where source = 'stripe'")[0][0]
         for text in ("@", "cus_", "usd", "amount", "4990,"):
             self.assertNotIn(text, kept)
         for text in ("ann@", "cus_", transaction, STRIPE_SECRET):
             self.assertNotIn(text, self.service.log())
-        tables = ("subscriptions", "store_events", "store_owners")
+        tables = ("subscriptions", "customer_names", "message_purchases", "usage_transfers")
         rows = lambda: [self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables]  # noqa: E731
         before = rows()
         for event in events:

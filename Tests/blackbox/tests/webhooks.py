@@ -183,6 +183,34 @@ class Access(Webhooks):
         self.tell(revenuecat("CANCELLATION", "2026-03-01T15:00:00Z", user, transaction, cancel_reason="UNSUBSCRIBE", expiration_at_ms=END))
         self.assert_stands(other, {"state": "cancelled"}, "an event from before the transfer")
 
+    def test_a_transfer_raises_the_count_to_the_greater_of_both_once(self):
+        self.set_clock(PURCHASE)
+        for given, own, expected in ((10, 4, 10), (4, 10, 10)):
+            (giver, transaction), (receiver, _) = self.purchase(), self.purchase()
+            for user, count in ((giver, given), (receiver, own)):
+                self.assertIn("+ALLOWED ", self.line.ask(f"CONSUME {user} {count}"))
+            transfer = revenuecat("TRANSFER", "2026-03-01T12:30:00Z", ..., transaction, transferred_from=[giver], transferred_to=[receiver],
+                                  original_app_user_id=..., aliases=..., environment=...)  # fmt: skip
+            self.assertEqual([self.tell(transfer)["outcome"] for _ in range(2)], ["applied", "duplicate"])
+            self.assertEqual(Answer(self.line.ask(f"USAGE {receiver}")).used, expected)
+            self.assertEqual(self.count(giver), given, "the giver keeps the own count")
+            self.assertIn("+ALLOWED ", self.line.ask(f"CONSUME {receiver}"))
+            self.tell(revenuecat("RENEWAL", "2026-03-01T13:00:00Z", receiver, transaction, expiration_at_ms=END))
+            self.assertEqual(Answer(self.line.ask(f"USAGE {receiver}")).used, expected + 1, "once, whatever comes next")
+
+    def test_a_trial_that_is_bought_after_an_earlier_one_was_over_runs_on_the_products_own_plan(self):
+        self.set_clock(PURCHASE)
+        user, _ = self.purchase(period_type="TRIAL", expiration_at_ms="2026-03-04T12:00:00Z")
+        self.assert_stands(user, {"plan": "trial", "state": "trial", "status": "ALLOWED"}, "the first trial")
+        again, end = "2026-03-10T12:00:00Z", "2026-03-13T12:00:00Z"
+        self.set_clock(again)
+        self.assert_stands(user, {"reason": "trial_ended", "status": "BLOCKED"}, "between the trials")
+        second = revenuecat(
+            "INITIAL_PURCHASE", again, user, self.transaction(), purchased_at_ms=again, expiration_at_ms=end, period_type="TRIAL"
+        )
+        self.assertEqual(self.tell(second)["outcome"], "applied")
+        self.assert_stands(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "the second trial")
+
     def test_aliases_are_one_customer(self):
         self.set_clock(PURCHASE)
         user, transaction, mail = self.user(), self.transaction(), "ann@example.com"
@@ -193,6 +221,6 @@ class Access(Webhooks):
         self.assertEqual(self.tell(alias)["outcome"], "applied")
         self.assertEqual(self.tell(bought)["outcome"], "duplicate", "it counts since the alias is known")
         self.assert_stands(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "by the alias")
-        kept = self.psql.run("select string_agg(n::text, ' ') from headroom.store_notifications n")[0][0]
+        kept = self.psql.run("select string_agg(n::text, ' ') from headroom.billing_events n")[0][0]
         self.assertNotIn("ann", kept)
         self.assertNotIn(mail, self.service.log())

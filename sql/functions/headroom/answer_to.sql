@@ -11,10 +11,20 @@ begin atomic
             (p_standing)."limit"::bigint as "limit",
             (p_standing).lapse,
             plans,
-            greatest(1, least(plans.trial_days, 1 + floor(
+            greatest(1, least(spans.days, 1 + floor(
                 extract(epoch from (p_standing).observed_at - (p_standing).started_at) / 86400
-            )::integer)) as day
+            )::integer)) as day,
+            spans.days
         from headroom.plans as plans
+        -- A trial with an end of its own, such as a store's, has the days until that.
+        cross join lateral (
+            select case
+                when (p_standing).expires_at is null then plans.trial_days
+                else greatest(1, ceil(
+                    extract(epoch from (p_standing).expires_at - (p_standing).started_at) / 86400
+                )::integer)
+            end as days
+        ) as spans
         where plans.plan = (p_standing).plan
     ),
     tiers as (
@@ -60,7 +70,7 @@ begin atomic
         case when lapse is null and "limit" is not null then (p_standing).resets_at end,
         case when is_trial or (p_standing).state = 'cancelled' then (p_standing).expires_at end,
         case when is_trial then day end,
-        case when is_trial then (plans).trial_days end,
+        case when is_trial then days end,
         case when (p_standing).messages > 0 and tier <> tier_before then tier end,
         reason,
         case
@@ -71,7 +81,7 @@ begin atomic
         end,
         (p_standing).previous_plan,
         case
-            when is_trial then headroom.words('label_trial', used, "limit", remaining, null, (plans).label, day, (plans).trial_days)
+            when is_trial then headroom.words('label_trial', used, "limit", remaining, null, (plans).label, day, days)
             else (plans).label
         end,
         headroom.words(

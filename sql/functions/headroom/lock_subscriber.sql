@@ -6,9 +6,13 @@ as $$
 declare
     v_is_new boolean;
 begin
-    insert into headroom.subscribers (user_id) values (p_user_id) on conflict (user_id) do nothing;
-    v_is_new := found;
-    perform from headroom.subscribers as subscriber where subscriber.user_id = p_user_id for update;
+    loop
+        insert into headroom.subscribers (user_id) values (p_user_id) on conflict (user_id) do nothing;
+        v_is_new := found;
+        perform from headroom.subscribers as subscriber where subscriber.user_id = p_user_id for update;
+        -- While this session waited, another one may have forgotten the user.
+        exit when found;
+    end loop;
     return v_is_new;
 end
 $$;

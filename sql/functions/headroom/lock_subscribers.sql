@@ -1,6 +1,5 @@
--- Makes these users known and locks them, then their usage, each in the order in which batches and resets lock: effects
--- of one notification change several users, in an order of their own. A user is made known and locked before the next one
--- is looked at: making all of them known first would hold a new user while waiting for one who comes before.
+-- Makes these users known and locks them, in the order in which everybody locks. A user is made known and locked before
+-- the next one is looked at: making all of them known first would hold a new user while waiting for an earlier one.
 create or replace function headroom.lock_subscribers(p_users uuid[]) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -10,8 +9,6 @@ begin
     for v_user in select distinct users.user_id from unnest(p_users) as users (user_id) order by users.user_id loop
         perform headroom.lock_subscriber(v_user);
     end loop;
-    perform from public.message_usage as usage
-    where usage.user_id = any (p_users) order by usage.user_id, usage.billing_period for update;
 end
 $$;
 revoke all on function headroom.lock_subscribers(uuid[]) from public;

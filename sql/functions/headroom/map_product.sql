@@ -1,4 +1,4 @@
--- Maps a product, or maps it anew; null for p_trial_plan is 'trial'. Returns how many kept notifications failed for the
+-- Maps a product, or maps it anew; null for p_trial_plan is 'trial'. Returns how many events failed for the
 -- lack of it: headroom events replay --failed applies them.
 create or replace function headroom.map_product(
     p_source text, p_product text, p_plan text, p_trial_plan text default null, p_intro_plan text default null,
@@ -14,7 +14,7 @@ begin
     elsif p_source !~ '^[a-z][a-z0-9_]{0,31}$' or p_product !~ '^[^[:cntrl:]]{1,255}$' then
         raise exception 'p_source or p_product does not have the form of one'
             using errcode = 'invalid_parameter_value',
-                hint = 'Sources are revenuecat and appstore; a product has 1 to 255 characters.';
+                hint = 'A source is a store''s name, such as revenuecat; a product has 1 to 255 characters.';
     elsif p_plan is null and p_messages is null then
         raise exception 'a product is for a plan, or for messages' using errcode = 'null_value_not_allowed';
     elsif p_messages not between 0 and 1000000 then
@@ -34,9 +34,8 @@ begin
     where (products.plan, products.trial_plan, products.intro_plan, products.messages)
         is distinct from (excluded.plan, excluded.trial_plan, excluded.intro_plan, excluded.messages);
     return (
-        select count(*) from headroom.store_notifications as notifications
-        where notifications.source = p_source and notifications.outcome = 'failed'
-            and notifications.lacks = 'product' and 'product:' || p_product = any (notifications.mentions)
+        select count(*) from headroom.billing_events as events
+        where events.source = p_source and events.outcome = 'failed' and events.lacks_product = p_product
     );
 end
 $$;

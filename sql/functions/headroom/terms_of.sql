@@ -28,7 +28,7 @@ declare
 begin
     select * into v_subscriber from headroom.subscribers where user_id = p_user_id;
     v_terms.previous_plan := v_subscriber.previous_plan;
-    v_trial_started_at := v_subscriber.trial_started_at;
+    v_trial_started_at := least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at);
     v_trial_ends_at := v_subscriber.trial_ends_at;
     if v_subscriber.user_id is null and p_unknown_users = 'trial' then
         select
@@ -53,7 +53,11 @@ begin
             true as is_known, subscription.original_transaction_id as name, plans.plan, plans.cycle, plans.allowance,
             plans.trial_days, revised.revision, subscription.started_at, subscription.expires_at,
             subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
-            subscription.revoked_at, headroom.is_plan(plans) as is_valid
+            subscription.revoked_at, headroom.is_plan(plans) as is_valid,
+            -- Until when the last of what was bought gave access.
+            max(least(
+                subscription.revoked_at, greatest(subscription.expires_at, subscription.grace_until), 'infinity'
+            )) filter (where plans.cycle <> 'trial' and plans.plan <> 'free') over () as bought_until
         from headroom.subscriptions as subscription
         join headroom.plans as plans on plans.plan = subscription.plan
         cross join headroom.plan_revision as revised
@@ -63,7 +67,7 @@ begin
         select
             false, null, plans.plan, plans.cycle, plans.allowance, plans.trial_days, revised.revision,
             coalesce(v_trial_started_at, p_at), case plans.cycle when 'trial' then v_trial_ends_at end, null, null,
-            null, null, headroom.is_plan(plans)
+            null, null, headroom.is_plan(plans), null
         from headroom.plans as plans
         cross join headroom.plan_revision as revised
         where plans.plan = case p_unknown_users when 'trial' then 'trial' else 'free' end
@@ -85,10 +89,10 @@ begin
             -- The store's date counts; 16 days after expiry where it gives none.
             v_ends_at := greatest(v_ends_at, coalesce(v_held.grace_until, v_ends_at + interval '16 days'));
         end if;
-        if not headroom.is_instant(v_ends_at) then v_ends_at := '9999-12-31T23:59:59.999999Z'; end if;
+        -- What is added above may pass the last instant.
+        v_ends_at := case when v_ends_at is not null then least(v_ends_at, '9999-12-31T23:59:59.999999Z') end;
         if v_held.revoked_at <= p_at then
             v_state := 'revoked';
-            v_lapse := 'revoked';
         elsif v_held.cycle = 'trial' then
             v_state := 'trial';
             if p_at >= v_ends_at then
@@ -96,19 +100,12 @@ begin
                 -- Somebody ended it; it did not run out. Who cancels a trial before that has it to its end.
                 if v_held.unsubscribed_at >= v_ends_at then
                     v_state := 'expired';
-                    v_lapse := 'expired';
                 end if;
             end if;
         elsif v_held.billing_issue_at is not null then
-            if p_at < v_ends_at then
-                v_state := 'grace_period';
-            else
-                v_state := 'billing_retry';
-                v_lapse := 'billing_retry';
-            end if;
+            v_state := case when p_at < v_ends_at then 'grace_period' else 'billing_retry' end;
         elsif v_held.expires_at <= p_at then
             v_state := 'expired';
-            v_lapse := 'expired';
         elsif v_held.cycle = 'lifetime' then
             v_state := 'free';
             if not v_held.is_known and p_unknown_users = 'deny' then
@@ -119,6 +116,9 @@ begin
         else
             v_state := 'active';
         end if;
+        if v_state in ('revoked', 'expired', 'billing_retry') then
+            v_lapse := v_state;
+        end if;
         -- Any of a user's subscriptions that changes may change which of them counts.
         if v_ends_at > p_at then
             v_changes_at := least(v_changes_at, v_ends_at);
@@ -127,12 +127,12 @@ begin
             v_changes_at := least(v_changes_at, v_held.revoked_at);
         end if;
 
-        -- Access over any of the user's subscriptions: who holds two products and loses one keeps the other. Of those
-        -- that give access the largest allowance counts, or buying more would give less. Between equals, and without
-        -- access, a refund comes first, then a billing issue, then a cancellation. A trial counts only when nothing was
-        -- ever bought, or a refund would bring it back; the free plan only when there is nothing else.
+        -- Of the subscriptions that give access the largest allowance counts, or buying more would give less. Between
+        -- equals, and without access, a refund comes first, then a billing issue, then a cancellation. A trial counts
+        -- only when nothing was bought before it that still counts; the free plan only when there is nothing else.
         v_rank := 100000000000 * case
                 when v_held.plan = 'free' then 4
+                when v_held.cycle = 'trial' and v_lapse is null and v_held.started_at >= v_held.bought_until then 0
                 when v_held.cycle = 'trial' then 2 + (v_lapse is not null)::integer
                 else (v_lapse is not null)::integer
             end

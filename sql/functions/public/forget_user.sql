@@ -7,12 +7,13 @@ declare
     v_subscriber headroom.subscribers;
     v_rows bigint;
     v_count bigint;
+    v_customer_id bigint;
 begin
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
     end if;
-    -- Before the user's row, in the order in which a notification locks.
-    perform headroom.lock_store_notifications();
+    -- Before the user's row, in the order in which a store's event locks.
+    v_customer_id := headroom.lock_customer(array['user:' || p_user_id]);
     -- A row to hold on to, also for a user who is not known yet: a first message that is on its way comes before this
     -- or after it. It brings a spent trial back, which is spent again below; none of that was there to be forgotten.
     select -1 - count(*) into v_rows from headroom.spent_trials as spent
@@ -31,7 +32,9 @@ begin
             plans.plan,
             coalesce(least(min(subscription.revoked_at), min(subscription.expires_at)), v_subscriber.trial_ends_at)
                 as trial_ends_at,
-            coalesce(v_subscriber.trial_started_at, min(subscription.started_at)) as trial_started_at,
+            coalesce(
+                least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at), min(subscription.started_at)
+            ) as trial_started_at,
             coalesce(max(gone.message_count), 0) as messages
         from headroom.plans as plans
         left join gone on gone.billing_period = plans.plan
@@ -59,10 +62,7 @@ begin
     delete from headroom.audit_log where user_id = p_user_id;
     get diagnostics v_count = row_count;
     v_rows := v_rows + v_count;
-    v_rows := v_rows + headroom.forget_store_facts(p_user_id);
-    delete from headroom.store_events where user_id = p_user_id;
-    get diagnostics v_count = row_count;
-    v_rows := v_rows + v_count;
+    v_rows := v_rows + headroom.forget_billing(p_user_id, v_customer_id);
     delete from headroom.subscriptions where user_id = p_user_id;
     get diagnostics v_count = row_count;
     v_rows := v_rows + v_count;

@@ -18,6 +18,7 @@ declare
     v_subscriber headroom.subscribers;
     v_before headroom.terms;
     v_record jsonb;
+    v_previous_plan text;
     v_started timestamptz := p_started;
     v_expires timestamptz := p_expires;
     v_grace_until timestamptz := p_grace_until;
@@ -53,18 +54,23 @@ begin
     select * into strict v_subscriber from headroom.subscribers where user_id = p_user_id;
     v_before := headroom.terms_of(p_user_id, v_now, 'deny');
     v_record := headroom.plan_record(v_before, v_subscriber);
+    v_previous_plan := case
+        when v_before.is_known and v_before.cycle = 'monthly' and v_before.plan <> p_plan then v_before.plan
+        else v_subscriber.previous_plan
+    end;
     if v_plan.cycle = 'trial' then
-        v_started := coalesce(p_started, v_subscriber.trial_started_at, v_now);
+        v_started := coalesce(
+            p_started, least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at), v_now
+        );
     end if;
     update headroom.subscribers
     set declared_at = v_now,
         anchor_day = coalesce(p_anchor, anchor_day),
+        declared_anchor_day = coalesce(p_anchor, anchor_day),
         trial_started_at = case v_plan.cycle when 'trial' then v_started else trial_started_at end,
         trial_ends_at = case when v_plan.cycle <> 'trial' then trial_ends_at end,
-        previous_plan = case
-            when v_before.is_known and v_before.cycle = 'monthly' and v_before.plan <> p_plan then v_before.plan
-            else previous_plan
-        end
+        previous_plan = v_previous_plan,
+        declared_previous_plan = v_previous_plan
     where user_id = p_user_id
     returning * into v_subscriber;
 

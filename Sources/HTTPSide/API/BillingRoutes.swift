@@ -1,0 +1,52 @@
+import Billing
+import HTTPTypes
+import HeadroomServer
+import Hummingbird
+import NIOCore
+import UsageStore
+
+/// `POST /v1/billing-events`: one event in Headroom's own words, from a billing system without an adapter.
+struct BillingRoutes: RouteCollecting {
+    private let sessions: SessionPool
+    private let bodies: BodyReading
+    private let access: AccessControl
+    private let openPort: OpenPort
+    private let requestTimeout: Duration
+
+    init(_ surroundings: HTTPSurroundings) {
+        sessions = surroundings.webhookSessions
+        bodies = BodyReading(surroundings.configuration)
+        access = surroundings.parts.access
+        openPort = surroundings.openPort
+        requestTimeout = surroundings.configuration.requestTimeout
+    }
+
+    func add(to router: Router<HTTPContext>) {
+        router.group("v1").add(middleware: Authenticating(access: access)).add(middleware: openPort)
+            .post("billing-events", use: apply)
+    }
+
+    @Sendable
+    private func apply(_ request: Request, _ context: HTTPContext) async throws -> Response {
+        // It sets plans, so whoever may do that may send it.
+        try context.require(.setPlan)
+        _ = try Query(request)
+        let body = try await bodies.read(request, context)
+        let event: IncomingEvent
+        do {
+            event = try DirectEvent.parse(body: Array(body.readableBytesView))
+        } catch {
+            throw Problem(error)
+        }
+        do {
+            let answer = try await sessions.apply(event, by: .now + requestTimeout)
+            return Response(
+                status: .ok,
+                headers: [.contentType: "application/json", .cacheControl: "no-store"],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: answer))
+            )
+        } catch {
+            throw Problem(error)
+        }
+    }
+}

@@ -1,0 +1,219 @@
+import Billing
+import Foundation
+import Usage
+
+/// The input of `headroom.write_customer`: what the reducer computed and the tables do not have yet.
+struct CustomerChange: Encodable {
+    struct Event: Encodable {
+        var source: String
+        var id: String
+        var customer: Int64?
+        var type: String
+        var at: Instant
+        var environment: String?
+        var identities: [String]
+        var effects: [BillingEffect]
+        var payload: JSONValue
+        var user: String?
+        var outcome: String
+        var lacks: String?
+        var lacksProduct: String?
+        var problem: String?
+        /// The outcome of an earlier attempt.
+        var before: String?
+
+        enum CodingKeys: String, CodingKey {
+            case source, id, customer, type, at, environment, identities, effects, payload, user, outcome, lacks
+            case lacksProduct = "lacks_product"
+            case problem, before
+        }
+    }
+
+    struct Result: Encodable, Equatable {
+        var source: String
+        var id: String
+        var outcome: String
+        var user: String?
+        var lacks: String?
+        var lacksProduct: String?
+        var problem: String?
+
+        enum CodingKeys: String, CodingKey {
+            case source, id, outcome, user, lacks
+            case lacksProduct = "lacks_product"
+            case problem
+        }
+    }
+
+    struct User: Encodable {
+        var user: String
+        var anchorDay: Int
+        var previousPlan: String?
+        var storeTrialStartedAt: Instant?
+        /// Those that are new or changed.
+        var subscriptions: [SubscriptionRow]
+        /// Transactions that are another's now.
+        var removed: [String]
+
+        enum CodingKeys: String, CodingKey {
+            case user
+            case anchorDay = "anchor_day"
+            case previousPlan = "previous_plan"
+            case storeTrialStartedAt = "store_trial_started_at"
+            case subscriptions, removed
+        }
+    }
+
+    struct Purchase: Encodable {
+        var source: String
+        var transaction: String
+        var user: String
+        var at: Instant
+        var messages: Int
+        var isRefunded: Bool
+
+        enum CodingKeys: String, CodingKey {
+            case source, transaction, user, at, messages
+            case isRefunded = "is_refunded"
+        }
+    }
+
+    struct Transfer: Encodable {
+        var source: String
+        var event: String
+        var giver: String
+        var receiver: String
+    }
+
+    var event: Event
+    var results: [Result]?
+    var users: [User]?
+    var purchases: [Purchase]?
+    var transfers: [Transfer]?
+
+    /// - Parameters:
+    ///   - incoming: the event, `recorded` as it is applied.
+    ///   - state: what follows from the customer's events, this one among them.
+    ///   - document: what is written of the customer so far.
+    init(_ incoming: IncomingEvent, _ recorded: RecordedEvent, _ state: CustomerState, _ document: CustomerDocument) {
+        let result = Result(recorded.key, state.results[recorded.key], document)
+        event = Event(
+            source: incoming.key.source,
+            id: incoming.key.id,
+            customer: document.customer,
+            type: incoming.type,
+            at: incoming.at,
+            environment: incoming.environment,
+            identities: incoming.identities,
+            effects: recorded.effects,
+            payload: incoming.payload,
+            user: result.user,
+            outcome: result.outcome,
+            lacks: result.lacks,
+            lacksProduct: result.lacksProduct,
+            problem: result.problem,
+            before: document.before
+        )
+        let results = (document.events ?? []).filter { $0.key != recorded.key }.compactMap { event -> Result? in
+            let result = Result(event.key, state.results[event.key], document)
+            return result == Result(event) ? nil : result
+        }
+        self.results = results.isEmpty ? nil : results
+        let users = (document.users ?? []).compactMap { User(changing: $0, state) }.sorted { $0.user < $1.user }
+        self.users = users.isEmpty ? nil : users
+        purchases = CustomerChange.purchases(state, document)
+        transfers = CustomerChange.transfers(state, document)
+    }
+
+    private static func purchases(_ state: CustomerState, _ document: CustomerDocument) -> [Purchase]? {
+        let written = Set((document.purchases ?? []).map { [$0.source, $0.transaction, String($0.isRefunded)] })
+        let changed = state.purchases.filter { !written.contains([$0.source, $0.transaction, String($0.isRefunded)]) }
+        guard !changed.isEmpty else { return nil }
+        return changed.map {
+            Purchase(
+                source: $0.source,
+                transaction: $0.transaction,
+                user: $0.user.description,
+                at: $0.at,
+                messages: $0.messages,
+                isRefunded: $0.isRefunded
+            )
+        }
+    }
+
+    private static func transfers(_ state: CustomerState, _ document: CustomerDocument) -> [Transfer]? {
+        let made = Set(document.transfers ?? [])
+        let new = state.transfers.map {
+            Transfer(
+                source: $0.event.source,
+                event: $0.event.id,
+                giver: $0.giver.description,
+                receiver: $0.receiver.description
+            )
+        }.filter {
+            !made.contains(
+                CustomerDocument.Transfer(source: $0.source, event: $0.event, giver: $0.giver, receiver: $0.receiver)
+            )
+        }
+        return new.isEmpty ? nil : new
+    }
+
+    /// As `headroom.write_customer` takes it.
+    var jsonText: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        do {
+            return String(decoding: try encoder.encode(self), as: UTF8.self)
+        } catch {
+            preconditionFailure("texts, numbers and instants have a form in JSON: \(error)")
+        }
+    }
+}
+
+extension CustomerChange.Result {
+    fileprivate init(_ key: RecordedEvent.Key, _ result: EventResult?, _ document: CustomerDocument) {
+        source = key.source
+        id = key.id
+        outcome = (result?.outcome ?? .ignored).rawValue
+        // Store the UUID only for users in headroom.subscribers: `forget_user` could not delete it otherwise.
+        user = (result?.user?.description).flatMap { user in
+            (document.users ?? []).contains { $0.user == user } ? user : nil
+        }
+        lacks = result?.problem?.lacks
+        if case .unmappedProduct(let product)? = result?.problem { lacksProduct = product }
+        problem = result?.problem?.text(source: key.source)
+    }
+
+    fileprivate init(_ event: CustomerDocument.Event) {
+        source = event.source
+        id = event.id
+        outcome = event.outcome
+        user = event.user
+        lacks = event.lacks
+        lacksProduct = event.lacksProduct
+        problem = event.problem
+    }
+}
+
+extension CustomerChange.User {
+    /// Nil where all that is written of the user follows from the events.
+    fileprivate init?(changing row: CustomerDocument.User, _ state: CustomerState) {
+        guard let id = UserID(row.user) else { return nil }
+        let present = row.subscriptions ?? []
+        let wanted = (state.subscriptions[id] ?? []).compactMap { SubscriptionRow($0, of: id) }
+        let derived = state.users[id]
+        // Of a user without events nothing follows.
+        guard derived != nil || !present.isEmpty else { return nil }
+        user = row.user
+        anchorDay = derived?.anchorDay ?? row.declaredAnchorDay
+        previousPlan = derived == nil ? row.declaredPreviousPlan : derived?.previousPlan
+        storeTrialStartedAt = derived?.trialStartedAt
+        subscriptions = wanted.filter { !present.contains($0) }
+        let names = Set(wanted.map(\.originalTransactionId))
+        removed = present.map(\.originalTransactionId).filter { !names.contains($0) }
+        let isSame =
+            anchorDay == row.anchorDay && previousPlan == row.previousPlan
+            && storeTrialStartedAt == row.storeTrialStartedAt
+        guard !(isSame && subscriptions.isEmpty && removed.isEmpty) else { return nil }
+    }
+}

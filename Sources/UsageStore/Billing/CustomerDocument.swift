@@ -1,0 +1,224 @@
+import Billing
+import Foundation
+import Postgres
+import Usage
+
+/// A customer as `headroom.read_customer` returns it: what happened, and what is written of it so far.
+struct CustomerDocument: Decodable {
+    struct Event: Decodable {
+        var source: String
+        var id: String
+        var at: Instant
+        var receivedAt: Instant
+        var environment: String?
+        var identities: [String]
+        var effects: [BillingEffect]
+        var user: String?
+        var outcome: String
+        var lacks: String?
+        var lacksProduct: String?
+        var problem: String?
+
+        enum CodingKeys: String, CodingKey {
+            case source, id, at
+            case receivedAt = "received_at"
+            case environment, identities, effects, user, outcome, lacks
+            case lacksProduct = "lacks_product"
+            case problem
+        }
+
+        var key: RecordedEvent.Key { RecordedEvent.Key(source: source, id: id) }
+    }
+
+    struct User: Decodable {
+        var user: String
+        var declaredAt: Instant?
+        var declaredAnchorDay: Int
+        var declaredPreviousPlan: String?
+        var declaredPlan: String?
+        var trialStartedAt: Instant?
+        var trialEndsAt: Instant?
+        var trialUsedUpAt: Instant?
+        var anchorDay: Int
+        var previousPlan: String?
+        var storeTrialStartedAt: Instant?
+        var subscriptions: [SubscriptionRow]?
+
+        enum CodingKeys: String, CodingKey {
+            case user
+            case declaredAt = "declared_at"
+            case declaredAnchorDay = "declared_anchor_day"
+            case declaredPreviousPlan = "declared_previous_plan"
+            case declaredPlan = "declared_plan"
+            case trialStartedAt = "trial_started_at"
+            case trialEndsAt = "trial_ends_at"
+            case trialUsedUpAt = "trial_used_up_at"
+            case anchorDay = "anchor_day"
+            case previousPlan = "previous_plan"
+            case storeTrialStartedAt = "store_trial_started_at"
+            case subscriptions
+        }
+    }
+
+    struct Purchase: Decodable {
+        var source: String
+        var transaction: String
+        var user: String
+        var isRefunded: Bool
+
+        enum CodingKeys: String, CodingKey {
+            case source, transaction, user
+            case isRefunded = "is_refunded"
+        }
+    }
+
+    struct Transfer: Decodable, Hashable {
+        var source: String
+        var event: String
+        var giver: String
+        var receiver: String
+    }
+
+    struct PlanRow: Decodable {
+        var plan: String
+        var cycle: String
+        var days: Int?
+    }
+
+    struct Mapping: Decodable {
+        var product: String?
+        var entitlement: String?
+        var plan: String?
+        var trialPlan: String?
+        var introPlan: String?
+        var messages: Int?
+
+        enum CodingKeys: String, CodingKey {
+            case product, entitlement, plan
+            case trialPlan = "trial_plan"
+            case introPlan = "intro_plan"
+            case messages
+        }
+    }
+
+    /// The answer, if the event was applied before. All other fields are then nil.
+    var answer: JSONValue?
+    var now: Instant?
+    var customer: Int64?
+    /// The event's outcome of an earlier attempt.
+    var before: String?
+    var receivedAt: Instant?
+    var events: [Event]?
+    var users: [User]?
+    var purchases: [Purchase]?
+    var transfers: [Transfer]?
+    var plans: [PlanRow]?
+    var products: [Mapping]?
+    var entitlements: [Mapping]?
+
+    enum CodingKeys: String, CodingKey {
+        case answer, now, customer, before
+        case receivedAt = "received_at"
+        case events, users, purchases, transfers, plans, products, entitlements
+    }
+
+    /// - Throws: when a row holds what no row may, an instant without end for instance.
+    init(json: String) throws(PostgresError) {
+        do {
+            self = try JSONDecoder().decode(CustomerDocument.self, from: Data(json.utf8))
+        } catch {
+            throw PostgresError(
+                .misuse,
+                "a customer's rows hold a value that is out of range: check the user's rows in headroom.subscribers, "
+                    + "headroom.subscriptions and headroom.billing_events"
+            )
+        }
+    }
+}
+
+extension CustomerDocument {
+    var mapping: ProductMapping {
+        func mapped(_ rows: [Mapping]?, _ name: KeyPath<Mapping, String?>) -> [String: ProductMapping.Product] {
+            let products = (rows ?? []).compactMap { row in
+                row[keyPath: name].map {
+                    (
+                        $0,
+                        ProductMapping.Product(
+                            plan: row.plan,
+                            trialPlan: row.trialPlan,
+                            introPlan: row.introPlan,
+                            messages: row.messages
+                        )
+                    )
+                }
+            }
+            return Dictionary(products) { $1 }
+        }
+        return ProductMapping(products: mapped(products, \.product), entitlements: mapped(entitlements, \.entitlement))
+    }
+
+    /// A plan that an effect names and that is not there: an operator may have misspelled it.
+    func unknownPlan(in effects: [BillingEffect]) -> String? {
+        let known = Set((plans ?? []).map(\.plan))
+        return effects.flatMap { [$0.plan, $0.nextPlan] }.compactMap { $0 }.first { !known.contains($0) }
+    }
+
+    /// The history with this event in it, in place of what an earlier attempt took it for.
+    func history(with event: RecordedEvent) -> CustomerHistory {
+        let earlier = (events ?? []).filter { $0.key != event.key }.map { $0.recorded }
+        let users = (users ?? []).compactMap { row in UserID(row.user).map { ($0, row.record) } }
+        let plans = (plans ?? []).map { ($0.plan, $0.planCycle) }
+        return CustomerHistory(
+            events: earlier + [event],
+            users: Dictionary(users) { $1 },
+            plans: Dictionary(plans) { $1 }
+        )
+    }
+}
+
+extension CustomerDocument.Event {
+    fileprivate var recorded: RecordedEvent {
+        // Reduce again: the missing user may be known now, or the time may have come.
+        let stored: BillingProblem? =
+            switch lacks {
+            case "user", "time": nil
+            case "product": .unmappedProduct(lacksProduct ?? "")
+            default: problem.map { .malformed($0) }
+            }
+        return RecordedEvent(
+            key: key,
+            at: at,
+            receivedAt: receivedAt,
+            environment: environment,
+            identities: identities,
+            effects: effects,
+            problem: stored
+        )
+    }
+}
+
+extension CustomerDocument.User {
+    fileprivate var record: UserRecord {
+        var trial: UserRecord.OwnTrial?
+        if let trialStartedAt, let trialEndsAt {
+            trial = UserRecord.OwnTrial(startedAt: trialStartedAt, endsAt: trialEndsAt, usedUpAt: trialUsedUpAt)
+        }
+        return UserRecord(
+            declaredAt: declaredAt,
+            declaredPlan: declaredPlan,
+            declaredAnchorDay: declaredAnchorDay,
+            declaredPreviousPlan: declaredPreviousPlan,
+            trial: trial
+        )
+    }
+}
+
+extension CustomerDocument.PlanRow {
+    fileprivate var planCycle: Plan.Cycle {
+        switch cycle {
+        case "monthly": .monthly
+        case "trial": .trial(days: days ?? 0)
+        default: .lifetime
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import Billing
+import Usage
+
+/// A row of `headroom.subscriptions`, as JSON.
+struct SubscriptionRow: Codable, Equatable {
+    var userId: String
+    var originalTransactionId: String
+    var plan: String
+    var startedAt: Instant?
+    var expiresAt: Instant?
+    var graceUntil: Instant?
+    var billingIssueAt: Instant?
+    var unsubscribedAt: Instant?
+    var revokedAt: Instant?
+    var product: String?
+    var nextPlan: String?
+    var nextProduct: String?
+    var environment: String?
+    var eventAt: Instant?
+    var anchorDay: Int?
+
+    enum CodingKeys: String, CodingKey {
+        case userId = "user_id"
+        case originalTransactionId = "original_transaction_id"
+        case plan
+        case startedAt = "started_at"
+        case expiresAt = "expires_at"
+        case graceUntil = "grace_until"
+        case billingIssueAt = "billing_issue_at"
+        case unsubscribedAt = "unsubscribed_at"
+        case revokedAt = "revoked_at"
+        case product
+        case nextPlan = "next_plan"
+        case nextProduct = "next_product"
+        case environment
+        case eventAt = "event_at"
+        case anchorDay = "anchor_day"
+    }
+
+    /// Nil where no plan is known yet: such a subscription has no row.
+    init?(_ subscription: StoreSubscription, of user: UserID) {
+        guard let plan = subscription.plan else { return nil }
+        userId = user.description
+        originalTransactionId = subscription.transaction
+        self.plan = plan
+        startedAt = subscription.startedAt
+        expiresAt = subscription.expiresAt
+        graceUntil = subscription.graceUntil
+        billingIssueAt = subscription.billingIssueAt
+        unsubscribedAt = subscription.unsubscribedAt
+        revokedAt = subscription.revokedAt
+        product = subscription.product
+        nextPlan = subscription.nextPlan
+        nextProduct = subscription.nextProduct
+        environment = subscription.environment
+        eventAt = subscription.eventAt
+        anchorDay = subscription.anchorDay
+    }
+}

@@ -1,0 +1,101 @@
+import Foundation
+import Testing
+import Usage
+
+@testable import Billing
+
+@Suite("An event in Headroom's own words")
+struct DirectEventTests {
+    private static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
+
+    /// A good event, with some of its fields replaced by JSON texts, or taken out where that is empty.
+    private func body(_ changes: [String: String] = [:]) -> [UInt8] {
+        var fields = [
+            "source": "\"chargebee\"", "id": "\"ev_1\"", "at": "\"2026-11-05T09:30:00Z\"", "kind": "\"purchased\"",
+            "user": "\"\(DirectEventTests.user)\"", "transaction": "\"sub_42\"", "plan": "\"paid\"",
+            "expires": "\"2026-12-05T09:30:00Z\"",
+        ]
+        fields.merge(changes) { $1 }
+        let members = fields.sorted { $0.key < $1.key }.filter { !$0.value.isEmpty }
+            .map { "\"\($0.key)\": \($0.value)" }
+        return Array("{\(members.joined(separator: ", "))}".utf8)
+    }
+
+    @Test("names its user, its subscription and the plan itself")
+    func good() throws {
+        let event = try DirectEvent.parse(body: body(["anchor": "9", "environment": "\"production\""]))
+        #expect(event.key == RecordedEvent.Key(source: "chargebee", id: "ev_1"))
+        #expect(event.at == Instant("2026-11-05T09:30:00Z"))
+        #expect(event.identities == [DirectEventTests.user])
+        #expect(event.type == "purchased" && event.environment == "production")
+        let effect = try #require(event.effects.first)
+        #expect(event.effects.count == 1)
+        #expect(effect.kind == .purchased && effect.transaction == "sub_42" && effect.plan == "paid")
+        #expect(effect.expires == Instant("2026-12-05T09:30:00Z") && effect.anchorDay == 9)
+    }
+
+    @Test("may leave its user out, and is then its transaction's owner's")
+    func withoutUser() throws {
+        let event = try DirectEvent.parse(body: body(["user": "", "kind": "\"revoked\"", "plan": "", "expires": ""]))
+        #expect(event.identities.isEmpty)
+        #expect(event.customerNames == ["chargebee:transaction:sub_42"])
+    }
+
+    @Test("transfers what users own to another one")
+    func transfer() throws {
+        let other = "00000000-0000-4000-8000-000000000002"
+        let event = try DirectEvent.parse(
+            body: body([
+                "kind": "\"transferred\"", "from": "[\"\(DirectEventTests.user)\"]", "to": "[\"\(other)\"]", "user": "",
+                "transaction": "", "plan": "", "expires": "",
+            ])
+        )
+        #expect(event.effects == [.transferred(from: [DirectEventTests.user], to: [other])])
+        #expect(event.users.map(\.description) == [other, DirectEventTests.user].sorted())
+    }
+
+    /// More than an event may name.
+    private static let many = "[" + Array(repeating: "\"\(user)\"", count: 101).joined(separator: ", ") + "]"
+
+    /// What is changed, and what the refusal names.
+    private static let mistakes: [([String: String], String)] = [
+        (["source": ""], "source"), (["source": "\"Chargebee\""], "source"), (["source": "\"stripe\""], "webhook"),
+        (["source": "\"user\""], "source"), (["source": "5"], "source"), (["id": ""], "id"),
+        (["id": "\"a\\u0000\""], "id"), (["at": ""], "at"),
+        (["at": "\"yesterday\""], "at"), (["at": "\"2026-02-30\""], "at"), (["kind": ""], "kind"),
+        (["kind": "\"bought\""], "kind"), (["kind": "\"merged\""], "kind"), (["user": "\"ann@example.com\""], "user"),
+        (["transaction": ""], "transaction"), (["plan": ""], "plan"), (["plan": "\"Not a plan\""], "plan"),
+        (["anchor": "32"], "anchor"), (["anchor": "0"], "anchor"),
+        (["expires": "\"2026-11-01\"", "started": "\"2026-11-02\""], "expires"),
+        (["kind": "\"renewed\"", "expires": ""], "expires"), (["kind": "\"extended\"", "expires": ""], "expires"),
+        (["grace_until": "\"2026-12-09\""], "grace_until"), (["next_plan": "\"pro\""], "next_plan"),
+        (["messages": "5"], "messages"), (["kind": "\"granted\"", "plan": "", "expires": ""], "messages"),
+        (["kind": "\"granted\"", "messages": "1000001"], "messages"), (["kind": "\"transferred\""], "from"),
+        (["kind": "\"transferred\"", "from": "[\"x\"]", "to": "[\"x\"]"], "from"), (["amount": "5"], "amount"),
+        (["from": "[\"\(user)\"]"], "from"),
+        (["kind": "\"transferred\"", "from": "[\"\(user)\"]", "to": "[\"\(user)\"]"], "expires"),
+        (["kind": "\"transferred\"", "from": many, "to": "[\"\(user)\"]"], "100"),
+        (["grace_until": "\"2026-12-09\"", "kind": "\"billing_retry\"", "plan": ""], "grace_until"),
+    ]
+
+    @Test("can be read again after somebody in it was forgotten")
+    func forgotten() throws {
+        let name = "forgotten:" + String(repeating: "0a", count: 32)
+        let event = try DirectEvent.parse(body: body(["user": "\"\(name)\""]))
+        #expect(event.identities == [name] && event.users.isEmpty)
+    }
+
+    @Test("that is malformed is refused with the name of the field", arguments: mistakes)
+    func mistake(changes: [String: String], name: String) throws {
+        let error = #expect(throws: BillingError.self) { try DirectEvent.parse(body: body(changes)) }
+        #expect(error?.kind == .malformed)
+        #expect(error?.description.contains(name) == true, "\(error?.description ?? "")")
+    }
+
+    @Test("that is no JSON object is refused")
+    func noObject() {
+        for text in ["", "[]", "5", "{", "null"] {
+            #expect(throws: BillingError.self, "\(text)") { try DirectEvent.parse(body: Array(text.utf8)) }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+"""Billing events in Headroom's own words, by HTTP: what a billing system without an adapter sends."""
+
+import json
+import re
+import uuid
+from pathlib import Path
+
+from support.case import Case
+from support.service import command
+from support.waiting import wait_until
+from support.wire import Answer
+
+START, NOW = "2026-11-05T12:00:00Z", "2026-11-05T14:00:00Z"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "billing-events.md"
+
+
+class BillingEvents(Case):
+    CLOCK = NOW
+
+    def send(self, headers=None, **event):
+        """Status and body of the answer; what is left out is a purchase's."""
+        event = {"source": "chargebee", "id": str(uuid.uuid4()), "at": START, "kind": "purchased", **event}
+        answer = self.service.http("POST", "/v1/billing-events", json.dumps(event), headers=headers)
+        return answer.status, json.loads(answer.body)
+
+    def apply(self, **event):
+        status, answer = self.send(**event)
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def usage(self, user):
+        return Answer(self.service.ask(f"USAGE {user}")).fields
+
+    def test_a_subscription_goes_from_its_purchase_to_its_refund(self):
+        user, transaction = self.user(), str(uuid.uuid4())
+        bought = self.apply(user=user, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
+        self.assertEqual((bought["outcome"], bought["plan"], bought["state"], bought["access"]), ("applied", "paid", "active", True))
+        self.assertEqual(Answer(self.service.ask(f"CONSUME {user} 3")).fields["used"], "3")
+        renewed = self.apply(kind="renewed", at="2026-11-05T12:30:00Z", transaction=transaction, expires="2027-01-05T12:00:00Z")
+        self.assertEqual((renewed["user"], renewed["expires"]), (user, "2027-01-05T12:00:00Z"))
+        cancelled = self.apply(kind="cancelled", at="2026-11-05T12:40:00Z", transaction=transaction)
+        self.assertEqual(cancelled["state"], "cancelled")
+        revoked = self.apply(kind="revoked", at="2026-11-05T12:50:00Z", transaction=transaction)
+        self.assertEqual((revoked["access"], revoked["reason"]), (False, "revoked"))
+        self.assertEqual(Answer(self.service.ask(f"CONSUME {user}")).fields["reason"], "revoked")
+
+    def test_an_event_is_applied_once_and_in_the_order_in_which_events_happened(self):
+        user, transaction, name = self.user(), str(uuid.uuid4()), str(uuid.uuid4())
+        late = dict(kind="cancelled", at="2026-11-05T13:00:00Z", transaction=transaction)
+        first = self.apply(**late)
+        self.assertEqual((first["outcome"], "no user is known" in first["problem"]), ("failed", True))
+        bought = dict(id=name, user=user, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
+        self.assertEqual(self.apply(**bought)["state"], "cancelled", "the late event is applied with it")
+        self.assertEqual(self.apply(**bought)["outcome"], "duplicate")
+        self.assertEqual(self.usage(user)["state"], "cancelled")
+
+    def test_messages_that_are_bought_raise_the_limit_once(self):
+        user = self.user()
+        self.apply(user=user, transaction=str(uuid.uuid4()), plan="paid", expires="2026-12-05T12:00:00Z")
+        pack = dict(kind="granted", user=user, transaction=str(uuid.uuid4()), messages=50)
+        self.apply(**pack)
+        self.apply(**pack)
+        self.assertEqual(self.usage(user)["limit"], "850")
+        self.apply(kind="revoked", at="2026-11-05T12:30:00Z", transaction=pack["transaction"])
+        self.assertEqual(self.usage(user)["limit"], "800")
+
+    def test_a_transfer_raises_the_receivers_count_once_and_gives_no_free_reset(self):
+        giver, receiver, transaction = self.user(), self.user(), str(uuid.uuid4())
+        self.apply(user=giver, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
+        self.service.ask(f"CONSUME {giver} 300")
+        move = dict(kind="transferred", at="2026-11-05T12:10:00Z", to=[receiver], **{"from": [giver]})
+        self.assertEqual(self.apply(**move)["plan"], "paid")
+        self.assertEqual(self.usage(receiver)["used"], "300")
+        self.service.ask(f"CONSUME {receiver} 10")
+        back = {**move, "at": "2026-11-05T12:20:00Z", "to": [giver], "from": [receiver]}
+        self.apply(**back)
+        self.assertEqual(self.usage(giver)["used"], "310", "the greater of the two, not the sum")
+
+    def test_a_trial_runs_from_its_start_to_its_own_end(self):
+        user = self.user()
+        started, expires = "2026-11-05T12:00:00Z", "2026-11-12T12:00:00Z"
+        trial = self.apply(user=user, transaction=str(uuid.uuid4()), plan="trial", started=started, expires=expires)
+        self.assertEqual((trial["state"], trial["expires"]), ("trial", expires))
+        fields = self.usage(user)
+        self.assertEqual((fields["day"], fields["days"], fields["expires"]), ("1", "7", expires))
+
+    def test_a_malformed_event_is_refused_with_its_field_and_leaves_nothing(self):
+        before = self.psql.value("select count(*) from headroom.billing_events")
+        for changes, name in (
+            ({"source": "stripe"}, "webhook"), ({"at": "soon"}, "at"), ({"kind": "bought"}, "kind"),
+            ({"user": "ann@example.com"}, "user"), ({"more": 1}, "more"), ({"transaction": None}, "transaction"),
+        ):  # fmt: skip
+            status, problem = self.send(**{"transaction": "t", "plan": "paid", **changes})
+            self.assertEqual((status, problem["code"]), (400, "BADREQUEST"), changes)
+            self.assertIn(name, problem["detail"])
+            self.assertNotIn("example.com", problem["detail"])
+        self.assertEqual(self.psql.value("select count(*) from headroom.billing_events"), before)
+
+    def test_a_plan_that_does_not_exist_fails_and_is_applied_when_sent_right(self):
+        user, name = self.user(), str(uuid.uuid4())
+        event = dict(id=name, user=user, transaction=str(uuid.uuid4()), expires="2026-12-05T12:00:00Z")
+        self.assertIn("there is no plan 'gold'", self.apply(plan="gold", **event)["problem"])
+        self.assertEqual(self.apply(plan="pro", **event)["outcome"], "applied")
+
+    def test_the_page_names_every_kind_and_field(self):
+        page = PAGE.read_text()
+        described = json.loads((PAGE.parent / "openapi.json").read_text())["components"]["schemas"]["BillingEvent"]
+        kinds = set(described["properties"]["kind"]["enum"])
+        tables = "".join(line for line in page.splitlines(keepends=True) if line.startswith("| `"))
+        named = set(re.findall(r"`([a-z_]+)`", tables))
+        self.assertEqual(kinds - named, set())
+        self.assertEqual(set(described["properties"]) - named, set())
+
+
+class BillingTokens(Case):
+    FLAGS = ("--authentication", "required")
+
+    def test_only_operators_send_billing_events(self):
+        event = json.dumps({"source": "chargebee", "id": "e", "at": START, "kind": "revoked", "transaction": "t"})
+        self.assertEqual(self.service.http("POST", "/v1/billing-events", event).status, 401)
+        for scope, status in (("dashboard", 403), ("chat", 403), ("operator", 200)):
+            token = command("token", "create", scope, "--scope", scope, database_url=self.database_url).stdout.strip()
+            headers = {"Authorization": f"Bearer {token}"}
+            wait_until(lambda: self.service.http("GET", "/metrics", headers=headers).status != 401, "the token is known")
+            self.assertEqual(self.service.http("POST", "/v1/billing-events", event, headers=headers).status, status, scope)

@@ -1,0 +1,42 @@
+-- Returns what billing needs of a user: the declared plan, the trial that a message or an operator started, and the result of
+-- earlier events.
+create or replace function headroom.billing_user(p_user_id uuid) returns json
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return (
+        select json_build_object(
+            'user', subscriber.user_id, 'declared_at', subscriber.declared_at,
+            'declared_anchor_day', subscriber.declared_anchor_day,
+            'declared_previous_plan', subscriber.declared_previous_plan,
+            'declared_plan', (
+                select subscription.plan from headroom.subscriptions as subscription
+                join headroom.plans as plans on plans.plan = subscription.plan and plans.cycle = 'monthly'
+                where subscription.user_id = p_user_id and subscription.original_transaction_id = 'operator'
+            ),
+            'trial_started_at', subscriber.trial_started_at,
+            'trial_ends_at', case when subscriber.trial_started_at is not null then coalesce(
+                subscriber.trial_ends_at,
+                (
+                    select subscriber.trial_started_at + make_interval(hours => 24 * plans.trial_days)
+                    from headroom.plans as plans where plans.plan = 'trial'
+                )
+            ) end,
+            'trial_used_up_at', (
+                select usage.updated_at from public.message_usage as usage
+                where usage.user_id = p_user_id and usage.billing_period = 'trial'
+                    and usage.message_count >= usage."limit"
+            ),
+            'anchor_day', subscriber.anchor_day, 'previous_plan', subscriber.previous_plan,
+            'store_trial_started_at', subscriber.store_trial_started_at,
+            'subscriptions', (
+                select json_agg(subscription) from headroom.subscriptions as subscription
+                where subscription.user_id = p_user_id and subscription.original_transaction_id not in ('operator', 'first message')
+            )
+        )
+        from headroom.subscribers as subscriber where subscriber.user_id = p_user_id
+    );
+end
+$$;
+revoke all on function headroom.billing_user(uuid) from public;
+grant execute on function headroom.billing_user(uuid) to headroom_service;

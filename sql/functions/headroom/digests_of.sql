@@ -1,0 +1,38 @@
+-- Returns the digests of a user's store ids. A digest belongs to the UUID beside it in an event. If several events name the
+-- digest beside a UUID, the newest event decides.
+create or replace function headroom.digests_of(p_user_id uuid, p_customer_id bigint) returns text[]
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return array(
+        select newest.name
+        from (
+            select distinct on (events.source, names.name)
+                names.name, lists.user_name
+            from headroom.billing_events as events
+            cross join lateral (
+                select events.identities as identities
+                union all
+                select array(select jsonb_array_elements_text(named.list))
+                from jsonb_array_elements(events.effects) as effects (value)
+                cross join lateral (
+                    values (effects.value -> 'to'), (effects.value -> 'from'), (effects.value -> 'identities')
+                ) as named (list)
+                where jsonb_typeof(named.list) = 'array'
+            ) as named (identities)
+            cross join lateral (
+                select named.identities, (
+                    select identity from unnest(named.identities) with ordinality as members (identity, place)
+                    where identity not like 'sha256:%' order by place limit 1
+                ) as user_name
+            ) as lists
+            cross join lateral unnest(lists.identities) as names (name)
+            where events.customer_id = p_customer_id and lists.user_name is not null and names.name like 'sha256:%'
+            order by events.source, names.name, events.happened_at desc, events.id collate "C" desc
+        ) as newest
+        where newest.user_name = p_user_id::text
+    );
+end
+$$;
+revoke all on function headroom.digests_of(uuid, bigint) from public;
+grant execute on function headroom.digests_of(uuid, bigint) to headroom_service;

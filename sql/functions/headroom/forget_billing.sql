@@ -1,0 +1,72 @@
+-- Deletes what is known of a user from stores, and returns how many rows that concerned. The user's own events are
+-- blanked: that they came stays, so that a repetition brings nobody back. In those of others that name the user, an
+-- invented name takes the user's place, for they still say whose a subscription was. The caller holds the customer.
+create or replace function headroom.forget_billing(p_user_id uuid, p_customer_id bigint) returns bigint
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_names constant text[] := array_append(headroom.digests_of(p_user_id, p_customer_id), p_user_id::text);
+    v_pattern constant text := array_to_string(v_names, '|');
+    v_has_others constant boolean := exists (
+        select from headroom.billing_events as events
+        where events.customer_id = p_customer_id and events.user_id <> p_user_id
+    );
+    v_rows bigint;
+    v_count bigint;
+begin
+    update headroom.billing_events as events
+    set customer_id = null, user_id = null, identities = '{}', effects = null, payload = null, effect = null,
+        outcome = 'forgotten', lacks = null, lacks_product = null, problem = null
+    where events.customer_id = p_customer_id and (
+        events.user_id = p_user_id
+        or events.user_id is null and events.identities <@ v_names and events.identities <> '{}'
+    )
+        -- What others' subscriptions came by, or may come by, stays.
+        and not (
+            v_has_others and (events.lacks = 'user' or headroom.names_others(events.effects, v_names)) is true
+        );
+    get diagnostics v_rows = row_count;
+    with invented as (select headroom.invented_name() as name)
+    update headroom.billing_events as events
+    set user_id = nullif(events.user_id, p_user_id), effect = case when events.user_id <> p_user_id then events.effect end,
+        identities = regexp_replace(events.identities::text, v_pattern, invented.name, 'gi')::text[],
+        effects = regexp_replace(events.effects::text, v_pattern, invented.name, 'gi')::jsonb,
+        payload = regexp_replace(events.payload::text, v_pattern, invented.name, 'gi')::jsonb,
+        problem = regexp_replace(events.problem, v_pattern, invented.name, 'gi')
+    from invented
+    where events.customer_id = p_customer_id
+        and (events.identities && v_names or events.effects::text ~* v_pattern or events.payload::text ~* v_pattern);
+    get diagnostics v_count = row_count;
+    v_rows := v_rows + v_count;
+    delete from headroom.message_purchases as purchases where purchases.user_id = p_user_id;
+    get diagnostics v_count = row_count;
+    v_rows := v_rows + v_count;
+    delete from headroom.usage_transfers as transfers where p_user_id in (transfers.giver, transfers.receiver);
+    get diagnostics v_count = row_count;
+    v_rows := v_rows + v_count;
+    delete from headroom.customer_names as names
+    where names.customer_id = p_customer_id and (
+        names.name = 'user:' || p_user_id
+        or substr(names.name, strpos(names.name, ':') + 1) = any (v_names)
+        -- Transactions of which only the user's own events told.
+        or names.name like '%:transaction:%' and not exists (
+            select from headroom.billing_events as events
+            cross join lateral jsonb_array_elements(events.effects) as effects (value)
+            where events.customer_id = p_customer_id
+                and names.name = events.source || ':transaction:' || (effects.value ->> 'transaction')
+        )
+        or not exists (
+            select from headroom.billing_events as events where events.customer_id = p_customer_id
+        )
+    );
+    delete from headroom.customers as customers
+    where customers.customer_id = p_customer_id and not exists (
+        select from headroom.customer_names as names where names.customer_id = p_customer_id
+    ) and not exists (
+        select from headroom.billing_events as events where events.customer_id = p_customer_id
+    );
+    return v_rows;
+end
+$$;
+revoke all on function headroom.forget_billing(uuid, bigint) from public;
+grant execute on function headroom.forget_billing(uuid, bigint) to headroom_service;

@@ -1,0 +1,55 @@
+-- Finds the customer that has these names. Creates a customer if none has them. If several customers have them, merges these
+-- customers into the one with the lowest number. Returns the customer. Its row stays locked until the transaction ends.
+-- Call this function before any function that locks a user.
+create or replace function headroom.lock_customer(p_names text[]) returns bigint
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_names constant text[] := array(select distinct name from unnest(p_names) as names (name) order by name);
+    v_found bigint[];
+    v_locked bigint[];
+    v_customer_id bigint;
+    v_missing bigint;
+    v_taken bigint;
+begin
+    loop
+        select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}') into v_found
+        from headroom.customer_names as names where names.name = any (v_names);
+        if v_found = '{}' then
+            insert into headroom.customers default values returning customer_id into v_customer_id;
+        else
+            perform from headroom.customers as customers
+            where customers.customer_id = any (v_found) order by customers.customer_id for update;
+            v_customer_id := v_found[1];
+        end if;
+        -- Another session may have merged these customers while this session waited for the lock.
+        select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}'),
+            cardinality(v_names) - count(*)
+        into v_locked, v_missing
+        from headroom.customer_names as names where names.name = any (v_names);
+        v_taken := 0;
+        if v_locked = v_found and v_missing > 0 then
+            insert into headroom.customer_names (name, customer_id)
+            select name, v_customer_id from unnest(v_names) as names (name) order by name
+            on conflict (name) do nothing;
+            get diagnostics v_taken = row_count;
+        end if;
+        if v_locked <> v_found or v_taken < v_missing then
+            -- Another session has taken a name in between: its customer is to be found and locked, too.
+            delete from headroom.customers as customers
+            where v_found = '{}' and customers.customer_id = v_customer_id;
+            continue;
+        end if;
+        if cardinality(v_found) > 1 then
+            update headroom.customer_names as names set customer_id = v_customer_id
+            where names.customer_id = any (v_found[2:]);
+            update headroom.billing_events as events set customer_id = v_customer_id
+            where events.customer_id = any (v_found[2:]);
+            delete from headroom.customers as customers where customers.customer_id = any (v_found[2:]);
+        end if;
+        return v_customer_id;
+    end loop;
+end
+$$;
+revoke all on function headroom.lock_customer(text[]) from public;
+grant execute on function headroom.lock_customer(text[]) to headroom_service;

@@ -1,0 +1,45 @@
+-- Moves purchased messages to the open month. A purchase may arrive before the subscription that begins the month. Its
+-- messages were then granted to the trial or to the free plan. This function moves the unused messages; the used ones stay.
+create or replace function headroom.move_purchases(p_user_id uuid, p_reason text, p_id text) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_terms headroom.terms;
+    v_purchase headroom.message_purchases;
+    v_unused integer;
+begin
+    if not exists (select from headroom.message_purchases as purchases where purchases.user_id = p_user_id) then
+        return;
+    end if;
+    v_terms := headroom.terms_of(p_user_id, headroom.now(), headroom.unknown_users());
+    if v_terms.cycle <> 'monthly' then
+        return;
+    end if;
+    for v_purchase in
+        select purchases.* from headroom.message_purchases as purchases
+        where purchases.user_id = p_user_id and purchases.granted is not null
+            and purchases.happened_at >= v_terms.started_at
+            and not headroom.is_month(purchases.billing_period)
+        order by purchases.source, purchases.transaction
+    loop
+        -- In a period without a limit no grant was used.
+        select case
+            when usage."limit" is null then v_purchase.granted
+            else greatest(least(v_purchase.granted, usage."limit"::bigint - usage.message_count - usage.held), 0)
+        end into v_unused
+        from public.message_usage as usage
+        where usage.user_id = p_user_id and usage.billing_period = v_purchase.billing_period
+            and coalesce(usage.resets_at > headroom.now(), true);
+        continue when v_unused is null or v_unused = 0;
+        v_purchase.granted := v_unused;
+        perform headroom.take_back_purchase(v_purchase, p_reason, p_id);
+        -- A refund that is taken back gives no more again than was taken back.
+        v_purchase.messages := v_unused;
+        update headroom.message_purchases as purchases set messages = v_unused
+        where purchases.source = v_purchase.source and purchases.transaction = v_purchase.transaction;
+        perform headroom.grant_purchase(v_purchase, p_reason);
+    end loop;
+end
+$$;
+revoke all on function headroom.move_purchases(uuid, text, text) from public;
+grant execute on function headroom.move_purchases(uuid, text, text) to headroom_service;

@@ -1,0 +1,31 @@
+-- Sets the payload of events older than p_keep to null, for at most p_limit events. The events stay, so a repetition is not
+-- applied. p_keep is at least 30 days, because stores send events again for days.
+create or replace function headroom.prune_billing_events(
+    p_keep interval default '400 days', p_limit integer default 1000
+) returns bigint
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_count bigint;
+begin
+    if p_keep is null or p_keep < interval '30 days' then
+        raise exception 'events are kept for at least 30 days' using errcode = 'invalid_parameter_value';
+    end if;
+    with old as (
+        select events.source, events.id
+        from headroom.billing_events as events
+        where events.payload is not null and events.received_at < headroom.now() - p_keep
+        order by events.received_at
+        limit p_limit
+        for update skip locked
+    )
+    update headroom.billing_events as events set payload = null
+    from old
+    where events.source = old.source and events.id = old.id;
+    get diagnostics v_count = row_count;
+    return v_count;
+end
+$$;
+revoke all on function headroom.prune_billing_events(interval, integer) from public;
+grant execute on function headroom.prune_billing_events(interval, integer) to headroom_operator;
+alter function headroom.prune_billing_events(interval, integer) owner to headroom_service;

@@ -1,0 +1,12 @@
+-- The key of a purchase's grant, whatever the length of the transaction's name.
+create or replace function headroom.purchase_key(p_source text, p_transaction text) returns text
+    language sql immutable parallel safe
+begin atomic
+    select case
+        when octet_length(names.name) <= 128 then names.name
+        else 'store:' || encode(sha256(convert_to(names.name, 'UTF8')), 'hex')
+    end
+    from (select 'store:' || p_source || ':' || p_transaction as name) as names;
+end;
+revoke all on function headroom.purchase_key(text, text) from public;
+grant execute on function headroom.purchase_key(text, text) to headroom_service;

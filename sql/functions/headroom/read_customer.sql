@@ -1,0 +1,79 @@
+-- Locks a customer and its users, and returns all that decides what they have: events, users with their subscriptions,
+-- purchases, transfers, plans, and the mappings of these products and entitlements. Creates missing customers and users, and
+-- merges customers (headroom.lock_customer). If the event was already applied, and p_is_again is false, the function returns
+-- only "answer".
+--
+-- p_names: names in headroom.customer_names. p_users: users to create and lock. p_is_again: this is a replay.
+create or replace function headroom.read_customer(
+    p_source text, p_id text, p_is_again boolean, p_names text[], p_users uuid[], p_products text[],
+    p_entitlements text[]
+) returns json
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_event headroom.billing_events;
+    v_customer_id bigint;
+    v_users uuid[];
+begin
+    for v_turn in 1 .. 2 loop
+        select * into v_event from headroom.billing_events as events
+        where events.source = p_source and events.id = p_id;
+        -- Of a forgotten user's event nothing is applied any more.
+        if v_event.outcome = 'forgotten' or not p_is_again and v_event.outcome <> 'failed' then
+            return json_build_object(
+                'answer', headroom.billing_answer('duplicate', v_event.user_id, v_event.problem)
+            );
+        end if;
+        -- Once more when the lock is held: the session that held it may have applied this very event.
+        exit when v_turn = 2 or p_names = '{}';
+        v_customer_id := headroom.lock_customer(p_names);
+    end loop;
+    select coalesce(array_agg(known.user_id), '{}') into v_users
+    from (
+        select subscriber.user_id
+        from headroom.customer_names as names
+        join headroom.subscribers as subscriber on subscriber.user_id = substr(names.name, 6)::uuid
+        where names.customer_id = v_customer_id and names.name like 'user:%'
+        union
+        select unnest(p_users)
+    ) as known;
+    perform headroom.lock_subscribers(v_users);
+    return json_build_object(
+        'now', headroom.now(),
+        'customer', v_customer_id,
+        'before', v_event.outcome,
+        'received_at', v_event.received_at,
+        'events', headroom.customer_events(v_customer_id),
+        'users', (select json_agg(headroom.billing_user(users.user_id)) from unnest(v_users) as users (user_id)),
+        'purchases', (
+            select json_agg(json_build_object(
+                'source', purchases.source, 'transaction', purchases.transaction, 'user', purchases.user_id,
+                'is_refunded', purchases.is_refunded
+            ))
+            from headroom.message_purchases as purchases where purchases.user_id = any (v_users)
+        ),
+        'transfers', (
+            select json_agg(json_build_object(
+                'source', transfers.source, 'event', transfers.event_id, 'giver', transfers.giver,
+                'receiver', transfers.receiver
+            ))
+            from headroom.usage_transfers as transfers where transfers.receiver = any (v_users)
+        ),
+        'plans', (
+            select json_agg(json_build_object('plan', plans.plan, 'cycle', plans.cycle, 'days', plans.trial_days))
+            from headroom.plans as plans
+        ),
+        'products', (
+            select json_agg(products) from headroom.store_products as products
+            where products.source = p_source and products.product = any (p_products)
+        ),
+        'entitlements', (
+            select json_agg(entitlements) from headroom.store_entitlements as entitlements
+            where entitlements.source = p_source and entitlements.entitlement = any (p_entitlements)
+        )
+    );
+end
+$$;
+revoke all on function headroom.read_customer(text, text, boolean, text[], uuid[], text[], text[]) from public;
+grant execute on function headroom.read_customer(text, text, boolean, text[], uuid[], text[], text[]) to headroom_operator;
+alter function headroom.read_customer(text, text, boolean, text[], uuid[], text[], text[]) owner to headroom_service;

@@ -1,0 +1,23 @@
+-- Follows a new name of a plan in the effects of recorded events, as the foreign keys of other tables do by themselves.
+create or replace function headroom.rename_plan_in_events() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    update headroom.billing_events as events
+    set effects = (
+        select jsonb_agg(
+            effects.value || coalesce((
+                select jsonb_object_agg(named.field, new.plan)
+                from jsonb_each_text(effects.value) as named (field, plan)
+                where named.field in ('plan', 'regular_plan', 'next_plan') and named.plan = old.plan
+            ), '{}')
+            order by effects.place
+        )
+        from jsonb_array_elements(events.effects) with ordinality as effects (value, place)
+    )
+    where events.effects::text like '%"' || old.plan || '"%';
+    return null;
+end
+$$;
+revoke all on function headroom.rename_plan_in_events() from public;
+alter function headroom.rename_plan_in_events() owner to headroom_service;

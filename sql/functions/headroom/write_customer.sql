@@ -1,0 +1,64 @@
+-- Writes what the service decided for a customer, together with the event, and returns the answer to whoever sent it:
+-- {"outcome", "problem", "user", "plan", "state", "access", "reason", "expires", "previous_plan"}. The caller has called
+-- headroom.read_customer in this transaction.
+--
+-- p_change: {"event", "results", "users", "purchases", "transfers"}; everything that did not change is left out.
+create or replace function headroom.write_customer(p_change jsonb) returns jsonb
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_event constant jsonb := p_change -> 'event';
+    v_source constant text := v_event ->> 'source';
+    v_id constant text := v_event ->> 'id';
+    v_reason constant text := (v_event ->> 'type') || ' reported by ' || v_source;
+    v_user_id constant uuid := (v_event ->> 'user')::uuid;
+    v_value jsonb;
+    v_answer jsonb;
+begin
+    -- Batches of messages lock usage rows in this order, too.
+    perform from public.message_usage as usage
+    where usage.user_id in (
+        select (values.value ->> 'user')::uuid from jsonb_array_elements(p_change -> 'users') as values (value)
+        union all
+        select (values.value ->> 'receiver')::uuid from jsonb_array_elements(p_change -> 'transfers') as values (value)
+        union all
+        select (values.value ->> 'user')::uuid from jsonb_array_elements(p_change -> 'purchases') as values (value)
+    )
+    order by usage.user_id, usage.billing_period for update;
+    for v_value in select value from jsonb_array_elements(p_change -> 'users') loop
+        perform headroom.write_subscriptions(v_value, v_reason, v_id);
+    end loop;
+    for v_value in select value from jsonb_array_elements(p_change -> 'transfers') loop
+        perform headroom.transfer_usage(v_value, v_reason, v_id);
+    end loop;
+    for v_value in select value from jsonb_array_elements(p_change -> 'purchases') loop
+        perform headroom.write_purchase(v_value, v_reason, v_id);
+    end loop;
+    for v_value in select value from jsonb_array_elements(p_change -> 'users') loop
+        perform headroom.move_purchases((v_value ->> 'user')::uuid, v_reason, v_id);
+    end loop;
+    if p_change ? 'results' then
+        perform headroom.write_results(p_change -> 'results');
+    end if;
+    v_answer := headroom.billing_answer(v_event ->> 'outcome', v_user_id, v_event ->> 'problem');
+    perform headroom.write_billing_event(v_event, v_answer - '{outcome,user,problem}'::text[]);
+    -- What changed nothing is in the user's audit trail as well, and a failure once.
+    if v_user_id is not null and (v_event ->> 'outcome' <> 'failed' or not v_event ? 'before') and not exists (
+        select from headroom.audit_log as audit
+        where audit.user_id = v_user_id and audit.event_id = v_id and audit.at = headroom.now()
+            and audit.reason = v_reason
+    ) then
+        perform headroom.record_change(
+            v_user_id, null, 'store_event', null,
+            jsonb_build_object(
+                'happened', headroom.instant_text((v_event ->> 'at')::timestamptz), 'outcome', v_event ->> 'outcome'
+            ),
+            v_reason, v_id
+        );
+    end if;
+    return v_answer;
+end
+$$;
+revoke all on function headroom.write_customer(jsonb) from public;
+grant execute on function headroom.write_customer(jsonb) to headroom_operator;
+alter function headroom.write_customer(jsonb) owner to headroom_service;

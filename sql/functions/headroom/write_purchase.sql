@@ -1,0 +1,27 @@
+-- Writes a purchase of messages, {"source", "transaction", "user", "at", "messages", "is_refunded"}: grants what it
+-- bought, unless it was refunded, and takes it back after a refund, while the period runs in which it was granted.
+create or replace function headroom.write_purchase(p_purchase jsonb, p_reason text, p_id text) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_purchase headroom.message_purchases;
+begin
+    insert into headroom.message_purchases as purchases (
+        source, transaction, user_id, happened_at, messages, is_refunded
+    )
+    select written.source, written.transaction, written."user", written.at, written.messages, written.is_refunded
+    from jsonb_to_record(p_purchase) as written (
+        source text, transaction text, "user" uuid, at timestamptz, messages integer, is_refunded boolean
+    )
+    on conflict (source, transaction) do update
+    set is_refunded = excluded.is_refunded
+    returning * into v_purchase;
+    if v_purchase.is_refunded and v_purchase.granted is not null then
+        perform headroom.take_back_purchase(v_purchase, p_reason, p_id);
+    elsif not v_purchase.is_refunded and v_purchase.granted is null then
+        perform headroom.grant_purchase(v_purchase, p_reason);
+    end if;
+end
+$$;
+revoke all on function headroom.write_purchase(jsonb, text, text) from public;
+grant execute on function headroom.write_purchase(jsonb, text, text) to headroom_service;

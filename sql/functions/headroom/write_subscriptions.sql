@@ -1,0 +1,61 @@
+-- Writes a user's subscriptions of stores: {"user", "anchor_day", "previous_plan", "store_trial_started_at",
+-- "subscriptions": those that changed, "removed": names of transactions}. The next message follows.
+create or replace function headroom.write_subscriptions(p_user jsonb, p_reason text, p_id text) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_user_id constant uuid := (p_user ->> 'user')::uuid;
+    -- The one that the audit log shows.
+    v_transaction constant text := coalesce(
+        p_user #>> '{subscriptions,0,original_transaction_id}', p_user #>> '{removed,0}'
+    );
+    v_terms headroom.terms;
+    v_before jsonb;
+    v_after jsonb;
+begin
+    v_before := headroom.subscription_record(
+        v_user_id, v_transaction, headroom.terms_of(v_user_id, headroom.now(), 'deny')
+    );
+    update headroom.subscribers as subscriber
+    set anchor_day = written.anchor_day, previous_plan = written.previous_plan,
+        store_trial_started_at = written.store_trial_started_at
+    from jsonb_to_record(p_user) as written (
+        anchor_day smallint, previous_plan text, store_trial_started_at timestamptz
+    )
+    where subscriber.user_id = v_user_id;
+    delete from headroom.subscriptions as subscription
+    where subscription.user_id = v_user_id and subscription.original_transaction_id in (
+        select value from jsonb_array_elements_text(p_user -> 'removed')
+    );
+    insert into headroom.subscriptions as subscription
+    select written.* from jsonb_populate_recordset(null::headroom.subscriptions, p_user -> 'subscriptions') as written
+    on conflict (user_id, original_transaction_id) do update
+    set plan = excluded.plan, started_at = excluded.started_at, expires_at = excluded.expires_at,
+        grace_until = excluded.grace_until, billing_issue_at = excluded.billing_issue_at,
+        unsubscribed_at = excluded.unsubscribed_at, revoked_at = excluded.revoked_at, product = excluded.product,
+        next_plan = excluded.next_plan, next_product = excluded.next_product, environment = excluded.environment,
+        event_at = excluded.event_at, anchor_day = excluded.anchor_day;
+    v_terms := headroom.terms_of(v_user_id, headroom.now(), 'deny');
+    -- The next message of this user finds no usable row, resolves the new terms and keeps the count. A new anchor day
+    -- moves the end of the open month, which transfers and refunds read from the row.
+    update public.message_usage as usage
+    set usable_until = '-infinity',
+        resets_at = case
+            when usage.billing_period = v_terms.billing_period and usage.resets_at is not null
+                then coalesce(v_terms.resets_at, usage.resets_at)
+            else usage.resets_at
+        end
+    where usage.user_id = v_user_id and (
+        usage.usable_until > '-infinity'
+        or usage.billing_period = v_terms.billing_period and usage.resets_at <> v_terms.resets_at
+    );
+    v_after := headroom.subscription_record(v_user_id, v_transaction, v_terms);
+    perform headroom.record_change(
+        v_user_id, null, 'store_event', v_before,
+        -- A subscription that is gone is recorded as an empty object.
+        coalesce(v_after, case when v_before is not null then '{}'::jsonb end), p_reason, p_id
+    );
+end
+$$;
+revoke all on function headroom.write_subscriptions(jsonb, text, text) from public;
+grant execute on function headroom.write_subscriptions(jsonb, text, text) to headroom_service;

@@ -1,0 +1,17 @@
+-- name: show_billing_event
+-- All that is kept of a billing event, as JSON, for people (indented) and for programs. $1 text: source. $2 text: id.
+select jsonb_pretty(shown.event) as pretty, shown.event::text as compact
+from (
+    select jsonb_build_object(
+        'source', events.source, 'id', events.id, 'type', events.type,
+        'at', to_char(events.happened_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+        'received_at', to_char(events.received_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+        'environment', events.environment, 'user', events.user_id, 'outcome', events.outcome,
+        'problem', events.problem, 'attempts', events.attempts,
+        'applied_at', to_char(events.applied_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+        'effect', events.effect, 'identities', to_jsonb(events.identities), 'effects', events.effects,
+        'payload', events.payload
+    ) as event
+    from headroom.billing_events as events
+    where events.source = $1 and events.id = $2
+) as shown;
