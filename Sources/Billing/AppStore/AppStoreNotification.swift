@@ -127,20 +127,14 @@ public enum AppStoreNotification: StoreAdapter {
             identities: CustomerIdentity.distinct(identities),
             payload: payload
         )
-        do {
-            notification.effects = try AppStoreTranslation(
-                name: notification.type,
-                at: notification.at,
+        try notification.translate { event in
+            event.effects = try AppStoreTranslation(
+                name: event.type,
+                at: event.at,
                 status: try data?.integer("status"),
                 transaction: transaction,
                 renewal: renewal
             ).effects(of: type, subtype)
-        } catch let missing as MissingField {
-            notification.problem = "\(missing)"
-        } catch let error as BillingError {
-            throw error
-        } catch {
-            preconditionFailure("a translation throws nothing else: \(error)")
         }
         return notification
     }

@@ -80,7 +80,7 @@ extension IncomingEvent {
         return Array(Set(people + transactions)).sorted()
     }
 
-    /// The users who may have something by it. An event that neither does anything nor connects names makes nobody known.
+    /// The users whom it may give something. An event without effects that names one identity only concerns no user.
     public var users: [UserID] {
         guard !effects.isEmpty || identities.count > 1 else { return [] }
         return Array(Set(identityLists.compactMap { $0.lazy.compactMap { UserID($0) }.first })).sorted()

@@ -1,5 +1,5 @@
 extension BillingProblem {
-    /// What is wrong and what to do, for whoever looks at the event.
+    /// What is wrong, and what an operator has to do.
     public func text(source: String) -> String {
         switch self {
         case .unknownUser:

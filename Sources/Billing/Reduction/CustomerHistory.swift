@@ -68,7 +68,7 @@ public struct RecordedEvent: Sendable, Equatable {
 
 /// Why an event has no effect although it should have one. It is recorded, listed and tried again.
 public enum BillingProblem: Hashable, Sendable {
-    /// Nobody is known by its identities or its transaction.
+    /// No user is known for its identities or its transaction.
     case unknownUser
     case unmappedProduct(String)
     /// It is dated more than a day ahead of the database's clock.

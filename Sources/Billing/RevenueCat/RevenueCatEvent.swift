@@ -61,14 +61,8 @@ public enum RevenueCatEvent: StoreAdapter {
             identities: CustomerIdentity.distinct(identities),
             payload: payload
         )
-        do {
-            notification.effects = try RevenueCatTranslation(event, notification).effects(of: kind)
-        } catch let missing as MissingField {
-            notification.problem = "\(missing)"
-        } catch let error as BillingError {
-            throw error
-        } catch {
-            preconditionFailure("a translation throws nothing else: \(error)")
+        try notification.translate { translated in
+            translated.effects = try RevenueCatTranslation(event, translated).effects(of: kind)
         }
         return notification
     }

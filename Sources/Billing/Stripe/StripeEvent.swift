@@ -57,18 +57,10 @@ public enum StripeEvent: StoreAdapter {
             identities: try identities(of: kind, object),
             payload: payload
         )
-        do {
+        try notification.translate { translated in
             let translation = StripeTranslation(kind: kind, at: created, event: event, object: object)
-            notification.at = StripeOrder.instant(of: kind, created: created, periodEnd: try translation.periodEnd)
-            notification.effects = try translation.effects
-        } catch let missing as MissingField {
-            notification.problem = "\(missing)"
-        } catch let unknown as UnknownSubscription {
-            notification.problem = "\(unknown)"
-        } catch let error as BillingError {
-            throw error
-        } catch {
-            preconditionFailure("a translation throws nothing else: \(error)")
+            translated.at = StripeOrder.instant(of: kind, created: created, periodEnd: try translation.periodEnd)
+            translated.effects = try translation.effects
         }
         return notification
     }

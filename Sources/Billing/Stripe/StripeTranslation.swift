@@ -107,7 +107,7 @@ struct StripeTranslation {
 }
 
 /// A refund that does not say of which subscription it is. It is kept, and somebody has to look.
-struct UnknownSubscription: Error, CustomStringConvertible {
+struct UnknownSubscription: TranslationProblem {
     let type: String
     let what: String
 

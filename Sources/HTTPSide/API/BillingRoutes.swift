@@ -28,7 +28,7 @@ struct BillingRoutes: RouteCollecting {
 
     @Sendable
     private func apply(_ request: Request, _ context: HTTPContext) async throws -> Response {
-        // It sets plans, so whoever may do that may send it.
+        // An event sets a plan, so it needs the same scope as SETPLAN.
         try context.require(.setPlan)
         _ = try Query(request)
         let body = try await bodies.read(request, context)

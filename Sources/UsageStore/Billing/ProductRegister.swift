@@ -1,6 +1,7 @@
 import Postgres
 
-/// Which plan a store's product is, as operators map it, as whoever logs in. Blocks; run it on a thread of its own.
+/// Maps the products and entitlements of stores to plans, with the rights of the database user. Blocks; run it on a thread of
+/// its own.
 public struct ProductRegister {
     public struct Product: Sendable, Equatable {
         public var source: String
@@ -46,10 +47,8 @@ public struct ProductRegister {
         )
     }
 
-    /// - Returns: how many kept notifications failed for the lack of this product.
+    /// - Returns: how many recorded events failed because this product is not mapped.
     public func map(_ product: Product) throws(PostgresError) -> Int {
-        let connection = try Connection.connect(options)
-        defer { connection.close() }
         var parameters = Parameters()
         parameters.append(text: product.source)
         parameters.append(text: product.product)
@@ -57,67 +56,39 @@ public struct ProductRegister {
         parameters.append(text: product.trialPlan)
         parameters.append(text: product.introPlan)
         parameters.append(int32: product.messages.map { Int32(clamping: $0) })
-        let result = try connection.query(
-            EmbeddedSQL.mapProduct,
-            parameters,
-            deadline: .now + ProductRegister.patience
-        )
-        return Int(result.int64(0, 0))
+        return Int(try query(EmbeddedSQL.mapProduct, parameters).int64(0, 0))
     }
 
     /// - Parameter product: its plans; the entitlement's name stands in the product's place.
     /// - Returns: how many recorded events failed because their product is not mapped.
     public func map(entitlement name: String, _ product: Product) throws(PostgresError) -> Int {
-        let connection = try Connection.connect(options)
-        defer { connection.close() }
         var parameters = Parameters()
         parameters.append(text: product.source)
         parameters.append(text: name)
         parameters.append(text: product.plan)
         parameters.append(text: product.trialPlan)
         parameters.append(text: product.introPlan)
-        let result = try connection.query(
-            EmbeddedSQL.mapEntitlement,
-            parameters,
-            deadline: .now + ProductRegister.patience
-        )
-        return Int(result.int64(0, 0))
+        return Int(try query(EmbeddedSQL.mapEntitlement, parameters).int64(0, 0))
     }
 
     /// - Returns: false when it was not mapped.
     public func unmap(source: String, entitlement: String) throws(PostgresError) -> Bool {
-        let connection = try Connection.connect(options)
-        defer { connection.close() }
         var parameters = Parameters()
         parameters.append(text: source)
         parameters.append(text: entitlement)
-        let result = try connection.query(
-            EmbeddedSQL.unmapEntitlement,
-            parameters,
-            deadline: .now + ProductRegister.patience
-        )
-        return result.bool(0, 0)
+        return try query(EmbeddedSQL.unmapEntitlement, parameters).bool(0, 0)
     }
 
     /// - Returns: false when it was not mapped.
     public func unmap(source: String, product: String) throws(PostgresError) -> Bool {
-        let connection = try Connection.connect(options)
-        defer { connection.close() }
         var parameters = Parameters()
         parameters.append(text: source)
         parameters.append(text: product)
-        let result = try connection.query(
-            EmbeddedSQL.unmapProduct,
-            parameters,
-            deadline: .now + ProductRegister.patience
-        )
-        return result.bool(0, 0)
+        return try query(EmbeddedSQL.unmapProduct, parameters).bool(0, 0)
     }
 
     public func list() throws(PostgresError) -> [Product] {
-        let connection = try Connection.connect(options)
-        defer { connection.close() }
-        let result = try connection.query(EmbeddedSQL.listProducts, deadline: .now + ProductRegister.patience)
+        let result = try query(EmbeddedSQL.listProducts, Parameters())
         func text(_ row: Int, _ column: Int) -> String? {
             result.isNull(row, column) ? nil : result.text(row, column)
         }
@@ -132,5 +103,12 @@ public struct ProductRegister {
                 messages: result.isNull(row, 5) ? nil : Int(result.int32(row, 5))
             )
         }
+    }
+
+    /// In a session of its own.
+    private func query(_ sql: String, _ parameters: consuming Parameters) throws(PostgresError) -> QueryResult {
+        let connection = try Connection.connect(options)
+        defer { connection.close() }
+        return try connection.query(sql, parameters, deadline: .now + ProductRegister.patience)
     }
 }

@@ -1,4 +1,4 @@
--- Writes what the service decided for a customer, together with the event, and returns the answer to whoever sent it:
+-- Writes what the service decided for a customer, together with the event, and returns the answer to the event's sender:
 -- {"outcome", "problem", "user", "plan", "state", "access", "reason", "expires", "previous_plan"}. The caller has called
 -- headroom.read_customer in this transaction.
 --
