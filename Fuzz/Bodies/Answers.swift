@@ -39,7 +39,8 @@ extension Decisions {
             resetsAt: optional { $0.instant() },
             expiresAt: optional { $0.instant() },
             previousPlan: optional { $0.text() },
-            observedAt: instant()
+            observedAt: instant(),
+            renewsAt: optional { $0.instant() }
         )
     }
 

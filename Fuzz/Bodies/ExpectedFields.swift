@@ -38,12 +38,13 @@ extension Answer {
             ("accessible", isDetailed ? standing.accessible : nil), ("notice", standing.notice),
             ("banner", standing.banner),
         ]
-        return .expected(name, [("user", user.description)] + standing.expected + outcome)
+        let renews = isDetailed ? standing.renewsAt?.text : nil
+        return .expected(name, [("user", user.description)] + standing.expected(renews: renews) + outcome)
     }
 }
 
 extension Standing {
-    fileprivate var expected: ExpectedFields {
+    fileprivate func expected(renews: String?) -> ExpectedFields {
         let comesBack = limit != nil && lapse == nil && !isPast
         let ends = plan.isTrial || state == .cancelled
         return [
@@ -51,7 +52,7 @@ extension Standing {
             ("used", String(used)), ("held", held > 0 ? String(held) : nil), ("limit", unlimited(limit)),
             ("remaining", unlimited(remaining)), ("period", period.label),
             ("resets", comesBack ? resetsAt?.text : nil), ("expires", ends ? expiresAt?.text : nil),
-            ("day", (trialDay?.day).map(String.init)), ("days", (trialDay?.days).map(String.init)),
+            ("renews", renews), ("day", (trialDay?.day).map(String.init)), ("days", (trialDay?.days).map(String.init)),
         ]
     }
 }

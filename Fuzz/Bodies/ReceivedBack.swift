@@ -20,7 +20,7 @@ func receivedBack(_ buffer: ByteBuffer) throws(Violation) -> ReceivedReply {
 extension Answer {
     /// Nil where it has an instant that cannot be written in four digits of a year.
     var received: ReceivedAnswer? {
-        let instants = [standing.resetsShown, standing.expiresShown].compactMap(\.self)
+        let instants = [standing.resetsShown, standing.expiresShown, renews].compactMap(\.self)
         guard instants.allSatisfy({ Instant($0.text) != nil }) else { return nil }
         var usage = UsageStatus(
             user: user,
@@ -36,6 +36,7 @@ extension Answer {
         usage.held = standing.held
         usage.resets = standing.resetsShown
         usage.expires = standing.expiresShown
+        usage.renews = renews
         usage.day = standing.trialDay?.day
         usage.days = standing.trialDay?.days
         usage.crossed = crossed

@@ -24,7 +24,7 @@ extension Answer {
             line.putLiteral(" user=")
             line.put(user)
             standing.putCount(into: &line)
-            standing.putDates(into: &line)
+            standing.putDates(renews: renews, into: &line)
             putOutcome(into: &line)
             line.putField(" previous_plan=", standing.previousPlan)
             line.putField(" label=", sentences.label)
@@ -94,8 +94,9 @@ extension Standing {
         line.putField(" period=", period.label)
     }
 
-    /// When the allowance comes back, and when it ends. A cancelled subscription does both, and `resets` stands first.
-    fileprivate func putDates(into line: inout LineWriter) {
+    /// When the allowance comes back, and when the subscription ends or renews. A cancelled subscription both resets and
+    /// ends, and `resets` stands first.
+    fileprivate func putDates(renews: Instant?, into line: inout LineWriter) {
         if let resetsShown {
             line.putLiteral(" resets=")
             line.put(resetsShown)
@@ -103,6 +104,10 @@ extension Standing {
         if let expiresShown {
             line.putLiteral(" expires=")
             line.put(expiresShown)
+        }
+        if let renews {
+            line.putLiteral(" renews=")
+            line.put(renews)
         }
         if let (day, days) = trialDay {
             line.putLiteral(" day=")

@@ -16,8 +16,8 @@ public struct ReceivedAnswer: Sendable, Equatable {
 
 /// A field of an answer, in the order in which they stand.
 private enum AnswerField: String, CaseIterable {
-    case user, plan, state, tier, display, used, held, limit, remaining, period, resets, expires, day, days, crossed
-    case reason
+    case user, plan, state, tier, display, used, held, limit, remaining, period, resets, expires, renews, day, days
+    case crossed, reason
     case retryAfter = "retry_after"
     case released, replayed
     case previousPlan = "previous_plan"
@@ -105,6 +105,7 @@ private struct AnswerFields {
         case .period: return AnswerFields.set(&period, BillingPeriod(storedLabel: value.text))
         case .resets: return AnswerFields.set(&rest.resets, Instant(value.bytes))
         case .expires: return AnswerFields.set(&rest.expires, Instant(value.bytes))
+        case .renews: return AnswerFields.set(&rest.renews, Instant(value.bytes))
         case .day: return AnswerFields.set(&rest.day, value.bytes.plainNumber)
         case .days: return AnswerFields.set(&rest.days, value.bytes.plainNumber)
         case .crossed: return AnswerFields.set(&rest.crossed, Tier(rawValue: value.text))

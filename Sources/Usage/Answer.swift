@@ -21,7 +21,7 @@ public struct Answer: Sendable, Equatable {
     public var released: Int?
     /// The key was used before: this is the first outcome again, and nothing was counted now.
     public var isReplay: Bool
-    /// `USAGE` adds `label` and `accessible`.
+    /// `USAGE` adds `renews`, `label` and `accessible`.
     public var isDetailed: Bool
 
     public init(
@@ -43,6 +43,9 @@ public struct Answer: Sendable, Equatable {
         self.isReplay = isReplay
         self.isDetailed = isDetailed
     }
+
+    /// When the store renews the subscription, where usage was asked for.
+    public var renews: Instant? { isDetailed ? standing.renewsAt : nil }
 }
 
 extension Standing {

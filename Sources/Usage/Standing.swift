@@ -11,14 +11,25 @@ public struct Standing: Sendable, Equatable {
     public var lapse: Refusal?
     /// The database's clock when it said so.
     public var observedAt: Instant
+    /// When the store renews an active subscription: the end of what is paid. Nil also where nobody has looked, which is
+    /// needed for `USAGE` only.
+    public var renewsAt: Instant?
 
     @inlinable
-    public init(terms: Terms, used: Int, held: Int = 0, lapse: Refusal? = nil, observedAt: Instant) {
+    public init(
+        terms: Terms,
+        used: Int,
+        held: Int = 0,
+        lapse: Refusal? = nil,
+        observedAt: Instant,
+        renewsAt: Instant? = nil
+    ) {
         self.terms = terms
         self.used = used
         self.held = held
         self.lapse = lapse
         self.observedAt = observedAt
+        self.renewsAt = renewsAt
     }
 
     public init(
@@ -33,7 +44,8 @@ public struct Standing: Sendable, Equatable {
         resetsAt: Instant? = nil,
         expiresAt: Instant? = nil,
         previousPlan: String? = nil,
-        observedAt: Instant
+        observedAt: Instant,
+        renewsAt: Instant? = nil
     ) {
         let terms = Terms(
             plan: plan,
@@ -45,7 +57,14 @@ public struct Standing: Sendable, Equatable {
             expiresAt: expiresAt,
             previousPlan: previousPlan
         )
-        self.init(terms: terms, used: used, held: held, lapse: lapse, observedAt: observedAt)
+        self.init(
+            terms: terms,
+            used: used,
+            held: held,
+            lapse: lapse,
+            observedAt: observedAt,
+            renewsAt: renewsAt
+        )
     }
 }
 
@@ -98,6 +117,9 @@ extension Standing {
     public var expiresShown: Instant? {
         plan.isTrial || state == .cancelled ? expiresAt : nil
     }
+
+    /// Whether the subscription can be one that a store renews. Only its record tells whether it is.
+    public var mayRenew: Bool { state == .active && expiresAt != nil }
 
     /// `message_count` is an `integer`; an unlimited plan's count stops there instead of failing.
     public static let countMaximum = Int(Int32.max)

@@ -2,7 +2,7 @@ extension Standing {
     /// Whether `USAGE` says the same of both: all but the instant at which they were observed.
     public func readsLike(_ other: Standing) -> Bool {
         used == other.used && held == other.held && lapse == other.lapse && terms == other.terms
-            && trialDay?.day == other.trialDay?.day && isPast == other.isPast
+            && trialDay?.day == other.trialDay?.day && isPast == other.isPast && renewsAt == other.renewsAt
     }
 
     /// When the next day of a trial begins, which its label counts; nil on the last one, and without a trial.

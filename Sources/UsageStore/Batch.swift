@@ -20,6 +20,8 @@ struct Batch {
         var keyed: Keyed?
         /// Holds, or several keys: only the careful way can tell these requests what becomes of them.
         var needsCare = false
+        /// One of the requests is `usage`, which shows more than the counting statements return.
+        var asksForUsage = false
     }
 
     /// A `consume` with a key.
@@ -86,6 +88,12 @@ struct Batch {
         let request = requests[index]
         let outcome = performed.outcome(of: request.operation, user: request.user)
         completions.append(Completion(returnAddress: request.returnAddress, outcome: outcome))
+    }
+
+    /// Answers the request at `index`.
+    func settle(_ index: Int, with answer: Answer, into completions: inout [Completion]) {
+        guard !isAnswered[index] else { return }
+        completions.append(Completion(returnAddress: requests[index].returnAddress, outcome: .answer(answer)))
     }
 
     /// Tells the request at `index` that it failed.
@@ -166,7 +174,9 @@ extension Batch.Group {
             keyed = Batch.Keyed(key: key, messages: messages, messagesSoFar: self.messages)
         case .reserve, .commit, .release:
             needsCare = true
-        case .check, .usage, .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget, .attributed:
+        case .usage:
+            asksForUsage = true
+        case .check, .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget, .attributed:
             break
         }
     }

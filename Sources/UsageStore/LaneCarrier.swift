@@ -160,7 +160,11 @@ struct LaneCarrier {
         }
         metrics.add(messages, to: .messages)
         users.observe(rows.observedAt)
-        deliver(completions)
+        if groups.contains(where: \.asksForUsage) {
+            deliverWithRenewals(completions, of: batch, deliver: deliver)
+        } else {
+            deliver(completions)
+        }
         return unanswerable.isEmpty ? missing : missing.filter { !unanswerable.contains($0.user) }
     }
 
@@ -240,7 +244,7 @@ struct LaneCarrier {
                 let row = StandingRow(result, row: index)
                 let group = groups[first + row.ordinal]
                 do throws(PostgresError) {
-                    let standing = try row.standing(link.catalog)
+                    let standing = try row.standingWithRenewal(link.catalog)
                     if !settle(&self, group, row, standing, batch, &completions) { unsettled.append(group) }
                 } catch {
                     invalidValues.record(error)
@@ -339,7 +343,7 @@ struct LaneCarrier {
         }
         metrics.add(messages, to: .messages)
         metrics.add(blocked, to: .blocked)
-        deliver(completions)
+        deliverWithRenewals(completions, of: batch, deliver: deliver)
     }
 
     func refreshCatalog(_ revision: Int32) {

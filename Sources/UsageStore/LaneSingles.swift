@@ -136,7 +136,7 @@ extension LaneCarrier {
         guard result.rowCount == 1 else { return nil }
         let row = StandingRow(result, row: 0)
         refreshCatalog(row.planRevision)
-        return try row.standing(link.catalog)
+        return try row.standingWithRenewal(link.catalog)
     }
 
     private func usage(

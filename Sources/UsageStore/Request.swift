@@ -47,7 +47,7 @@ public enum StoreOperation: Sendable, Equatable {
 }
 
 /// Where an answer goes: the mailbox of an event loop, a connection there, and that connection's place for the reply.
-public struct ReturnAddress: Sendable, Equatable {
+public struct ReturnAddress: Sendable, Hashable {
     public var mailbox: Int { Int(mailboxNumber) }
     /// Four bytes and four for the time: an address is copied with every request and every answer.
     private let mailboxNumber: Int32

@@ -21,6 +21,8 @@ struct StandingRow {
     /// The clock's, and no row's: it is not checked, because arithmetic with instants does not trap.
     private var observedAt: Instant { Instant(microsecondsSince1970: result.timestamp(row, first + 10)) }
 
+    var periodLabel: String { result.text(row, first + 11) }
+
     var holdsMessages: Bool { result.int32(row, first + 1) > 0 }
 
     func held() throws(PostgresError) -> Int { try result.count(row, first + 1, of: .held) }
@@ -31,7 +33,7 @@ struct StandingRow {
         Terms(
             plan: try catalog.plan(named: result.text(row, first + 3)),
             state: SubscriptionState(rawValue: result.text(row, first + 4)) ?? .active,
-            period: period ?? BillingPeriod(storedLabel: result.text(row, first + 11)),
+            period: period ?? BillingPeriod(storedLabel: periodLabel),
             limit: try result.countOrNil(row, first + 2, of: .limit),
             startedAt: try result.instantOrNil(row, first + 5, of: .startedAt) ?? observedAt,
             resetsAt: try result.instantOrNil(row, first + 6, of: .resetsAt),
@@ -49,6 +51,23 @@ struct StandingRow {
             lapse: period == nil && hasLapse ? Refusal(rawValue: result.text(row, first + 12)) : nil,
             observedAt: observedAt
         )
+    }
+
+    /// From read_batch, which alone returns the renewal.
+    func standingWithRenewal(_ catalog: PlanCatalog) throws(PostgresError) -> Standing {
+        var standing = try standing(catalog)
+        standing.renewsAt = try renewsAt()
+        return standing
+    }
+
+    /// From read_batch: when a store renews the subscription.
+    func renewsAt() throws(PostgresError) -> Instant? {
+        try result.instantOrNil(row, first + 14, of: .expiresAt)
+    }
+
+    /// As `Standing.mayRenew`.
+    var mayRenew: Bool {
+        result.text(row, first + 4) == SubscriptionState.active.rawValue && !result.isNull(row, first + 7)
     }
 
     private var hasLapse: Bool {

@@ -102,6 +102,21 @@ struct AnswerTests {
         )
     }
 
+    @Test("A renewal stands on USAGE alone, where an end would stand")
+    func renews() throws {
+        var standing = Example.paid(used: 5)
+        standing.expiresAt = Instant("2026-12-15T12:00:00Z")
+        standing.renewsAt = standing.expiresAt
+        #expect(
+            line(standing.usage(of: user))
+                == "+OK user=\(userText) plan=paid state=active tier=silent display=hidden used=5 limit=800 "
+                + "remaining=795 period=2026-11 resets=2026-12-01T00:00:00Z renews=2026-12-15T12:00:00Z "
+                + "label=Premium accessible=\"5 of 800 messages used this month\"\r\n"
+        )
+        #expect(try #require(FieldLine(line(standing.check(1, of: user))))["renews"] == nil)
+        #expect(try #require(FieldLine(line(standing.consume(1, of: user))))["renews"] == nil)
+    }
+
     @Test("Only a trial and a cancelled subscription say when they end", arguments: SubscriptionState.allCases)
     func expires(state: SubscriptionState) throws {
         var standing = Example.paid(used: 5, state: state)
@@ -153,7 +168,8 @@ struct AnswerTests {
             startedAt: Instant(microsecondsSince1970: 0),
             expiresAt: Instant(microsecondsSince1970: Int64.max),
             previousPlan: word,
-            observedAt: Instant(microsecondsSince1970: Int64.max / 2)
+            observedAt: Instant(microsecondsSince1970: Int64.max / 2),
+            renewsAt: Instant(microsecondsSince1970: Int64.max)
         )
         let answer = Answer(
             user: user,

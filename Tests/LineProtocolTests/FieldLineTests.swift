@@ -50,6 +50,7 @@ struct FieldLineTests {
                 ("used", String(standing.used)), ("held", standing.held > 0 ? String(standing.held) : nil),
                 ("limit", standing.limit.map(String.init) ?? "unlimited"),
                 ("remaining", standing.remaining.map(String.init) ?? "unlimited"), ("period", standing.period.label),
+                ("renews", answer.isDetailed ? standing.renewsAt?.text : nil),
                 ("day", standing.trialDay.map { String($0.day) }), ("days", standing.trialDay.map { String($0.days) }),
                 ("crossed", answer.crossed?.rawValue), ("retry_after", answer.retryAfterSeconds.map(String.init)),
                 ("previous_plan", standing.previousPlan), ("label", answer.isDetailed ? standing.label : nil),
@@ -64,8 +65,8 @@ struct FieldLineTests {
 
     private static let order = [
         "user", "plan", "state", "tier", "display", "used", "held", "limit", "remaining", "period", "resets", "expires",
-        "day", "days", "crossed", "reason", "retry_after", "replayed", "previous_plan", "label", "accessible", "notice",
-        "banner",
+        "renews", "day", "days", "crossed", "reason", "retry_after", "replayed", "previous_plan", "label", "accessible",
+        "notice", "banner",
     ]
 
     private static func word(_ generator: inout SeededGenerator) -> String {
@@ -94,7 +95,8 @@ struct FieldLineTests {
             resetsAt: Bool.random(using: &generator) ? Example.december : nil,
             expiresAt: Bool.random(using: &generator) ? Example.december : nil,
             previousPlan: Bool.random(using: &generator) ? word(&generator) : nil,
-            observedAt: Example.now
+            observedAt: Example.now,
+            renewsAt: Bool.random(using: &generator) ? Example.december : nil
         )
         let refusal = Refusal.allCases.randomElement(using: &generator) ?? .expired
         let waits = Bool.random(using: &generator)

@@ -39,6 +39,7 @@ struct ReceivedReplyTests {
         usage.held = standing.held
         usage.resets = standing.resetsShown
         usage.expires = standing.expiresShown
+        usage.renews = answer.isDetailed ? standing.renewsAt : nil
         usage.day = standing.trialDay?.day
         usage.days = standing.trialDay?.days
         usage.crossed = answer.crossed

@@ -10,8 +10,8 @@ struct UsageBody: Encodable {
     }
 
     private enum Name: String, CodingKey {
-        case user, plan, state, tier, display, used, held, limit, remaining, unlimited, period, resets, expires, day,
-            days
+        case user, plan, state, tier, display, used, held, limit, remaining, unlimited, period, resets, expires, renews,
+            day, days
         case previousPlan = "previous_plan"
         case label, accessible, notice, banner
     }
@@ -32,6 +32,7 @@ struct UsageBody: Encodable {
         try object.encode(standing.period.label, forKey: .period)
         try object.encodeIfPresent(standing.resetsShown?.text, forKey: .resets)
         try object.encodeIfPresent(standing.expiresShown?.text, forKey: .expires)
+        try object.encodeIfPresent(answer.renews?.text, forKey: .renews)
         try object.encodeIfPresent(standing.trialDay?.day, forKey: .day)
         try object.encodeIfPresent(standing.trialDay?.days, forKey: .days)
         try object.encodeIfPresent(standing.previousPlan, forKey: .previousPlan)

@@ -44,6 +44,33 @@ class BillingEvents(Case):
         self.assertEqual((revoked["access"], revoked["reason"]), (False, "revoked"))
         self.assertEqual(Answer(self.service.ask(f"CONSUME {user}")).fields["reason"], "revoked")
 
+    def test_usage_says_when_a_subscription_renews_until_it_is_cancelled(self):
+        user, transaction = self.user(), str(uuid.uuid4())
+        first, second, third = ("2026-12-05T12:00:00Z", "2027-01-05T12:00:00Z", "2027-02-05T12:00:00Z")
+        self.apply(user=user, transaction=transaction, plan="paid", expires=first)
+        self.assert_renews(user, first)
+        self.apply(kind="renewed", at="2026-11-05T12:10:00Z", transaction=transaction, expires=second)
+        self.assert_renews(user, second)
+        self.apply(kind="cancelled", at="2026-11-05T12:20:00Z", transaction=transaction)
+        self.assert_renews(user, None)
+        self.assertEqual(self.usage(user)["expires"], second)
+        self.apply(kind="renewed", at="2026-11-05T12:30:00Z", transaction=transaction, expires=third)
+        self.assert_renews(user, third)
+        self.service.ask(f"SETPLAN {user} paid expires={third}")
+        self.assert_renews(user, None)
+
+    def assert_renews(self, user, expected):
+        """Alone, beside messages and holds of the same user, and over HTTP."""
+        with self.service.connect() as line:
+            line.send(f"CONSUME {user}\nUSAGE {user}\nRESERVE {user} key={uuid.uuid4()}\nUSAGE {user}\n")
+            counted, after, held, beside = (Answer(text) for text in line.lines(4))
+        self.assertEqual((counted.status, held.status), ("ALLOWED", "HELD"))
+        for answer in (counted, held):
+            self.assertNotIn("renews", answer)
+        over_http = self.service.http("GET", f"/v1/usage/{user}").json
+        for fields in (self.usage(user), after.fields, beside.fields, over_http):
+            self.assertEqual(fields.get("renews"), expected, fields)
+
     def test_an_event_is_applied_once_and_in_the_order_in_which_events_happened(self):
         user, transaction, name = self.user(), str(uuid.uuid4()), str(uuid.uuid4())
         late = dict(kind="cancelled", at="2026-11-05T13:00:00Z", transaction=transaction)
