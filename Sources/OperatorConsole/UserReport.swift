@@ -29,6 +29,7 @@ public struct UserReport: Sendable, Encodable {
     private var plan: String {
         var parts = ["\(usage.text("label") ?? "") (\(usage.text("plan") ?? ""))", usage.text("state") ?? ""]
         if let expires = usage.text("expires") { parts.append("ends \(expires)") }
+        if let renews = usage.text("renews") { parts.append("renews \(renews)") }
         if let previous = usage.text("previous_plan") { parts.append("\(previous) before") }
         return parts.joined(separator: ", ")
     }

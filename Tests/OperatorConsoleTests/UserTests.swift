@@ -43,6 +43,16 @@ struct UserTests {
         #expect(text.contains(#""limit":null"#))
     }
 
+    @Test("an active subscriber of a store with the renewal")
+    func renewing() throws {
+        let report = try report(
+            "plan=paid state=active tier=silent display=hidden used=0 limit=800 remaining=800 period=2026-03 "
+                + "resets=2026-04-01T00:00:00Z renews=2026-04-10T00:00:00Z label=Premium accessible=none",
+            []
+        )
+        #expect(report.text.contains("\nplan       Premium (paid), active, renews 2026-04-10T00:00:00Z\n"))
+    }
+
     @Test("a user without messages has no table")
     func new() throws {
         let report = try report(

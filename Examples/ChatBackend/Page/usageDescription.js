@@ -101,6 +101,8 @@ function dates(usage, now) {
         found.push({ term: isOver ? "Trial ended" : "Trial ends", instant: usage.expires });
     } else if (usage.expires) {
         found.push({ term: isOver ? "Ended" : "Active until", instant: usage.expires });
+    } else if (usage.renews) {
+        found.push({ term: "Renews", instant: usage.renews });
     }
     // What ends before the allowance comes back gets nothing from it.
     if (usage.resets && !(usage.expires && usage.expires <= usage.resets)) {

@@ -12,8 +12,8 @@ struct UsageObject: Encodable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case user, plan, state, tier, display, used, held, limit, remaining, period, resets, expires, day, days, crossed
-        case reason, retryAfter, previousPlan, label, accessible, notice, banner, degraded
+        case user, plan, state, tier, display, used, held, limit, remaining, period, resets, expires, renews, day, days
+        case crossed, reason, retryAfter, previousPlan, label, accessible, notice, banner, degraded
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -33,6 +33,7 @@ struct UsageObject: Encodable, Sendable {
         try fields.encode(status.period.label, forKey: .period)
         try fields.encodeIfPresent(status.resets.map(UsageObject.text), forKey: .resets)
         try fields.encodeIfPresent(status.expires.map(UsageObject.text), forKey: .expires)
+        try fields.encodeIfPresent(status.renews.map(UsageObject.text), forKey: .renews)
         try fields.encodeIfPresent(status.day, forKey: .day)
         try fields.encodeIfPresent(status.days, forKey: .days)
         try fields.encodeIfPresent(status.crossed?.rawValue, forKey: .crossed)

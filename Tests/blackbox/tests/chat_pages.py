@@ -226,6 +226,8 @@ class ChatPages(ChatCase):
         if "expires" in usage:
             term = "Active until" if usage["state"] == "cancelled" else "Trial ended" if state == "trial_ended" else "Trial ends"
             wanted[term] = instant_words(usage["expires"])
+        if "renews" in usage:
+            wanted["Renews"] = instant_words(usage["renews"])
         if "resets" in usage and (usage.get("expires") or "9") > usage["resets"]:
             wanted["Refreshes"] = instant_words(usage["resets"])
         self.assertEqual(facts, wanted)

@@ -163,6 +163,15 @@ GATES = [
     ({**PAID, "display": "hidden", "banner": None}, None),
 ]
 
+RESETS, LATER = "2999-12-01T00:00:00Z", "2999-12-05T12:00:00Z"
+# The dates of the sheet, by what the answer has.
+DATES = [
+    ({**PAID, "resets": RESETS}, ["Refreshes"]),
+    ({**PAID, "resets": RESETS, "renews": LATER}, ["Refreshes", "Renews"]),
+    ({**PAID, "limit": None, "renews": LATER}, ["Renews"]),
+    ({**PAID, "state": "cancelled", "resets": RESETS, "expires": LATER}, ["Refreshes", "Active until"]),
+]
+
 # A number in a sentence gives way to another, and nothing else does.
 SENTENCES = [
     (["Almost there — 30 messages left until December 30", 30, 29], "Almost there — 29 messages left until December 30"),
@@ -241,6 +250,10 @@ class Scripts(ChatCase):
             return gate && [gate.choice.label, gate.choice.action, gate.choice.plan ?? null];
         """
         self.assertEqual(self.run_cases("usageDescription.js", body, [usage for usage, _ in GATES]), [wanted for _, wanted in GATES])
+
+    def test_the_sheet_says_when_a_subscription_renews(self):
+        body = "return module.describe(input, new Date()).details.dates.map(({ term }) => term)"
+        self.assertEqual(self.run_cases("usageDescription.js", body, [usage for usage, _ in DATES]), [wanted for _, wanted in DATES])
 
     def test_a_number_in_a_sentence_gives_way_to_another(self):
         found = self.run_cases("usageFigures.js", "return module.withNumber(...input)", [values for values, _ in SENTENCES])

@@ -147,7 +147,8 @@ struct UserPresenter {
         }
         if let expiresAt = standing.expiresAt {
             let isOver = expiresAt <= standing.observedAt
-            facts.append(UserPage.Fact(name: isOver ? "Ended" : "Access until", time: TimeText(expiresAt)))
+            let name = isOver ? "Ended" : standing.renewsAt != nil ? "Renews" : "Access until"
+            facts.append(UserPage.Fact(name: name, time: TimeText(expiresAt)))
         }
         if let previous = standing.previousPlan {
             facts.append(UserPage.Fact(name: "Plan before", text: previous))
