@@ -52,6 +52,7 @@ alter table public.message_usage
     add column generation bigint not null default 0,
     add column released integer not null default 0,
     add column held integer not null default 0,
+    add column bucket smallint not null default 0,
     add column plan text,
     add column plan_limit integer,
     add column state text,
@@ -94,6 +95,8 @@ comment on column public.message_usage."limit" is
 comment on column public.message_usage.generation is 'New with the row and with each reset of message_count.';
 comment on column public.message_usage.released is 'Messages that were counted in this period and given back.';
 comment on column public.message_usage.held is 'Messages reserved and not yet committed; they count as used.';
+comment on column public.message_usage.bucket is
+    'Which part of a distributed database the user is in (docs/decisions/0026); 0 on one machine.';
 comment on column public.message_usage.plan_limit is 'The plan''s allowance when "limit" was last taken from it.';
 comment on column public.message_usage.usable_until is
     'Until then this row may be counted in as it stands: the earliest of period end, expiry, end of grace and end of

@@ -1,3 +1,6 @@
+-- Tables of users, and the receipts, have a column "bucket", which their primary keys begin with. See
+-- docs/decisions/0026-ready-to-be-distributed.md.
+
 -- Plans, and the subscribers who have one.
 
 -- An operator adds plans and changes numbers here; the next message follows.
@@ -53,7 +56,8 @@ grant select on headroom.plan_revision to headroom_operator;
 -- One row per user whose plan was set, or whose trial began. It is also the lock that keeps a change of plan and the
 -- slow path of counting apart: the first takes it for update, the second for share.
 create table headroom.subscribers (
-    user_id uuid primary key,
+    user_id uuid not null,
+    bucket smallint not null default 0,
     anchor_day smallint not null default 1,
     trial_started_at timestamptz,
     previous_plan text references headroom.plans,
@@ -70,7 +74,8 @@ create table headroom.subscribers (
         and trial_ends_at >= '2000-01-01T00:00:00Z' and trial_ends_at < '10000-01-01T00:00:00Z'
         and store_trial_started_at >= '2000-01-01T00:00:00Z'
         and store_trial_started_at < '10000-01-01T00:00:00Z'
-    )
+    ),
+    primary key (bucket, user_id)
 );
 comment on column headroom.subscribers.anchor_day is
     'Day of the month on which a monthly period starts, 00:00 UTC; clamped to a short month''s last day.';
@@ -90,7 +95,8 @@ comment on column headroom.subscribers.store_trial_started_at is
 -- "operator" is the one that set_plan writes, "trial" the one that a first message starts. No job changes a row when
 -- time passes: expiry, the end of a trial and the end of grace are comparisons with the clock.
 create table headroom.subscriptions (
-    user_id uuid not null references headroom.subscribers on delete cascade,
+    user_id uuid not null,
+    bucket smallint not null default 0,
     original_transaction_id text not null,
     plan text not null references headroom.plans on update cascade,
     started_at timestamptz,
@@ -115,7 +121,8 @@ create table headroom.subscriptions (
         and revoked_at >= '2000-01-01T00:00:00Z' and revoked_at < '10000-01-01T00:00:00Z'
         and event_at >= '2000-01-01T00:00:00Z' and event_at < '10000-01-01T00:00:00Z'
     ),
-    primary key (user_id, original_transaction_id)
+    primary key (bucket, user_id, original_transaction_id),
+    foreign key (bucket, user_id) references headroom.subscribers on delete cascade
 );
 comment on column headroom.subscriptions.next_plan is 'Takes the place of plan with the next renewal.';
 comment on column headroom.subscriptions.event_at is 'When the newest event that is in this row happened.';

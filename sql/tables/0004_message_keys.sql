@@ -15,6 +15,7 @@ create table headroom.message_keys (
     committed_held integer,
     committed_limit integer,
     expires_at timestamptz,
+    bucket smallint not null default 0,
     verb "char" not null,
     status "char" not null,
     billing_period text not null,
@@ -34,7 +35,7 @@ create table headroom.message_keys (
         expires_at = '-infinity'
         or expires_at >= '2000-01-01T00:00:00Z' and expires_at < '10000-01-01T00:00:00Z'
     ),
-    primary key (user_id, key)
+    primary key (bucket, user_id, key)
 ) with (
     -- The keys come and go at the rate of messages; vacuum follows closely, so that the next keys find the room.
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2
@@ -46,7 +47,7 @@ grant select, insert, update, delete on headroom.message_keys to headroom_servic
 grant select on headroom.message_keys to headroom_operator;
 
 -- A user's holds, without walking through all of the user's keys.
-create index message_keys_held on headroom.message_keys (user_id) where status = 'h';
+create index message_keys_held on headroom.message_keys (bucket, user_id) where status = 'h';
 -- Rows come in the order of created_at, so a block range index finds the old ones and costs next to nothing to keep.
 create index message_keys_created_at on headroom.message_keys using brin (created_at) with (pages_per_range = 32);
 
@@ -54,7 +55,8 @@ create index message_keys_created_at on headroom.message_keys using brin (create
 -- transaction that counts, and leaves its answers here. After a broken connection the lane sends the same number
 -- again: either it moves the receipt now, or it reads what the lost transaction had answered (docs/architecture.md).
 create table headroom.lane_receipts (
-    lane uuid primary key,
+    lane uuid not null,
+    bucket smallint not null default 0,
     number bigint not null,
     counted bigint[],
     standings text,
@@ -62,7 +64,8 @@ create table headroom.lane_receipts (
     constraint number_is_not_negative check (number >= 0),
     constraint instants_are_in_the_years_2000_to_9999 check (
         moved_at >= '2000-01-01T00:00:00Z' and moved_at < '10000-01-01T00:00:00Z'
-    )
+    ),
+    primary key (bucket, lane)
 ) with (
     fillfactor = 50, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000
 );

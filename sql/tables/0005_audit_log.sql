@@ -2,9 +2,10 @@
 
 -- A row for each reset, grant, change of plan or state, forgotten user, and change by hand. Counting writes none.
 create table headroom.audit_log (
-    id bigint generated always as identity primary key,
+    id bigint generated always as identity,
     at timestamptz not null,
     user_id uuid,
+    bucket smallint not null default 0,
     billing_period text,
     action text not null,
     before jsonb,
@@ -17,7 +18,8 @@ create table headroom.audit_log (
     )),
     constraint instants_are_in_the_years_2000_to_9999 check (
         at >= '2000-01-01T00:00:00Z' and at < '10000-01-01T00:00:00Z'
-    )
+    ),
+    primary key (bucket, id)
 );
 comment on table headroom.audit_log is 'Every change but messages: who, when, what was before and after, and why.';
 comment on column headroom.audit_log.user_id is
@@ -26,7 +28,7 @@ comment on column headroom.audit_log.action is
     'insert, update and delete are changes by hand; the others are those of the functions.';
 comment on column headroom.audit_log.actor is
     'The setting headroom.actor, else the role that was set, else the role that logged in.';
-create index audit_log_user_id_id on headroom.audit_log (user_id, id);
+create index audit_log_user_id_id on headroom.audit_log (bucket, user_id, id);
 -- The service changes nothing that the log says; to forget a user it deletes there.
 grant select, insert, delete on headroom.audit_log to headroom_service;
 grant select on headroom.audit_log to headroom_operator;
@@ -35,6 +37,7 @@ grant usage on sequence headroom.audit_log_id_seq to headroom_service;
 -- Messages on top of the plan's allowance, for the period in which they were granted.
 create table headroom.grants (
     user_id uuid not null,
+    bucket smallint not null default 0,
     key text not null,
     billing_period text not null,
     messages integer not null,
@@ -45,7 +48,7 @@ create table headroom.grants (
     constraint instants_are_in_the_years_2000_to_9999 check (
         granted_at >= '2000-01-01T00:00:00Z' and granted_at < '10000-01-01T00:00:00Z'
     ),
-    primary key (user_id, key)
+    primary key (bucket, user_id, key)
 );
 comment on column headroom.grants.key is 'The caller''s name for this grant: the same again grants nothing.';
 grant select, insert, delete on headroom.grants to headroom_service;
@@ -55,6 +58,7 @@ grant select on headroom.grants to headroom_operator;
 -- who comes back goes on in the same trial.
 create table headroom.spent_trials (
     digest bytea not null,
+    bucket smallint not null default 0,
     plan text not null,
     trial_started_at timestamptz,
     trial_ends_at timestamptz,
@@ -64,7 +68,7 @@ create table headroom.spent_trials (
         trial_started_at >= '2000-01-01T00:00:00Z' and trial_started_at < '10000-01-01T00:00:00Z'
         and trial_ends_at >= '2000-01-01T00:00:00Z' and trial_ends_at < '10000-01-01T00:00:00Z'
     ),
-    primary key (digest, plan)
+    primary key (bucket, digest, plan)
 );
 comment on column headroom.spent_trials.digest is 'HMAC-SHA256 of the user id under the secret in headroom.secrets.';
 grant select, insert, delete on headroom.spent_trials to headroom_service;
