@@ -71,8 +71,9 @@ begin
         grant select, insert, update, delete on public.message_usage to service_role;
         grant usage on headroom.generations, headroom.terms_versions to service_role;
         grant execute on function
-            headroom.now(), headroom.held_now(public.message_usage), headroom.holds_of(uuid, text, timestamptz),
-            headroom.tier_of(bigint, bigint, integer, integer), headroom.change_text(jsonb, jsonb)
+            headroom.now(), headroom.bucket_of(uuid), headroom.held_now(uuid, text, integer),
+            headroom.holds_of(uuid, text, timestamptz), headroom.tier_of(bigint, bigint, integer, integer),
+            headroom.change_text(jsonb, jsonb)
         to service_role;
     end if;
 end

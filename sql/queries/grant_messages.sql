@@ -9,5 +9,5 @@ with granted as materialized (
 update headroom.lane_receipts as receipt
 set standings = case when granted.is_replay then 'replayed' end
 from granted
-where receipt.lane = $6
+where receipt.bucket = 0 and receipt.lane = $6
 returning receipt.standings;

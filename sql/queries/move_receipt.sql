@@ -4,5 +4,5 @@
 -- $1 uuid: the lane. $2 bigint: the change's number.
 update headroom.lane_receipts as receipt
 set number = $2::bigint, counted = null, standings = null, moved_at = headroom.now()
-where receipt.lane = $1 and receipt.number = $2::bigint - 1
+where receipt.bucket = 0 and receipt.lane = $1 and receipt.number = $2::bigint - 1
 returning receipt.number;

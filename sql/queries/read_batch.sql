@@ -14,7 +14,7 @@ select
     case
         when standing.state = 'active' and standing.expires_at is not null and exists (
             select from headroom.subscriptions as subscription
-            where subscription.user_id = request.user_id
+            where subscription.bucket = headroom.bucket_of(request.user_id) and subscription.user_id = request.user_id
                 and subscription.original_transaction_id not in ('operator', 'first message')
                 and subscription.plan = standing.plan and subscription.expires_at = standing.expires_at
                 and subscription.unsubscribed_at is null and subscription.billing_issue_at is null
@@ -28,7 +28,8 @@ cross join lateral (
         usage.resets_at, usage.expires_at, usage.previous_plan, usage.plan_revision, headroom.now() as observed_at,
         usage.billing_period, null::text as lapse, false as is_stale
     from public.message_usage as usage
-    where usage.user_id = request.user_id and usage.billing_period = request.billing_period
+    where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
+        and usage.billing_period = request.billing_period
         and usage.usable_until > headroom.now()
         and usage.plan_revision = (select revision from headroom.plan_revision)
     union all
@@ -37,7 +38,8 @@ cross join lateral (
         peek.previous_plan, peek.plan_revision, peek.observed_at, peek.billing_period, peek.lapse,
         peek.lapse is null and exists (
             select from public.message_usage as usage
-            where usage.user_id = request.user_id and usage.billing_period = peek.billing_period
+            where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
+                and usage.billing_period = peek.billing_period
                 and (usage.usable_until <= headroom.now() or usage.plan_revision <> peek.plan_revision)
         )
     from headroom.peek(request.user_id, $3) as peek

@@ -6,12 +6,12 @@
 select
     usage.billing_period, usage.message_count, usage."limit",
     headroom.tier_of(
-        usage.message_count::bigint + headroom.held_now(usage), usage."limit", plans.gentle_percent,
-        plans.prominent_percent
+        usage.message_count::bigint + headroom.held_now(usage.user_id, usage.billing_period, usage.held), usage."limit",
+        plans.gentle_percent, plans.prominent_percent
     )
 from public.message_usage as usage
 left join headroom.plans as plans on plans.plan = usage.plan
-where usage.user_id = $1
+where usage.bucket = headroom.bucket_of($1) and usage.user_id = $1
 order by
     coalesce(
         usage.resets_at,

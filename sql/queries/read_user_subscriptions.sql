@@ -5,6 +5,6 @@ select
     subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at, subscription.revoked_at,
     subscription.product, subscription.next_plan
 from headroom.subscriptions as subscription
-where subscription.user_id = $1
+where subscription.bucket = headroom.bucket_of($1) and subscription.user_id = $1
 order by subscription.started_at desc nulls last, subscription.original_transaction_id
 limit $2::bigint;

@@ -13,11 +13,11 @@ select
     concat_ws(
         '/',
         (select string_agg(usage.xmin::text, ',') from public.message_usage as usage
-         where usage.user_id = request.user_id),
+         where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id),
         (select subscriber.xmin::text from headroom.subscribers as subscriber
-         where subscriber.user_id = request.user_id),
+         where subscriber.bucket = headroom.bucket_of(request.user_id) and subscriber.user_id = request.user_id),
         (select string_agg(subscription.xmin::text, ',') from headroom.subscriptions as subscription
-         where subscription.user_id = request.user_id)
+         where subscription.bucket = headroom.bucket_of(request.user_id) and subscription.user_id = request.user_id)
     ) as fingerprint
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
 cross join lateral (
@@ -26,7 +26,8 @@ cross join lateral (
         usage.resets_at, usage.expires_at, usage.previous_plan, usage.plan_revision, headroom.now() as observed_at,
         usage.billing_period, null::text as lapse, usage.usable_until as changes_at
     from public.message_usage as usage
-    where usage.user_id = request.user_id and usage.billing_period = request.billing_period
+    where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
+        and usage.billing_period = request.billing_period
         and usage.usable_until > headroom.now()
         and usage.plan_revision = (select revision from headroom.plan_revision)
     union all

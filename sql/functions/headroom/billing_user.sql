@@ -12,7 +12,8 @@ begin
             'declared_plan', (
                 select subscription.plan from headroom.subscriptions as subscription
                 join headroom.plans as plans on plans.plan = subscription.plan and plans.cycle = 'monthly'
-                where subscription.user_id = p_user_id and subscription.original_transaction_id = 'operator'
+                where subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
+                    and subscription.original_transaction_id = 'operator'
             ),
             'trial_started_at', subscriber.trial_started_at,
             'trial_ends_at', case when subscriber.trial_started_at is not null then coalesce(
@@ -24,17 +25,22 @@ begin
             ) end,
             'trial_used_up_at', (
                 select usage.updated_at from public.message_usage as usage
-                where usage.user_id = p_user_id and usage.billing_period = 'trial'
+                where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+                    and usage.billing_period = 'trial'
                     and usage.message_count >= usage."limit"
             ),
             'anchor_day', subscriber.anchor_day, 'previous_plan', subscriber.previous_plan,
             'store_trial_started_at', subscriber.store_trial_started_at,
             'subscriptions', (
-                select json_agg(subscription) from headroom.subscriptions as subscription
-                where subscription.user_id = p_user_id and subscription.original_transaction_id not in ('operator', 'first message')
+                select json_agg(held) from (
+                    select * from headroom.subscriptions
+                    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
+                        and original_transaction_id not in ('operator', 'first message')
+                ) as held
             )
         )
-        from headroom.subscribers as subscriber where subscriber.user_id = p_user_id
+        from headroom.subscribers as subscriber
+        where subscriber.bucket = headroom.bucket_of(p_user_id) and subscriber.user_id = p_user_id
     );
 end
 $$;

@@ -4,10 +4,10 @@ create or replace function headroom.bring_back(p_user_id uuid) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-    insert into headroom.subscribers (user_id)
-    select p_user_id
-    where exists (select from headroom.spent_trials as spent where spent.digest = headroom.digest_of(p_user_id))
-    on conflict (user_id) do nothing;
+    insert into headroom.subscribers (bucket, user_id)
+    select spent.bucket, p_user_id from headroom.spent_trials as spent
+    where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.digest_of(p_user_id)
+    on conflict (bucket, user_id) do nothing;
 end
 $$;
 revoke all on function headroom.bring_back(uuid) from public;

@@ -8,7 +8,7 @@ declare
 begin
     for v_spent in
         delete from headroom.spent_trials as spent
-        where spent.digest = (
+        where spent.bucket = new.bucket and spent.digest = (
             select headroom.keyed_digest(new.user_id, secrets.inner_key, secrets.outer_key)
             from headroom.secrets where secrets.name = 'spent trials'
         )
@@ -17,13 +17,14 @@ begin
         update headroom.subscribers as subscriber
         set trial_started_at = least(subscriber.trial_started_at, v_spent.trial_started_at),
             trial_ends_at = least(subscriber.trial_ends_at, v_spent.trial_ends_at)
-        where subscriber.user_id = new.user_id;
+        where subscriber.bucket = new.bucket and subscriber.user_id = new.user_id;
         insert into public.message_usage as usage (
-            user_id, billing_period, message_count, "limit", updated_at, plan, plan_limit, state, started_at, expires_at
+            bucket, user_id, billing_period, message_count, "limit", updated_at, plan, plan_limit, state, started_at,
+            expires_at
         )
         select
-            new.user_id, v_spent.plan, v_spent.messages, plans.allowance, headroom.now(), v_spent.plan, plans.allowance,
-            'trial', v_spent.trial_started_at,
+            new.bucket, new.user_id, v_spent.plan, v_spent.messages, plans.allowance, headroom.now(), v_spent.plan,
+            plans.allowance, 'trial', v_spent.trial_started_at,
             coalesce(v_spent.trial_ends_at, v_spent.trial_started_at + make_interval(hours => 24 * plans.trial_days))
         from (select) as always
         left join headroom.plans as plans on plans.plan = v_spent.plan

@@ -1,38 +1,37 @@
--- Counts a hold in the period in which it was made, which has ended since. Returns its key as it is then; null where an
--- operator has deleted the period's row, and the hold with it.
+-- Counts a hold in the period in which it was made, which has ended since. Returns p_standing as COMMIT answers it. The hold
+-- is gone where an operator has deleted the period's row.
 create or replace function headroom.commit_where_held(
-    p_user_id uuid, p_key headroom.message_keys, p_at timestamptz
-) returns headroom.message_keys
+    p_standing headroom.standing, p_user_id uuid, p_key text, p_billing_period text, p_messages integer
+) returns headroom.standing
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_held bigint;
-    v_key headroom.message_keys;
+    v_now constant timestamptz := p_standing.observed_at;
+    v_row public.message_usage := headroom.lock_usage(p_user_id, p_billing_period);
+    v_standing headroom.standing := p_standing;
 begin
-    perform headroom.check_usage(usage) from public.message_usage as usage
-    where usage.user_id = p_user_id and usage.billing_period = p_key.billing_period
-    for update;
-    if not found then
-        return null;
+    if v_row.user_id is null then
+        v_standing.verdict := 'expired';
+        return v_standing;
     end if;
+    v_row.message_count := least(v_row.message_count::bigint + p_messages, 2147483647);
     -- Looked up with the row locked; the number in the row may have holds in it that have ended by themselves.
-    select holds.held - p_key.messages into v_held
-    from headroom.holds_of(p_user_id, p_key.billing_period, p_at) as holds;
-    with counted as (
-        update public.message_usage as usage
-        set message_count = least(usage.message_count::bigint + p_key.messages, 2147483647),
-            held = least(v_held, 2147483647), updated_at = p_at
-        where usage.user_id = p_user_id and usage.billing_period = p_key.billing_period
-        returning usage.message_count, usage.held, usage."limit", usage.generation
-    )
-    update headroom.message_keys as keys
-    set status = 'c', committed_used = counted.message_count, committed_held = counted.held,
-        committed_limit = counted."limit", generation = counted.generation
-    from counted
-    where keys.user_id = p_user_id and keys.key = p_key.key
-    returning keys.* into strict v_key;
-    return v_key;
+    select least(holds.held - p_messages, 2147483647) into v_row.held
+    from headroom.holds_of(p_user_id, p_billing_period, v_now) as holds;
+    update public.message_usage
+    set message_count = v_row.message_count, held = v_row.held, updated_at = v_now
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = p_billing_period;
+    update headroom.message_keys
+    set status = 'c', committed_used = v_row.message_count, committed_held = v_row.held,
+        committed_limit = v_row."limit", generation = v_row.generation
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and key = p_key;
+    v_standing := headroom.replay(
+        p_standing, p_user_id, p_billing_period, v_row.message_count, v_row.held, v_row."limit"
+    );
+    v_standing.is_replay := false;
+    v_standing.messages := p_messages;
+    return v_standing;
 end
 $$;
-revoke all on function headroom.commit_where_held(uuid, headroom.message_keys, timestamptz) from public;
-grant execute on function headroom.commit_where_held(uuid, headroom.message_keys, timestamptz) to headroom_service;
+revoke all on function headroom.commit_where_held(headroom.standing, uuid, text, text, integer) from public;
+grant execute on function headroom.commit_where_held(headroom.standing, uuid, text, text, integer) to headroom_service;

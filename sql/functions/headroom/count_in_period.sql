@@ -29,8 +29,8 @@ begin
     v_terms := headroom.terms_of(p_user_id, v_now, v_unknown_users);
     v_standing := headroom.peek(p_user_id, v_unknown_users);
     if not v_terms.is_known and not exists (
-        select from headroom.subscribers as subscriber
-        where subscriber.user_id = p_user_id and subscriber.trial_started_at is not null
+        select from headroom.subscribers
+        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and trial_started_at is not null
     ) then
         return headroom.count_without_plan(
             p_user_id, p_billing_period,
@@ -51,9 +51,7 @@ begin
                 hint = 'Name that period, the current month (YYYY-MM, UTC) or trial: each stands for the open period.';
     end if;
     -- The fast path counts without the subscriber's lock.
-    perform from public.message_usage as usage
-    where usage.user_id = p_user_id and usage.billing_period = v_terms.billing_period
-    for update;
+    perform headroom.lock_usage(p_user_id, v_terms.billing_period);
     v_standing := headroom.peek(p_user_id, v_unknown_users);
     if p_limit is null or v_standing.used::bigint + v_standing.held < p_limit then
         v_standing := (headroom.perform(

@@ -4,8 +4,8 @@ create or replace function headroom.count_was_reset() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
-    update public.message_usage as usage set generation = nextval('headroom.generations')
-    where usage.user_id = new.user_id and usage.billing_period = new.billing_period;
+    update public.message_usage set generation = nextval('headroom.generations')
+    where bucket = new.bucket and user_id = new.user_id and billing_period = new.billing_period;
     return null;
 end
 $$;

@@ -5,38 +5,23 @@ create or replace function headroom.count_without_plan(
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_row constant public.message_usage := headroom.lock_usage(p_user_id, p_billing_period);
+    -- Holds that have ended by themselves must not refuse a message. They are added up with the row locked, or a hold that
+    -- is being made would be missed.
+    v_held constant integer := headroom.held_now(p_user_id, p_billing_period, v_row.held);
     v_used integer;
-    v_held integer;
-    v_is_allowed boolean;
 begin
-    perform headroom.check_usage(usage) from public.message_usage as usage
-    where usage.user_id = p_user_id and usage.billing_period = p_billing_period;
     if coalesce(p_limit, 1) > 0 then
-        -- Holds that have ended by themselves must not refuse a message. They are added up with the row locked, or a
-        -- hold that is being made would be missed.
-        perform from public.message_usage as usage
-        where usage.user_id = p_user_id and usage.billing_period = p_billing_period and usage.held > 0
-        for update;
-        if found then
-            update public.message_usage as usage set held = headroom.held_now(usage)
-            where usage.user_id = p_user_id and usage.billing_period = p_billing_period;
-        end if;
-        insert into public.message_usage as usage (user_id, billing_period, message_count, "limit", updated_at)
-        values (p_user_id, p_billing_period, 1, p_limit, headroom.now())
+        insert into public.message_usage as usage (bucket, user_id, billing_period, message_count, "limit", updated_at)
+        values (headroom.bucket_of(p_user_id), p_user_id, p_billing_period, 1, p_limit, headroom.now())
         on conflict (user_id, billing_period) do update
-        set message_count = least(usage.message_count::bigint + 1, 2147483647),
+        set message_count = least(usage.message_count::bigint + 1, 2147483647), held = v_held,
             "limit" = case when usage.plan is null then excluded."limit" else usage."limit" end,
             updated_at = excluded.updated_at
-        where usage.message_count::bigint + usage.held < coalesce(p_limit::bigint, 9223372036854775807)
-        returning usage.message_count, usage.held into v_used, v_held;
+        where usage.message_count::bigint + v_held < coalesce(p_limit::bigint, 9223372036854775807)
+        returning usage.message_count into v_used;
     end if;
-    v_is_allowed := v_used is not null;
-    if not v_is_allowed then
-        select usage.message_count, headroom.held_now(usage) into v_used, v_held
-        from public.message_usage as usage
-        where usage.user_id = p_user_id and usage.billing_period = p_billing_period;
-    end if;
-    return headroom.count_record(v_is_allowed, coalesce(v_used, 0), coalesce(v_held, 0), p_limit);
+    return headroom.count_record(v_used is not null, coalesce(v_used, v_row.message_count, 0), v_held, p_limit);
 end
 $$;
 revoke all on function headroom.count_without_plan(uuid, text, integer) from public;

@@ -4,8 +4,8 @@ create or replace function headroom.end_holds_of_row() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
-    update headroom.message_keys as keys set expires_at = '-infinity'
-    where keys.user_id = old.user_id and keys.status = 'h' and keys.billing_period = old.billing_period;
+    update headroom.message_keys set expires_at = '-infinity'
+    where bucket = old.bucket and user_id = old.user_id and status = 'h' and billing_period = old.billing_period;
     return null;
 end
 $$;

@@ -1,25 +1,24 @@
 -- Gives back what a key has counted or holds in another row than the one that is open. Returns how many messages.
 create or replace function headroom.give_back_elsewhere(
-    p_user_id uuid, p_key headroom.message_keys, p_at timestamptz
+    p_user_id uuid, p_billing_period text, p_generation bigint, p_messages integer, p_is_held boolean, p_at timestamptz
 ) returns integer
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform headroom.check_usage(usage) from public.message_usage as usage
-    where usage.user_id = p_user_id and usage.billing_period = p_key.billing_period;
-    if p_key.status = 'h' then
-        update public.message_usage as usage set held = greatest(usage.held - p_key.messages, 0)
-        where usage.user_id = p_user_id and usage.billing_period = p_key.billing_period;
-        return p_key.messages;
+    perform headroom.lock_usage(p_user_id, p_billing_period);
+    if p_is_held then
+        update public.message_usage set held = greatest(held - p_messages, 0)
+        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = p_billing_period;
+        return p_messages;
     end if;
     -- Only off the count that it was in: the generation changes with every reset.
-    update public.message_usage as usage
-    set message_count = greatest(usage.message_count - p_key.messages, 0),
-        released = least(usage.released::bigint + p_key.messages, 2147483647), updated_at = p_at
-    where usage.user_id = p_user_id and usage.billing_period = p_key.billing_period
-        and usage.generation = p_key.generation;
-    return case when found then p_key.messages else 0 end;
+    update public.message_usage
+    set message_count = greatest(message_count - p_messages, 0),
+        released = least(released::bigint + p_messages, 2147483647), updated_at = p_at
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = p_billing_period
+        and generation = p_generation;
+    return case when found then p_messages else 0 end;
 end
 $$;
-revoke all on function headroom.give_back_elsewhere(uuid, headroom.message_keys, timestamptz) from public;
-grant execute on function headroom.give_back_elsewhere(uuid, headroom.message_keys, timestamptz) to headroom_service;
+revoke all on function headroom.give_back_elsewhere(uuid, text, bigint, integer, boolean, timestamptz) from public;
+grant execute on function headroom.give_back_elsewhere(uuid, text, bigint, integer, boolean, timestamptz) to headroom_service;

@@ -8,8 +8,7 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_terms headroom.terms;
-    v_before public.message_usage;
-    v_after public.message_usage;
+    v_row public.message_usage;
     v_granted integer;
     v_limit integer;
 begin
@@ -25,18 +24,19 @@ begin
     end if;
     perform headroom.bring_back(p_user_id);
     -- As a message does, so that neither the plan nor the period changes before this is written.
-    perform from headroom.subscribers where user_id = p_user_id for no key update;
+    perform headroom.lock_for_message(p_user_id, false);
     v_terms := headroom.terms_of(p_user_id, v_now, p_unknown_users);
 
     -- Another session with the same key is waited for here.
-    insert into headroom.grants (user_id, key, billing_period, messages, reason, granted_at, actor)
+    insert into headroom.grants (bucket, user_id, key, billing_period, messages, reason, granted_at, actor)
     values (
-        p_user_id, coalesce(p_key, 'unnamed ' || gen_random_uuid()), v_terms.billing_period, p_messages, p_reason,
-        v_now, headroom.actor()
+        headroom.bucket_of(p_user_id), p_user_id, coalesce(p_key, 'unnamed ' || gen_random_uuid()), v_terms.billing_period,
+        p_messages, p_reason, v_now, headroom.actor()
     )
-    on conflict (user_id, key) do nothing;
+    on conflict (bucket, user_id, key) do nothing;
     if not found then
-        select messages into strict v_granted from headroom.grants where user_id = p_user_id and key = p_key;
+        select messages into strict v_granted from headroom.grants
+        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and key = p_key;
         if v_granted <> p_messages then
             raise exception 'this key granted % messages before, not %', v_granted, p_messages
                 using errcode = 'HR002', hint = 'Use a new key for a new grant.';
@@ -44,30 +44,29 @@ begin
         return true;
     end if;
 
-    insert into public.message_usage (user_id, billing_period, updated_at, plan, plan_limit, "limit")
-    values (p_user_id, v_terms.billing_period, v_now, v_terms.plan, v_terms.allowance, v_terms.allowance)
-    on conflict (user_id, billing_period) do nothing
-    returning * into v_after;
-    select * into strict v_before from public.message_usage as usage
-    where usage.user_id = p_user_id and usage.billing_period = v_terms.billing_period
-    for update;
-    perform headroom.check_usage(v_before);
-    v_limit := headroom.limit_in_force(v_before, v_terms.allowance);
-    if greatest(coalesce(v_before.granted, 0), v_limit)::bigint + p_messages > 2147483647 then
+    insert into public.message_usage (bucket, user_id, billing_period, updated_at, plan, plan_limit, "limit")
+    values (
+        headroom.bucket_of(p_user_id), p_user_id, v_terms.billing_period, v_now, v_terms.plan, v_terms.allowance,
+        v_terms.allowance
+    )
+    on conflict (user_id, billing_period) do nothing;
+    v_row := headroom.lock_usage(p_user_id, v_terms.billing_period);
+    v_limit := headroom.limit_in_force(v_row.plan, v_row.plan_limit, v_row."limit", v_row.granted, v_terms.allowance);
+    if greatest(coalesce(v_row.granted, 0), v_limit)::bigint + p_messages > 2147483647 then
         raise exception 'the limit would be more than 2147483647' using errcode = 'numeric_value_out_of_range';
     end if;
-    update public.message_usage as usage
-    set granted = coalesce(usage.granted, 0) + p_messages,
+    update public.message_usage
+    set granted = coalesce(granted, 0) + p_messages,
         "limit" = v_limit + p_messages, plan_limit = v_terms.allowance,
         plan = v_terms.plan, state = v_terms.state, started_at = v_terms.started_at, resets_at = v_terms.resets_at,
         expires_at = v_terms.expires_at, previous_plan = v_terms.previous_plan, plan_revision = v_terms.plan_revision,
         -- Whether it may be counted in is for the next message to find out, which may be the first of a trial.
         usable_until = '-infinity'
-    where usage.user_id = p_user_id and usage.billing_period = v_terms.billing_period
-    returning * into v_after;
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_terms.billing_period;
     perform headroom.record_change(
-        p_user_id, v_terms.billing_period, 'grant', headroom.usage_record(v_before), headroom.usage_record(v_after),
-        p_reason
+        p_user_id, v_terms.billing_period, 'grant',
+        headroom.usage_record(v_terms.billing_period, v_row.message_count, v_row."limit"),
+        headroom.usage_record(v_terms.billing_period, v_row.message_count, v_limit + p_messages), p_reason
     );
     return false;
 end

@@ -1,19 +1,21 @@
 -- Grants what was bought in the period that runs now.
-create or replace function headroom.grant_purchase(p_purchase headroom.message_purchases, p_reason text) returns void
+create or replace function headroom.grant_purchase(p_source text, p_transaction text, p_reason text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_key constant text := headroom.purchase_key(p_purchase.source, p_purchase.transaction);
+    v_key constant text := headroom.purchase_key(p_source, p_transaction);
+    v_purchase headroom.message_purchases;
 begin
+    select * into strict v_purchase from headroom.message_purchases
+    where source = p_source and transaction = p_transaction;
     perform headroom.grant_once(
-        p_purchase.user_id, p_purchase.messages, p_reason, v_key, headroom.unknown_users()
+        v_purchase.user_id, v_purchase.messages, p_reason, v_key, headroom.unknown_users()
     );
-    update headroom.message_purchases as purchases
-    set granted = p_purchase.messages, billing_period = grants.billing_period
-    from headroom.grants as grants
-    where purchases.source = p_purchase.source and purchases.transaction = p_purchase.transaction
-        and grants.user_id = p_purchase.user_id and grants.key = v_key;
+    select billing_period into strict v_purchase.billing_period from headroom.grants
+    where bucket = headroom.bucket_of(v_purchase.user_id) and user_id = v_purchase.user_id and key = v_key;
+    update headroom.message_purchases set granted = messages, billing_period = v_purchase.billing_period
+    where source = p_source and transaction = p_transaction;
 end
 $$;
-revoke all on function headroom.grant_purchase(headroom.message_purchases, text) from public;
-grant execute on function headroom.grant_purchase(headroom.message_purchases, text) to headroom_service;
+revoke all on function headroom.grant_purchase(text, text, text) from public;
+grant execute on function headroom.grant_purchase(text, text, text) to headroom_service;

@@ -1,12 +1,13 @@
--- What a row holds now. Its own number is as of its last message: holds that have ended by themselves since count in it.
-create or replace function headroom.held_now(p_row public.message_usage) returns integer
+-- What a row holds now. Its own number, p_held, is as of its last message: holds that have ended by themselves since count
+-- in it.
+create or replace function headroom.held_now(p_user_id uuid, p_billing_period text, p_held integer) returns integer
     language sql stable
     return case
-        when (p_row).held = 0 then 0
-        else (
-            select least(greatest(holds.held, 0), 2147483647)::integer
-            from headroom.holds_of((p_row).user_id, (p_row).billing_period, headroom.now()) as holds
+        when p_held > 0 then (
+            select least(holds.held, 2147483647)::integer
+            from headroom.holds_of(p_user_id, p_billing_period, headroom.now()) as holds
         )
+        else 0
     end;
-revoke all on function headroom.held_now(public.message_usage) from public;
-grant execute on function headroom.held_now(public.message_usage) to headroom_service, headroom_operator, headroom_dashboard;
+revoke all on function headroom.held_now(uuid, text, integer) from public;
+grant execute on function headroom.held_now(uuid, text, integer) to headroom_service, headroom_operator, headroom_dashboard;

@@ -6,7 +6,8 @@ create or replace function headroom.holds_of(
 begin atomic
     select coalesce(sum(keys.messages), 0)::bigint, min(keys.expires_at)
     from headroom.message_keys as keys
-    where keys.user_id = p_user_id and keys.status = 'h' and keys.billing_period = p_billing_period
+    where keys.bucket = headroom.bucket_of(p_user_id) and keys.user_id = p_user_id
+        and keys.status = 'h' and keys.billing_period = p_billing_period
         and keys.expires_at > p_at;
 end;
 revoke all on function headroom.holds_of(uuid, text, timestamptz) from public;

@@ -4,25 +4,27 @@ create or replace function headroom.introduce(p_user_id uuid, p_terms headroom.t
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-    insert into headroom.subscribers (user_id, trial_started_at)
-    values (p_user_id, case (p_terms).cycle when 'trial' then (p_terms).started_at end)
-    on conflict (user_id) do nothing;
+    insert into headroom.subscribers (bucket, user_id, trial_started_at)
+    values (headroom.bucket_of(p_user_id), p_user_id, case (p_terms).cycle when 'trial' then (p_terms).started_at end)
+    on conflict (bucket, user_id) do nothing;
     if not found then
         -- Known, but without a subscription: an anchor day was kept, or a subscription was removed.
-        perform from headroom.subscribers where user_id = p_user_id for no key update;
-        if exists (select from headroom.subscriptions where user_id = p_user_id) then
+        perform headroom.lock_for_message(p_user_id, false);
+        if exists (
+            select from headroom.subscriptions where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
+        ) then
             return false;
         end if;
         update headroom.subscribers
         set trial_started_at = coalesce(trial_started_at, case (p_terms).cycle when 'trial' then (p_terms).started_at end)
-        where user_id = p_user_id;
+        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
     end if;
-    insert into headroom.subscriptions (user_id, original_transaction_id, plan, started_at, expires_at)
+    insert into headroom.subscriptions (bucket, user_id, original_transaction_id, plan, started_at, expires_at)
     select
-        p_user_id, 'first message', (p_terms).plan, (p_terms).started_at,
+        headroom.bucket_of(p_user_id), p_user_id, 'first message', (p_terms).plan, (p_terms).started_at,
         case (p_terms).cycle when 'trial' then subscriber.trial_ends_at end
     from headroom.subscribers as subscriber
-    where subscriber.user_id = p_user_id;
+    where subscriber.bucket = headroom.bucket_of(p_user_id) and subscriber.user_id = p_user_id;
     return true;
 end
 $$;

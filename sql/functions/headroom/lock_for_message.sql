@@ -7,9 +7,10 @@ create or replace function headroom.lock_for_message(p_user_id uuid, p_makes_kno
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 begin
-    perform from headroom.subscribers as subscriber where subscriber.user_id = p_user_id for no key update;
+    perform from headroom.subscribers
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id for no key update;
     if not found and p_makes_known and exists (
-        select from public.message_usage as usage where usage.user_id = p_user_id
+        select from public.message_usage where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
     ) then
         -- A grant or an operator made the usage row. It is locked next, and the subscriber's row comes before it.
         perform headroom.lock_subscriber(p_user_id);

@@ -7,9 +7,11 @@ declare
     v_is_new boolean;
 begin
     loop
-        insert into headroom.subscribers (user_id) values (p_user_id) on conflict (user_id) do nothing;
+        insert into headroom.subscribers (bucket, user_id) values (headroom.bucket_of(p_user_id), p_user_id)
+        on conflict (bucket, user_id) do nothing;
         v_is_new := found;
-        perform from headroom.subscribers as subscriber where subscriber.user_id = p_user_id for update;
+        perform from headroom.subscribers
+        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id for update;
         -- While this session waited, another one may have forgotten the user.
         exit when found;
     end loop;

@@ -28,16 +28,15 @@ begin
             else greatest(least(v_purchase.granted, usage."limit"::bigint - usage.message_count - usage.held), 0)
         end into v_unused
         from public.message_usage as usage
-        where usage.user_id = p_user_id and usage.billing_period = v_purchase.billing_period
+        where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+            and usage.billing_period = v_purchase.billing_period
             and coalesce(usage.resets_at > headroom.now(), true);
         continue when v_unused is null or v_unused = 0;
-        v_purchase.granted := v_unused;
-        perform headroom.take_back_purchase(v_purchase, p_reason, p_id);
+        perform headroom.take_back_purchase(v_purchase.source, v_purchase.transaction, v_unused, p_reason, p_id);
         -- A refund that is taken back gives no more again than was taken back.
-        v_purchase.messages := v_unused;
         update headroom.message_purchases as purchases set messages = v_unused
         where purchases.source = v_purchase.source and purchases.transaction = v_purchase.transaction;
-        perform headroom.grant_purchase(v_purchase, p_reason);
+        perform headroom.grant_purchase(v_purchase.source, v_purchase.transaction, p_reason);
     end loop;
 end
 $$;

@@ -3,15 +3,15 @@ create or replace function headroom.peek(p_user_id uuid, p_unknown_users text) r
     language sql stable
 begin atomic
     select headroom.standing_from(
-        terms, usage,
-        case when usage.held > 0 then (
-            select holds.held from headroom.holds_of(p_user_id, terms.billing_period, headroom.now()) as holds
-        ) end,
+        terms, usage.message_count,
+        case when usage.held > 0 then headroom.held_now(p_user_id, terms.billing_period, usage.held) end,
+        headroom.limit_in_force(usage.plan, usage.plan_limit, usage."limit", usage.granted, terms.allowance),
         headroom.now()
     )
     from headroom.terms_of(p_user_id, headroom.now(), p_unknown_users) as terms
     left join public.message_usage as usage
-        on usage.user_id = p_user_id and usage.billing_period = terms.billing_period;
+        on usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+            and usage.billing_period = terms.billing_period;
 end;
 revoke all on function headroom.peek(uuid, text) from public;
 grant execute on function headroom.peek(uuid, text) to headroom_service;

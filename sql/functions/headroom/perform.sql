@@ -12,7 +12,6 @@ declare
     v_now constant timestamptz := headroom.now();
     v_terms headroom.terms;
     v_row public.message_usage;
-    v_row_exists boolean;
     v_is_read boolean := false;
     v_is_changed boolean := false;
     v_used bigint;
@@ -36,22 +35,22 @@ begin
                     p_user_id, v_verb in ('consume', 'reserve') and p_unknown_users <> 'deny'
                 );
                 v_terms := headroom.terms_of(p_user_id, v_now, p_unknown_users);
-                select * into v_row from public.message_usage as usage
-                where usage.user_id = p_user_id and usage.billing_period = v_terms.billing_period
-                for update;
-                v_row_exists := found;
-                perform headroom.check_usage(v_row);
+                v_row := headroom.lock_usage(p_user_id, v_terms.billing_period);
                 v_held := 0;
                 v_holds_end_at := null;
                 if v_row.held > 0 then
                     select holds.held, holds.ends_at into v_held, v_holds_end_at
                     from headroom.holds_of(p_user_id, v_terms.billing_period, v_now) as holds;
                 end if;
-                v_standing := headroom.standing_from(v_terms, v_row, v_held, v_now);
+                v_standing := headroom.standing_from(
+                    v_terms, v_row.message_count, v_held, headroom.limit_in_force(
+                        v_row.plan, v_row.plan_limit, v_row."limit", v_row.granted, v_terms.allowance
+                    ), v_now
+                );
                 v_used := v_standing.used;
                 -- An unlimited count has no limit here; where it is written, it stops at the largest integer.
                 v_limit := coalesce(v_standing."limit", 9223372036854775807);
-                v_is_changed := v_row_exists and v_terms.lapse is null and (
+                v_is_changed := v_row.user_id is not null and v_terms.lapse is null and (
                     v_row.plan_revision <> v_terms.plan_revision or v_row.usable_until is distinct from
                     case when v_terms.is_known then least(v_terms.usable_until, v_holds_end_at) else '-infinity' end);
                 v_is_read := true;
@@ -61,23 +60,23 @@ begin
             v_answer := v_standing;
             v_key := null;
             if p_keys[i] is not null then
-                select * into v_key from headroom.message_keys as keys
-                where keys.user_id = p_user_id and keys.key = p_keys[i]
-                for update;
-                perform headroom.check_key(v_key);
+                v_key := headroom.lock_key(p_user_id, p_keys[i]);
             end if;
 
             if v_verb in ('consume', 'reserve', 'check') then
-                if v_key.key is not null then
-                    v_answer := headroom.replay(v_standing, v_key, v_verb, p_messages[i]);
-                    exit;
-                elsif v_terms.lapse is not null or v_used + v_held + p_messages[i] > v_limit then
-                    v_answer.verdict := 'blocked';
-                    exit;
-                elsif v_verb = 'check' then
-                    v_answer.verdict := 'allowed';
-                    exit;
+                v_answer.verdict := case
+                    when (v_verb = 'consume') <> (v_key.verb = 'c') or p_messages[i] <> v_key.messages then 'conflict'
+                    when v_key.key is null and (v_terms.lapse is not null or v_used + v_held + p_messages[i] > v_limit)
+                        then 'blocked'
+                    when v_verb = 'reserve' then 'held'
+                    else 'allowed'
+                end;
+                if v_key.key is not null and v_answer.verdict <> 'conflict' then
+                    v_answer := headroom.replay(
+                        v_answer, p_user_id, v_key.billing_period, v_key.used, v_key.held, v_key."limit"
+                    );
                 end if;
+                exit when v_key.key is not null or v_answer.verdict = 'blocked' or v_verb = 'check';
                 -- Also where there is a row: an operator, a grant or an older client may have made it.
                 if not v_terms.is_known then
                     if not headroom.introduce(p_user_id, v_terms) then
@@ -91,32 +90,32 @@ begin
                     end if;
                     v_terms.is_known := true;
                 end if;
-                if not v_row_exists then
-                    insert into public.message_usage (user_id, billing_period, updated_at, plan)
-                    values (p_user_id, v_terms.billing_period, v_now, v_terms.plan)
+                if v_row.user_id is null then
+                    insert into public.message_usage (bucket, user_id, billing_period, updated_at, plan)
+                    values (headroom.bucket_of(p_user_id), p_user_id, v_terms.billing_period, v_now, v_terms.plan)
                     on conflict (user_id, billing_period) do nothing
                     returning * into v_row;
                     if not found then
                         v_is_read := false;
                         continue;
                     end if;
-                    v_row_exists := true;
                 end if;
                 v_is_changed := true;
-                v_expires_at := null;
+                v_expires_at := case v_verb when 'reserve' then v_now + make_interval(secs => p_ttls_s[i]) end;
+                v_holds_end_at := least(v_holds_end_at, v_expires_at);
                 if v_verb = 'consume' then
                     v_used := least(v_used + p_messages[i], 2147483647);
-                    v_answer.verdict := 'allowed';
                 else
                     v_held := v_held + p_messages[i];
-                    v_expires_at := v_now + make_interval(secs => p_ttls_s[i]);
-                    v_holds_end_at := least(v_holds_end_at, v_expires_at);
-                    v_answer.verdict := 'held';
                 end if;
                 if p_keys[i] is not null then
-                    perform headroom.remember_key(
-                        p_user_id, p_keys[i], v_verb, p_messages[i], v_used, v_held, v_standing."limit",
-                        v_terms.billing_period, v_row.generation, v_expires_at, v_now
+                    insert into headroom.message_keys (
+                        bucket, user_id, key, created_at, generation, messages, used, held, "limit", expires_at,
+                        billing_period, verb, status
+                    ) values (
+                        headroom.bucket_of(p_user_id), p_user_id, p_keys[i], v_now, v_row.generation, p_messages[i], v_used,
+                        least(v_held, 2147483647), v_standing."limit", v_expires_at, v_terms.billing_period,
+                        left(v_verb, 1), case v_verb when 'reserve' then 'h' else 'c' end
                     );
                 end if;
                 v_answer.messages := p_messages[i];
@@ -125,37 +124,35 @@ begin
                 v_answer.verdict := 'unknown_key';
 
             elsif v_verb = 'commit' then
+                v_answer.verdict := 'allowed';
                 if v_key.verb <> 'r' then
                     v_answer.verdict := 'conflict';
                 elsif v_key.status = 'r' then
                     v_answer.verdict := 'released_key';
                 elsif v_key.status = 'c' then
-                    v_answer := headroom.replay(v_standing, v_key, 'commit', v_key.messages);
+                    v_answer := headroom.replay(
+                        v_answer, p_user_id, v_key.billing_period, v_key.committed_used, v_key.committed_held,
+                        v_key.committed_limit
+                    );
                     exit;
                 elsif v_key.expires_at <= v_now then
                     v_answer.verdict := 'expired';
-                elsif v_key.billing_period = v_terms.billing_period and v_row_exists then
+                elsif v_key.billing_period = v_terms.billing_period and v_row.user_id is not null then
                     v_held := v_held - v_key.messages;
                     v_used := least(v_used + v_key.messages, 2147483647);
                     v_is_changed := true;
-                    update headroom.message_keys as keys
+                    update headroom.message_keys
                     set status = 'c', committed_used = v_used, committed_held = least(v_held, 2147483647),
                         committed_limit = v_standing."limit", generation = v_row.generation
-                    where keys.user_id = p_user_id and keys.key = v_key.key;
-                    v_answer.verdict := 'allowed';
+                    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and key = v_key.key;
                     v_answer.messages := v_key.messages;
                     v_answer.lapse := null;
                 else
                     -- The period ended meanwhile: the message counts where it was held.
-                    v_key := headroom.commit_where_held(p_user_id, v_key, v_now);
-                    if v_key.key is null then
-                        v_answer.verdict := 'expired';
-                    else
-                        v_answer := headroom.replay(v_standing, v_key, 'commit', v_key.messages);
-                        v_answer.is_replay := false;
-                        v_answer.messages := v_key.messages;
-                        exit;
-                    end if;
+                    v_answer := headroom.commit_where_held(
+                        v_answer, p_user_id, v_key.key, v_key.billing_period, v_key.messages
+                    );
+                    exit;
                 end if;
 
             elsif v_verb = 'release' then
@@ -164,21 +161,24 @@ begin
                     v_answer.is_replay := true;
                     exit;
                 end if;
-                update headroom.message_keys set status = 'r' where user_id = p_user_id and key = v_key.key;
+                update headroom.message_keys set status = 'r'
+                where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and key = v_key.key;
                 if v_key.status = 'h' and v_key.expires_at <= v_now then
                     null;  -- It ended by itself, and holds nothing.
                 elsif v_key.status = 'h' and v_key.billing_period = v_terms.billing_period then
                     v_answer.messages := v_key.messages;
                     v_held := v_held - v_key.messages;
-                    v_is_changed := v_row_exists;
-                elsif v_key.status = 'c' and v_row_exists and v_key.generation = v_row.generation
+                    v_is_changed := v_row.user_id is not null;
+                elsif v_key.status = 'c' and v_key.generation = v_row.generation
                     and v_key.billing_period = v_terms.billing_period then
                     v_answer.messages := v_key.messages;
                     v_used := greatest(v_used - v_key.messages, 0);
                     v_released := v_released + v_key.messages;
                     v_is_changed := true;
                 else
-                    v_answer.messages := headroom.give_back_elsewhere(p_user_id, v_key, v_now);
+                    v_answer.messages := headroom.give_back_elsewhere(
+                        p_user_id, v_key.billing_period, v_key.generation, v_key.messages, v_key.status = 'h', v_now
+                    );
                 end if;
             end if;
             v_answer.used := v_used;

@@ -13,7 +13,7 @@ declare
     v_standings headroom.standing[];
     v_last integer;
 begin
-    select * into v_receipt from headroom.lane_receipts where lane = p_lane for update;
+    select * into v_receipt from headroom.lane_receipts where bucket = 0 and lane = p_lane for update;
     if v_receipt.number = p_number then
         return v_receipt.standings::headroom.standing[];
     elsif v_receipt.number is distinct from p_number - 1 then
@@ -30,7 +30,7 @@ begin
     end loop;
     update headroom.lane_receipts
     set number = p_number, counted = null, standings = v_standings::text, moved_at = headroom.now()
-    where lane = p_lane;
+    where bucket = 0 and lane = p_lane;
     return v_standings;
 end
 $$;

@@ -21,12 +21,12 @@ begin
     loop
         select * into v_plan from headroom.plans as plans
         where plans.plan = case when headroom.is_month(v_period) then v_terms.plan else v_period end;
-        select * into v_before from public.message_usage as usage
-        where usage.user_id = p_user_id and usage.billing_period = v_period;
+        v_before := headroom.lock_usage(p_user_id, v_period);
         insert into public.message_usage as usage (
-            user_id, billing_period, message_count, updated_at, plan, plan_limit, "limit", resets_at
+            bucket, user_id, billing_period, message_count, updated_at, plan, plan_limit, "limit", resets_at
         ) values (
-            p_user_id, v_period, v_messages, headroom.now(), v_plan.plan, v_plan.allowance, v_plan.allowance,
+            headroom.bucket_of(p_user_id), p_user_id, v_period, v_messages, headroom.now(), v_plan.plan, v_plan.allowance,
+            v_plan.allowance,
             -- The next transfer reads from it until when the month is open.
             case when headroom.is_month(v_period) then v_terms.resets_at end
         )
@@ -36,8 +36,9 @@ begin
         returning * into v_after;
         if found then
             perform headroom.record_change(
-                p_user_id, v_period, 'store_event', headroom.usage_record(v_before), headroom.usage_record(v_after),
-                p_reason, p_id
+                p_user_id, v_period, 'store_event',
+                headroom.usage_record(v_period, v_before.message_count, v_before."limit"),
+                headroom.usage_record(v_period, v_after.message_count, v_after."limit"), p_reason, p_id
             );
         end if;
     end loop;

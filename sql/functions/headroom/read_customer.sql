@@ -32,7 +32,9 @@ begin
     from (
         select subscriber.user_id
         from headroom.customer_names as names
-        join headroom.subscribers as subscriber on subscriber.user_id = substr(names.name, 6)::uuid
+        join headroom.subscribers as subscriber
+            on subscriber.bucket = headroom.bucket_of(substr(names.name, 6)::uuid)
+                and subscriber.user_id = substr(names.name, 6)::uuid
         where names.customer_id = v_customer_id and names.name like 'user:%'
         union
         select unnest(p_users)

@@ -15,9 +15,9 @@ begin
     if p_action in ('plan', 'store_event') and p_before is not distinct from p_after then
         return;
     end if;
-    insert into headroom.audit_log (at, user_id, billing_period, action, before, after, reason, event_id, actor)
+    insert into headroom.audit_log (bucket, at, user_id, billing_period, action, before, after, reason, event_id, actor)
     values (
-        headroom.now(), p_user_id, p_billing_period, p_action, p_before, p_after,
+        coalesce(headroom.bucket_of(p_user_id), 0), headroom.now(), p_user_id, p_billing_period, p_action, p_before, p_after,
         coalesce(p_reason, nullif(current_setting('headroom.reason', true), '')), p_event_id, headroom.actor()
     );
 end

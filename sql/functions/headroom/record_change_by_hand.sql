@@ -35,7 +35,7 @@ begin
             else column_name
         end as name
     ) as names
-    where column_name <> 'user_id'
+    where column_name not in ('user_id', 'bucket')
         and (
             column_name = any (v_named)
             or tg_table_name <> 'message_usage' and tg_op <> 'UPDATE'

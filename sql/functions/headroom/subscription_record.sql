@@ -8,13 +8,15 @@ declare
     v_subscriber headroom.subscribers;
     v_subscription headroom.subscriptions;
 begin
-    select * into v_subscriber from headroom.subscribers as subscriber where subscriber.user_id = p_user_id;
-    select * into v_subscription from headroom.subscriptions as subscription
-    where subscription.user_id = p_user_id and subscription.original_transaction_id = p_transaction;
+    select * into v_subscriber from headroom.subscribers
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
+    select * into v_subscription from headroom.subscriptions
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and original_transaction_id = p_transaction;
     if p_terms.is_known is not true and v_subscription.user_id is null then
         return null;
     end if;
-    return coalesce(headroom.plan_record(p_terms, v_subscriber), '{}') || jsonb_strip_nulls(jsonb_build_object(
+    return coalesce(headroom.plan_record(p_terms, v_subscriber.anchor_day, v_subscriber.previous_plan), '{}')
+        || jsonb_strip_nulls(jsonb_build_object(
         'transaction', v_subscription.original_transaction_id,
         'bought', v_subscription.plan,
         'product', v_subscription.product,

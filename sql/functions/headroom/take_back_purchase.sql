@@ -1,38 +1,36 @@
--- Takes a purchase's messages off the period in which they were granted, while that runs.
+-- Takes messages of a purchase off the period in which they were granted, while that runs.
 create or replace function headroom.take_back_purchase(
-    p_purchase headroom.message_purchases, p_reason text, p_id text
+    p_source text, p_transaction text, p_messages integer, p_reason text, p_id text
 ) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_before public.message_usage;
-    v_after public.message_usage;
+    v_user_id uuid;
+    v_period text;
+    v_row public.message_usage;
+    v_limit integer;
 begin
-    select * into v_before from public.message_usage as usage
-    where usage.user_id = p_purchase.user_id and usage.billing_period = p_purchase.billing_period
-        and coalesce(usage.resets_at > headroom.now(), true)
-    for update;
-    if not found then
+    select user_id, billing_period into strict v_user_id, v_period from headroom.message_purchases
+    where source = p_source and transaction = p_transaction;
+    v_row := headroom.lock_usage(v_user_id, v_period);
+    if v_row.user_id is null or v_row.resets_at <= headroom.now() then
         return;
     end if;
-    update public.message_usage as usage
-    set granted = nullif(greatest(usage.granted - p_purchase.granted, 0), 0),
-        -- Without a limit it stays without one: greatest() passes over nulls.
-        "limit" = case when usage."limit" is not null then greatest(usage."limit" - p_purchase.granted, 0) end,
-        usable_until = '-infinity'
-    where usage.user_id = p_purchase.user_id and usage.billing_period = p_purchase.billing_period
-    returning * into v_after;
-    delete from headroom.grants as grants
-    where grants.user_id = p_purchase.user_id
-        and grants.key = headroom.purchase_key(p_purchase.source, p_purchase.transaction);
-    update headroom.message_purchases as purchases
-    set granted = null, billing_period = null
-    where purchases.source = p_purchase.source and purchases.transaction = p_purchase.transaction;
+    -- Without a limit it stays without one: greatest() passes over nulls.
+    v_limit := case when v_row."limit" is not null then greatest(v_row."limit" - p_messages, 0) end;
+    update public.message_usage
+    set granted = nullif(greatest(granted - p_messages, 0), 0), "limit" = v_limit, usable_until = '-infinity'
+    where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id and billing_period = v_period;
+    delete from headroom.grants
+    where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id
+        and key = headroom.purchase_key(p_source, p_transaction);
+    update headroom.message_purchases set granted = null, billing_period = null
+    where source = p_source and transaction = p_transaction;
     perform headroom.record_change(
-        p_purchase.user_id, p_purchase.billing_period, 'grant', headroom.usage_record(v_before),
-        headroom.usage_record(v_after), p_reason, p_id
+        v_user_id, v_period, 'grant', headroom.usage_record(v_period, v_row.message_count, v_row."limit"),
+        headroom.usage_record(v_period, v_row.message_count, v_limit), p_reason, p_id
     );
 end
 $$;
-revoke all on function headroom.take_back_purchase(headroom.message_purchases, text, text) from public;
-grant execute on function headroom.take_back_purchase(headroom.message_purchases, text, text) to headroom_service;
+revoke all on function headroom.take_back_purchase(text, text, integer, text, text) from public;
+grant execute on function headroom.take_back_purchase(text, text, integer, text, text) to headroom_service;

@@ -3,8 +3,8 @@ create or replace function headroom.terms_changed() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 begin
-    update public.message_usage as usage set terms_version = nextval('headroom.terms_versions')
-    where usage.user_id = new.user_id and usage.billing_period = new.billing_period;
+    update public.message_usage set terms_version = nextval('headroom.terms_versions')
+    where bucket = new.bucket and user_id = new.user_id and billing_period = new.billing_period;
     return null;
 end
 $$;

@@ -26,7 +26,7 @@ declare
     v_trial_started_at timestamptz;
     v_trial_ends_at timestamptz;
 begin
-    select * into v_subscriber from headroom.subscribers where user_id = p_user_id;
+    select * into v_subscriber from headroom.subscribers where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
     v_terms.previous_plan := v_subscriber.previous_plan;
     v_trial_started_at := least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at);
     v_trial_ends_at := v_subscriber.trial_ends_at;
@@ -36,14 +36,17 @@ begin
             sum(spent.messages) filter (where spent.plan = 'trial')
         into v_trial_started_at, v_trial_ends_at, v_terms.spent_messages
         from headroom.spent_trials as spent
-        where spent.digest = (
+        where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = (
             select headroom.keyed_digest(p_user_id, secrets.inner_key, secrets.outer_key)
             from headroom.secrets where secrets.name = 'spent trials'
         );
     end if;
     if not (headroom.is_instant(v_trial_started_at) and headroom.is_instant(v_trial_ends_at))
         or v_subscriber.anchor_day not between 1 and 31 or v_terms.spent_messages < 0 then
-        perform headroom.refuse_terms(p_user_id, null);
+        perform headroom.refuse_row('headroom.subscribers', to_jsonb(v_subscriber)),
+            headroom.refuse_row('headroom.spent_trials', jsonb_build_object(
+                'messages', v_terms.spent_messages, 'trial_started_at', v_trial_started_at, 'trial_ends_at', v_trial_ends_at
+            ));
     end if;
 
     -- A plan and the revision of plans come out of one statement, so of one snapshot: terms from before an edit of the
@@ -51,9 +54,9 @@ begin
     for v_held in
         select
             true as is_known, subscription.original_transaction_id as name, plans.plan, plans.cycle, plans.allowance,
-            plans.trial_days, revised.revision, subscription.started_at, subscription.expires_at,
-            subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
-            subscription.revoked_at, headroom.is_plan(plans) as is_valid,
+            plans.trial_days, plans.gentle_percent, plans.prominent_percent, revised.revision, subscription.started_at,
+            subscription.expires_at, subscription.grace_until, subscription.billing_issue_at,
+            subscription.unsubscribed_at, subscription.revoked_at,
             -- Until when the last of what was bought gave access.
             max(least(
                 subscription.revoked_at, greatest(subscription.expires_at, subscription.grace_until), 'infinity'
@@ -61,23 +64,29 @@ begin
         from headroom.subscriptions as subscription
         join headroom.plans as plans on plans.plan = subscription.plan
         cross join headroom.plan_revision as revised
-        where subscription.user_id = p_user_id
+        where subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
         union all
         -- A user without a subscription: a trial that starts now, the free plan, or nothing.
         select
-            false, null, plans.plan, plans.cycle, plans.allowance, plans.trial_days, revised.revision,
-            coalesce(v_trial_started_at, p_at), case plans.cycle when 'trial' then v_trial_ends_at end, null, null,
-            null, null, headroom.is_plan(plans), null
+            false, null, plans.plan, plans.cycle, plans.allowance, plans.trial_days, plans.gentle_percent,
+            plans.prominent_percent, revised.revision, coalesce(v_trial_started_at, p_at),
+            case plans.cycle when 'trial' then v_trial_ends_at end, null, null, null, null, null
         from headroom.plans as plans
         cross join headroom.plan_revision as revised
         where plans.plan = case p_unknown_users when 'trial' then 'trial' else 'free' end
-            and not exists (select from headroom.subscriptions where user_id = p_user_id)
+            and not exists (
+                select from headroom.subscriptions where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
+            )
     loop
         if not (headroom.is_instant(v_held.started_at) and headroom.is_instant(v_held.expires_at)
             and headroom.is_instant(v_held.grace_until) and headroom.is_instant(v_held.billing_issue_at)
             and headroom.is_instant(v_held.unsubscribed_at) and headroom.is_instant(v_held.revoked_at))
-            or not v_held.is_valid then
-            perform headroom.refuse_terms(p_user_id, v_held.plan);
+            or coalesce(v_held.allowance, 0) < 0
+            or v_held.cycle = 'trial' and coalesce(v_held.trial_days, 0) not between 1 and 3650
+            or least(v_held.gentle_percent, v_held.prominent_percent) < 0
+            or greatest(v_held.gentle_percent, v_held.prominent_percent) > 100 then
+            perform headroom.refuse_row('headroom.subscriptions', to_jsonb(v_held)),
+                headroom.refuse_row('headroom.plans', to_jsonb(v_held));
         end if;
         -- Several states may hold: revoked comes first, then a billing issue, then cancelled, then active. Intervals
         -- are half-open: at expires_at itself access is over.
@@ -94,23 +103,16 @@ begin
         if v_held.revoked_at <= p_at then
             v_state := 'revoked';
         elsif v_held.cycle = 'trial' then
-            v_state := 'trial';
-            if p_at >= v_ends_at then
-                v_lapse := 'trial_ended';
-                -- Somebody ended it; it did not run out. Who cancels a trial before that has it to its end.
-                if v_held.unsubscribed_at >= v_ends_at then
-                    v_state := 'expired';
-                end if;
-            end if;
+            v_lapse := case when p_at >= v_ends_at then 'trial_ended' end;
+            -- Somebody ended it; it did not run out. Who cancels a trial before that has it to its end.
+            v_state := case when p_at >= v_ends_at and v_held.unsubscribed_at >= v_ends_at then 'expired' else 'trial' end;
         elsif v_held.billing_issue_at is not null then
             v_state := case when p_at < v_ends_at then 'grace_period' else 'billing_retry' end;
         elsif v_held.expires_at <= p_at then
             v_state := 'expired';
         elsif v_held.cycle = 'lifetime' then
             v_state := 'free';
-            if not v_held.is_known and p_unknown_users = 'deny' then
-                v_lapse := 'no_subscription';
-            end if;
+            v_lapse := case when not v_held.is_known and p_unknown_users = 'deny' then 'no_subscription' end;
         elsif v_held.unsubscribed_at is not null then
             v_state := 'cancelled';
         else
@@ -120,12 +122,10 @@ begin
             v_lapse := v_state;
         end if;
         -- Any of a user's subscriptions that changes may change which of them counts.
-        if v_ends_at > p_at then
-            v_changes_at := least(v_changes_at, v_ends_at);
-        end if;
-        if v_held.revoked_at > p_at then
-            v_changes_at := least(v_changes_at, v_held.revoked_at);
-        end if;
+        v_changes_at := least(
+            v_changes_at, case when v_ends_at > p_at then v_ends_at end,
+            case when v_held.revoked_at > p_at then v_held.revoked_at end
+        );
 
         -- Of the subscriptions that give access the largest allowance counts, or buying more would give less. Between
         -- equals, and without access, a refund comes first, then a billing issue, then a cancellation. A trial counts
@@ -181,7 +181,7 @@ begin
     -- already has a row, that row's month stays.
     if exists (
         select from public.message_usage as usage
-        where usage.user_id = p_user_id
+        where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
             and usage.billing_period = headroom.month_label((v_month + interval '1 month')::date)
     ) then
         v_month := (v_month + interval '1 month')::date;

@@ -20,7 +20,7 @@ begin
             case when headroom.is_month(usage.billing_period) then 'monthly' else usage.billing_period end as kind,
             max(usage.message_count) as messages
         from public.message_usage as usage
-        where usage.user_id = v_giver and usage.message_count > 0 and (
+        where usage.bucket = headroom.bucket_of(v_giver) and usage.user_id = v_giver and usage.message_count > 0 and (
             not headroom.is_month(usage.billing_period)
             or headroom.now() < coalesce(
                 usage.resets_at, ((usage.billing_period || '-01')::timestamp + interval '1 month') at time zone 'UTC'

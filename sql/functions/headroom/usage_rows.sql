@@ -26,10 +26,7 @@ select
     usage.message_count,
     case usage.held
         when 0 then 0
-        else (
-            select least(holds.held, 2147483647)::integer
-            from headroom.holds_of(usage.user_id, usage.billing_period, headroom.now()) as holds
-        )
+        else headroom.held_now(usage.user_id, usage.billing_period, usage.held)
     end as held,
     usage."limit",
     -- Rows that hold nothing, as nearly all do, are told apart first: only with so plain an argument is headroom.tier_of
@@ -39,11 +36,8 @@ select
             usage.message_count::bigint, usage."limit", plans.gentle_percent, plans.prominent_percent
         )
         else headroom.tier_of(
-            usage.message_count + (
-                select holds.held
-                from headroom.holds_of(usage.user_id, usage.billing_period, headroom.now()) as holds
-            ),
-            usage."limit", plans.gentle_percent, plans.prominent_percent
+            usage.message_count::bigint + headroom.held_now(usage.user_id, usage.billing_period, usage.held), usage."limit",
+            plans.gentle_percent, plans.prominent_percent
         )
     end as tier,
     usage.resets_at,
@@ -56,12 +50,15 @@ select
         when usage.usable_until > headroom.now() and (usage.resets_at is null) = (plans.cycle in ('trial', 'lifetime'))
             then true
         when usage.plan is null
-            and not exists (select from headroom.subscriptions as known where known.user_id = usage.user_id)
+            and not exists (
+                select from headroom.subscriptions as known
+                where known.bucket = usage.bucket and known.user_id = usage.user_id
+            )
             then true
         else not exists (
             select
             from dated as other
-            where other.user_id = usage.user_id
+            where other.bucket = usage.bucket and other.user_id = usage.user_id
                 -- All labels that can be open, for an adopted table whose index begins with the period.
                 and other.billing_period = any (array(
                     select never_resets.plan from headroom.plans as never_resets

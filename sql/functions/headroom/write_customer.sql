@@ -12,19 +12,22 @@ declare
     v_id constant text := v_event ->> 'id';
     v_reason constant text := (v_event ->> 'type') || ' reported by ' || v_source;
     v_user_id constant uuid := (v_event ->> 'user')::uuid;
+    v_locked_id uuid;
     v_value jsonb;
     v_answer jsonb;
 begin
     -- Batches of messages lock usage rows in this order, too.
-    perform from public.message_usage as usage
-    where usage.user_id in (
+    for v_locked_id in
         select (values.value ->> 'user')::uuid from jsonb_array_elements(p_change -> 'users') as values (value)
-        union all
+        union
         select (values.value ->> 'receiver')::uuid from jsonb_array_elements(p_change -> 'transfers') as values (value)
-        union all
+        union
         select (values.value ->> 'user')::uuid from jsonb_array_elements(p_change -> 'purchases') as values (value)
-    )
-    order by usage.user_id, usage.billing_period for update;
+        order by 1
+    loop
+        perform from public.message_usage
+        where bucket = headroom.bucket_of(v_locked_id) and user_id = v_locked_id order by billing_period for update;
+    end loop;
     for v_value in select value from jsonb_array_elements(p_change -> 'users') loop
         perform headroom.write_subscriptions(v_value, v_reason, v_id);
     end loop;
@@ -44,9 +47,9 @@ begin
     perform headroom.write_billing_event(v_event, v_answer - '{outcome,user,problem}'::text[]);
     -- What changed nothing is in the user's audit trail as well, and a failure once.
     if v_user_id is not null and (v_event ->> 'outcome' <> 'failed' or not v_event ? 'before') and not exists (
-        select from headroom.audit_log as audit
-        where audit.user_id = v_user_id and audit.event_id = v_id and audit.at = headroom.now()
-            and audit.reason = v_reason
+        select from headroom.audit_log
+        where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id and event_id = v_id
+            and at = headroom.now() and reason = v_reason
     ) then
         perform headroom.record_change(
             v_user_id, null, 'store_event', null,

@@ -22,19 +22,24 @@ begin
     from jsonb_to_record(p_user) as written (
         anchor_day smallint, previous_plan text, store_trial_started_at timestamptz
     )
-    where subscriber.user_id = v_user_id;
-    delete from headroom.subscriptions as subscription
-    where subscription.user_id = v_user_id and subscription.original_transaction_id in (
-        select value from jsonb_array_elements_text(p_user -> 'removed')
+    where subscriber.bucket = headroom.bucket_of(v_user_id) and subscriber.user_id = v_user_id;
+    -- What changed is written anew.
+    delete from headroom.subscriptions
+    where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id and original_transaction_id in (
+        select jsonb_array_elements_text(p_user -> 'removed')
+        union all
+        select jsonb_array_elements(p_user -> 'subscriptions') ->> 'original_transaction_id'
     );
-    insert into headroom.subscriptions as subscription
-    select written.* from jsonb_populate_recordset(null::headroom.subscriptions, p_user -> 'subscriptions') as written
-    on conflict (user_id, original_transaction_id) do update
-    set plan = excluded.plan, started_at = excluded.started_at, expires_at = excluded.expires_at,
-        grace_until = excluded.grace_until, billing_issue_at = excluded.billing_issue_at,
-        unsubscribed_at = excluded.unsubscribed_at, revoked_at = excluded.revoked_at, product = excluded.product,
-        next_plan = excluded.next_plan, next_product = excluded.next_product, environment = excluded.environment,
-        event_at = excluded.event_at, anchor_day = excluded.anchor_day;
+    insert into headroom.subscriptions (
+        bucket, user_id, original_transaction_id, plan, started_at, expires_at, grace_until, billing_issue_at,
+        unsubscribed_at, revoked_at, product, next_plan, next_product, environment, event_at, anchor_day
+    )
+    select headroom.bucket_of(v_user_id), v_user_id, written.*
+    from jsonb_to_recordset(p_user -> 'subscriptions') as written (
+        original_transaction_id text, plan text, started_at timestamptz, expires_at timestamptz, grace_until timestamptz,
+        billing_issue_at timestamptz, unsubscribed_at timestamptz, revoked_at timestamptz, product text, next_plan text,
+        next_product text, environment text, event_at timestamptz, anchor_day smallint
+    );
     v_terms := headroom.terms_of(v_user_id, headroom.now(), 'deny');
     -- The next message of this user finds no usable row, resolves the new terms and keeps the count. A new anchor day
     -- moves the end of the open month, which transfers and refunds read from the row.
@@ -45,7 +50,7 @@ begin
                 then coalesce(v_terms.resets_at, usage.resets_at)
             else usage.resets_at
         end
-    where usage.user_id = v_user_id and (
+    where usage.bucket = headroom.bucket_of(v_user_id) and usage.user_id = v_user_id and (
         usage.usable_until > '-infinity'
         or usage.billing_period = v_terms.billing_period and usage.resets_at <> v_terms.resets_at
     );

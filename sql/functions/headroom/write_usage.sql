@@ -21,7 +21,7 @@ begin
             else '-infinity'
         end,
         plan_revision = p_terms.plan_revision
-    where usage.user_id = p_user_id and usage.billing_period = p_terms.billing_period;
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = p_terms.billing_period;
 end
 $$;
 revoke all on function

@@ -17,14 +17,16 @@ begin
     -- A row to hold on to, also for a user who is not known yet: a first message that is on its way comes before this
     -- or after it. It brings a spent trial back, which is spent again below; none of that was there to be forgotten.
     select -1 - count(*) into v_rows from headroom.spent_trials as spent
-    where spent.digest = headroom.digest_of(p_user_id);
+    where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.digest_of(p_user_id);
     if not headroom.lock_subscriber(p_user_id) then
         v_rows := 0;
     end if;
-    select * into strict v_subscriber from headroom.subscribers where user_id = p_user_id;
+    select * into strict v_subscriber from headroom.subscribers
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
 
     with gone as (
-        delete from public.message_usage as usage where usage.user_id = p_user_id
+        delete from public.message_usage as usage
+        where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         returning usage.billing_period, usage.message_count
     ),
     trials as (
@@ -39,34 +41,36 @@ begin
         from headroom.plans as plans
         left join gone on gone.billing_period = plans.plan
         left join headroom.subscriptions as subscription
-            on subscription.user_id = p_user_id and subscription.plan = plans.plan
+            on subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
+                and subscription.plan = plans.plan
         where plans.cycle = 'trial'
             and (gone.billing_period is not null or subscription.plan is not null or plans.plan = 'trial')
         group by plans.plan
     ),
     spent as (
-        insert into headroom.spent_trials (digest, plan, trial_started_at, trial_ends_at, messages)
+        insert into headroom.spent_trials (bucket, digest, plan, trial_started_at, trial_ends_at, messages)
         select
-            headroom.digest_of(p_user_id), trials.plan, trials.trial_started_at, trials.trial_ends_at, trials.messages
+            headroom.bucket_of(p_user_id), headroom.digest_of(p_user_id), trials.plan, trials.trial_started_at,
+            trials.trial_ends_at, trials.messages
         from trials
         where trials.trial_started_at is not null or trials.messages > 0
     )
     select count(*) into v_count from gone;
     v_rows := v_rows + v_count;
-    delete from headroom.message_keys where user_id = p_user_id;
+    delete from headroom.message_keys where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
     get diagnostics v_count = row_count;
     v_rows := v_rows + v_count;
-    delete from headroom.grants where user_id = p_user_id;
+    delete from headroom.grants where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
     get diagnostics v_count = row_count;
     v_rows := v_rows + v_count;
-    delete from headroom.audit_log where user_id = p_user_id;
+    delete from headroom.audit_log where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
     get diagnostics v_count = row_count;
     v_rows := v_rows + v_count;
     v_rows := v_rows + headroom.forget_billing(p_user_id, v_customer_id);
-    delete from headroom.subscriptions where user_id = p_user_id;
+    delete from headroom.subscriptions where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
     get diagnostics v_count = row_count;
     v_rows := v_rows + v_count;
-    delete from headroom.subscribers where user_id = p_user_id;
+    delete from headroom.subscribers where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
     get diagnostics v_count = row_count;
     v_rows := v_rows + v_count;
     perform headroom.record_change(null, null, 'forget', null, jsonb_build_object('rows', v_rows));

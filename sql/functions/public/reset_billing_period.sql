@@ -12,7 +12,7 @@ begin
             using errcode = 'invalid_parameter_value';
     end if;
     with locked as (
-        select usage.user_id, headroom.usage_record(usage) as record from public.message_usage as usage
+        select usage.bucket, usage.user_id, usage.message_count from public.message_usage as usage
         where usage.billing_period = p_billing_period and usage.message_count > 0
         order by usage.user_id
         for update
@@ -21,13 +21,16 @@ begin
         update public.message_usage as usage
         set message_count = 0, updated_at = headroom.now()
         from locked
-        where usage.user_id = locked.user_id and usage.billing_period = p_billing_period
-        returning usage.user_id, locked.record as before, headroom.usage_record(usage) as after
+        where usage.bucket = locked.bucket and usage.user_id = locked.user_id
+            and usage.billing_period = p_billing_period
+        returning usage.bucket, usage.user_id, locked.message_count, usage."limit"
     )
     -- As headroom.record_change writes it, for all in one statement.
-    insert into headroom.audit_log (at, user_id, billing_period, action, before, after, reason, actor)
+    insert into headroom.audit_log (bucket, at, user_id, billing_period, action, before, after, reason, actor)
     select
-        headroom.now(), changed.user_id, p_billing_period, 'reset_period', changed.before, changed.after,
+        changed.bucket, headroom.now(), changed.user_id, p_billing_period, 'reset_period',
+        headroom.usage_record(p_billing_period, changed.message_count, changed."limit"),
+        headroom.usage_record(p_billing_period, 0, changed."limit"),
         nullif(current_setting('headroom.reason', true), ''), headroom.actor()
     from changed;
     get diagnostics v_rows = row_count;

@@ -6,7 +6,6 @@ as $$
 declare
     v_period text := p_billing_period;
     v_before public.message_usage;
-    v_after public.message_usage;
 begin
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
@@ -15,19 +14,18 @@ begin
     if v_period is null then
         v_period := (headroom.peek(p_user_id, headroom.unknown_users())).billing_period;
     end if;
-    select * into v_before from public.message_usage as usage
-    where usage.user_id = p_user_id and usage.billing_period = v_period
+    select * into v_before from public.message_usage
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period
     for update;
     if not found and p_billing_period is not null then
         raise exception 'user % has no usage in period %', p_user_id, quote_literal(p_billing_period)
             using errcode = 'no_data_found', hint = 'select billing_period from message_usage where user_id = … lists the periods.';
     end if;
-    update public.message_usage as usage
-    set message_count = 0, updated_at = headroom.now()
-    where usage.user_id = p_user_id and usage.billing_period = v_period
-    returning * into v_after;
+    update public.message_usage set message_count = 0, updated_at = headroom.now()
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period;
     perform headroom.record_change(
-        p_user_id, v_period, 'reset', headroom.usage_record(v_before), headroom.usage_record(v_after)
+        p_user_id, v_period, 'reset', headroom.usage_record(v_period, v_before.message_count, v_before."limit"),
+        case when found then headroom.usage_record(v_period, 0, v_before."limit") end
     );
     return headroom.answer_to(p_user_id, headroom.peek(p_user_id, headroom.unknown_users()), 0);
 end

@@ -51,9 +51,10 @@ begin
     end if;
 
     perform headroom.lock_subscriber(p_user_id);
-    select * into strict v_subscriber from headroom.subscribers where user_id = p_user_id;
+    select * into strict v_subscriber from headroom.subscribers
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
     v_before := headroom.terms_of(p_user_id, v_now, 'deny');
-    v_record := headroom.plan_record(v_before, v_subscriber);
+    v_record := headroom.plan_record(v_before, v_subscriber.anchor_day, v_subscriber.previous_plan);
     v_previous_plan := case
         when v_before.is_known and v_before.cycle = 'monthly' and v_before.plan <> p_plan then v_before.plan
         else v_subscriber.previous_plan
@@ -71,7 +72,7 @@ begin
         trial_ends_at = case when v_plan.cycle <> 'trial' then trial_ends_at end,
         previous_plan = v_previous_plan,
         declared_previous_plan = v_previous_plan
-    where user_id = p_user_id
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
     returning * into v_subscriber;
 
     case v_state
@@ -93,12 +94,12 @@ begin
         else
             null;
     end case;
-    delete from headroom.subscriptions where user_id = p_user_id;
+    delete from headroom.subscriptions where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
     insert into headroom.subscriptions (
-        user_id, original_transaction_id, plan, started_at, expires_at, grace_until, billing_issue_at, unsubscribed_at,
-        revoked_at
+        bucket, user_id, original_transaction_id, plan, started_at, expires_at, grace_until, billing_issue_at,
+        unsubscribed_at, revoked_at
     ) values (
-        p_user_id, 'operator', p_plan, v_started, v_expires,
+        headroom.bucket_of(p_user_id), p_user_id, 'operator', p_plan, v_started, v_expires,
         case when v_state in ('grace_period', 'billing_retry') then v_grace_until end,
         case when v_state in ('grace_period', 'billing_retry') then v_now end,
         case
@@ -110,10 +111,12 @@ begin
     -- The next message of this user finds no usable row, resolves the new terms and keeps the count.
     update public.message_usage as usage
     set usable_until = '-infinity'
-    where usage.user_id = p_user_id and usage.usable_until > '-infinity';
+    where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id and usage.usable_until > '-infinity';
     perform headroom.record_change(
         p_user_id, null, 'plan', v_record,
-        headroom.plan_record(headroom.terms_of(p_user_id, v_now, 'deny'), v_subscriber)
+        headroom.plan_record(
+            headroom.terms_of(p_user_id, v_now, 'deny'), v_subscriber.anchor_day, v_subscriber.previous_plan
+        )
     );
     return headroom.answer_to(p_user_id, headroom.peek(p_user_id, 'deny'), 0);
 end

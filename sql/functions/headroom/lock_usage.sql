@@ -1,0 +1,21 @@
+-- Locks a user's usage row of a period and returns it; all columns are null where there is none. Raises HR006 where it holds
+-- a value that the check constraints of message_usage do not allow: nothing is computed with it.
+create or replace function headroom.lock_usage(p_user_id uuid, p_billing_period text) returns public.message_usage
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_row public.message_usage;
+begin
+    select * into v_row from public.message_usage
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = p_billing_period
+    for update;
+    if least(v_row.message_count, v_row.held, v_row.released, v_row.granted, v_row."limit", v_row.plan_limit) < 0
+        or not (headroom.is_instant(v_row.updated_at) and headroom.is_instant(v_row.started_at)
+            and headroom.is_instant(v_row.resets_at) and headroom.is_instant(v_row.expires_at)) then
+        perform headroom.refuse_row('public.message_usage', to_jsonb(v_row));
+    end if;
+    return v_row;
+end
+$$;
+revoke all on function headroom.lock_usage(uuid, text) from public;
+grant execute on function headroom.lock_usage(uuid, text) to headroom_service;

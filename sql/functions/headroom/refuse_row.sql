@@ -1,0 +1,54 @@
+-- Raises HR006 where a row holds a value that its table's check constraint does not allow, so somebody has removed the
+-- constraint. The message names the column only, because the service logs each message once. Callers have met such a value
+-- by a cheaper test; only their users pay for finding out which.
+create or replace function headroom.refuse_row(p_table text, p_row jsonb) returns void
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_column text;
+    v_rule text;
+    v_is_valid boolean;
+begin
+    for v_column, v_rule in
+        select columns.name, format(rules.rule, columns.name)
+        from (values
+            ('public.message_usage', '{message_count,held,released,granted,limit,plan_limit}', 'coalesce(%I, 0) >= 0'),
+            ('public.message_usage', '{updated_at,started_at,resets_at,expires_at}', 'headroom.is_instant(%I)'),
+            ('headroom.message_keys', '{messages}', '%I between 1 and 1000000'),
+            (
+                'headroom.message_keys', '{used,held,limit,committed_used,committed_held,committed_limit}',
+                'coalesce(%I, 0) >= 0'
+            ),
+            (
+                'headroom.subscribers', '{trial_started_at,store_trial_started_at,trial_ends_at}',
+                'headroom.is_instant(%I)'
+            ),
+            ('headroom.subscribers', '{anchor_day}', '%I between 1 and 31'),
+            (
+                'headroom.subscriptions',
+                '{started_at,expires_at,grace_until,billing_issue_at,unsubscribed_at,revoked_at}',
+                'headroom.is_instant(%I)'
+            ),
+            ('headroom.plans', '{allowance}', 'coalesce(%I, 0) >= 0'),
+            ('headroom.plans', '{trial_days}', 'cycle <> ''trial'' or coalesce(%I, 0) between 1 and 3650'),
+            ('headroom.plans', '{gentle_percent,prominent_percent}', 'coalesce(%I, -1) between 0 and 100'),
+            ('headroom.spent_trials', '{messages}', '%I >= 0'),
+            ('headroom.spent_trials', '{trial_started_at,trial_ends_at}', 'headroom.is_instant(%I)')
+        ) as rules (of_table, columns, rule)
+        cross join unnest(rules.columns::text[]) as columns (name)
+        where rules.of_table = p_table
+    loop
+        execute format('select %s from jsonb_populate_record(null::%s, $1)', v_rule, p_table) into v_is_valid using p_row;
+        if not v_is_valid then
+            raise exception '%.% is out of range', replace(p_table, 'public.', ''), v_column
+                using errcode = 'HR006', detail = format('The value is %s.', coalesce(p_row ->> v_column, 'null')),
+                    hint = format(
+                        'select * from %s where (%s) is not true lists such rows. Correct them, then add the table''s check '
+                        'constraint again.', replace(p_table, 'public.', ''), v_rule
+                    );
+        end if;
+    end loop;
+end
+$$;
+revoke all on function headroom.refuse_row(text, jsonb) from public;
+grant execute on function headroom.refuse_row(text, jsonb) to headroom_service;
