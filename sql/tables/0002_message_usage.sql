@@ -64,23 +64,15 @@ alter table public.message_usage
     add column plan_revision integer not null default 0,
     add column terms_version bigint,
     add column granted integer,
-    add constraint counts_are_not_negative check (
-        message_count >= 0 and held >= 0 and released >= 0 and granted >= 0
+    -- Each message checks these, and PostgreSQL reads them anew in each statement: few constants, and no function, which would
+    -- be looked up. Infinity is not an instant: an answer has to show it, and the service computes with it.
+    add constraint numbers_are_not_negative check (
+        least(message_count, held, released, granted, "limit", plan_limit, plan_revision) >= 0
+        and least(generation, terms_version) >= 0
     ),
-    add constraint limits_are_not_negative check ("limit" >= 0 and plan_limit >= 0),
-    add constraint numbers_are_not_negative check (generation >= 0 and plan_revision >= 0 and terms_version >= 0),
-    -- Infinity is not an instant: an answer has to show it, and the service computes with it. Plain comparisons, because
-    -- each message checks them, and a function would be looked up in each statement.
     add constraint instants_are_in_the_years_2000_to_9999 check (
-        updated_at >= '2000-01-01T00:00:00Z' and updated_at < '10000-01-01T00:00:00Z'
-        and started_at >= '2000-01-01T00:00:00Z' and started_at < '10000-01-01T00:00:00Z'
-        and resets_at >= '2000-01-01T00:00:00Z' and resets_at < '10000-01-01T00:00:00Z'
-        and expires_at >= '2000-01-01T00:00:00Z' and expires_at < '10000-01-01T00:00:00Z'
-    ),
-    -- This one is only compared: -infinity is never, infinity is until something changes.
-    add constraint usable_until_is_infinite_or_in_the_years_2000_to_9999 check (
-        usable_until in ('-infinity', 'infinity')
-        or usable_until >= '2000-01-01T00:00:00Z' and usable_until < '10000-01-01T00:00:00Z'
+        least(updated_at, started_at, resets_at, expires_at) >= '2000-01-01T00:00:00Z'
+        and greatest(updated_at, started_at, resets_at, expires_at) < '10000-01-01T00:00:00Z'
     );
 
 -- Defaults that call a function are set apart from the column, which would rewrite an existing table. Rows that are there

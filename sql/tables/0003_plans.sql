@@ -1,7 +1,7 @@
--- Tables of users, and the receipts, have a column "bucket", which their primary keys begin with. See
--- docs/decisions/0026-ready-to-be-distributed.md.
-
 -- Plans, and the subscribers who have one.
+--
+-- Tables of users, and the receipts, have a column "bucket", with which their primary keys begin
+-- (docs/decisions/0026-ready-to-be-distributed.md).
 
 -- An operator adds plans and changes numbers here; the next message follows.
 create table headroom.plans (
@@ -69,11 +69,8 @@ create table headroom.subscribers (
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
     constraint declared_anchor_day_is_1_to_31 check (declared_anchor_day between 1 and 31),
     constraint instants_are_in_the_years_2000_to_9999 check (
-        trial_started_at >= '2000-01-01T00:00:00Z' and trial_started_at < '10000-01-01T00:00:00Z'
-        and declared_at >= '2000-01-01T00:00:00Z' and declared_at < '10000-01-01T00:00:00Z'
-        and trial_ends_at >= '2000-01-01T00:00:00Z' and trial_ends_at < '10000-01-01T00:00:00Z'
-        and store_trial_started_at >= '2000-01-01T00:00:00Z'
-        and store_trial_started_at < '10000-01-01T00:00:00Z'
+        least(trial_started_at, declared_at, trial_ends_at, store_trial_started_at) >= '2000-01-01T00:00:00Z'
+        and greatest(trial_started_at, declared_at, trial_ends_at, store_trial_started_at) < '10000-01-01T00:00:00Z'
     ),
     primary key (bucket, user_id)
 );
@@ -113,13 +110,12 @@ create table headroom.subscriptions (
     anchor_day smallint,
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
     constraint instants_are_in_the_years_2000_to_9999 check (
-        started_at >= '2000-01-01T00:00:00Z' and started_at < '10000-01-01T00:00:00Z'
-        and expires_at >= '2000-01-01T00:00:00Z' and expires_at < '10000-01-01T00:00:00Z'
-        and grace_until >= '2000-01-01T00:00:00Z' and grace_until < '10000-01-01T00:00:00Z'
-        and billing_issue_at >= '2000-01-01T00:00:00Z' and billing_issue_at < '10000-01-01T00:00:00Z'
-        and unsubscribed_at >= '2000-01-01T00:00:00Z' and unsubscribed_at < '10000-01-01T00:00:00Z'
-        and revoked_at >= '2000-01-01T00:00:00Z' and revoked_at < '10000-01-01T00:00:00Z'
-        and event_at >= '2000-01-01T00:00:00Z' and event_at < '10000-01-01T00:00:00Z'
+        least(
+            started_at, expires_at, grace_until, billing_issue_at, unsubscribed_at, revoked_at, event_at
+        ) >= '2000-01-01T00:00:00Z'
+        and greatest(
+            started_at, expires_at, grace_until, billing_issue_at, unsubscribed_at, revoked_at, event_at
+        ) < '10000-01-01T00:00:00Z'
     ),
     primary key (bucket, user_id, original_transaction_id),
     foreign key (bucket, user_id) references headroom.subscribers on delete cascade

@@ -24,8 +24,7 @@ create table headroom.message_keys (
     constraint status_is_counted_held_or_released check (status in ('c', 'h', 'r')),
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
     constraint counts_are_not_negative check (
-        used >= 0 and held >= 0 and "limit" >= 0
-        and committed_used >= 0 and committed_held >= 0 and committed_limit >= 0 and generation >= 0
+        least(used, held, "limit", committed_used, committed_held, committed_limit) >= 0 and generation >= 0
     ),
     constraint instants_are_in_the_years_2000_to_9999 check (
         created_at >= '2000-01-01T00:00:00Z' and created_at < '10000-01-01T00:00:00Z'

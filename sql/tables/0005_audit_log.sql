@@ -65,8 +65,8 @@ create table headroom.spent_trials (
     messages integer not null,
     constraint messages_are_not_negative check (messages >= 0),
     constraint instants_are_in_the_years_2000_to_9999 check (
-        trial_started_at >= '2000-01-01T00:00:00Z' and trial_started_at < '10000-01-01T00:00:00Z'
-        and trial_ends_at >= '2000-01-01T00:00:00Z' and trial_ends_at < '10000-01-01T00:00:00Z'
+        least(trial_started_at, trial_ends_at) >= '2000-01-01T00:00:00Z'
+        and greatest(trial_started_at, trial_ends_at) < '10000-01-01T00:00:00Z'
     ),
     primary key (bucket, digest, plan)
 );

@@ -29,10 +29,8 @@ create table headroom.tokens (
     constraint expires_later check (expires_at > created_at),
     constraint revoked_by_somebody check ((revoked_at is null) = (revoked_by is null)),
     constraint instants_are_in_the_years_2000_to_9999 check (
-        created_at >= '2000-01-01T00:00:00Z' and created_at < '10000-01-01T00:00:00Z'
-        and expires_at >= '2000-01-01T00:00:00Z' and expires_at < '10000-01-01T00:00:00Z'
-        and revoked_at >= '2000-01-01T00:00:00Z' and revoked_at < '10000-01-01T00:00:00Z'
-        and last_used_at >= '2000-01-01T00:00:00Z' and last_used_at < '10000-01-01T00:00:00Z'
+        least(created_at, expires_at, revoked_at, last_used_at) >= '2000-01-01T00:00:00Z'
+        and greatest(created_at, expires_at, revoked_at, last_used_at) < '10000-01-01T00:00:00Z'
     )
 );
 comment on table headroom.tokens is

@@ -43,9 +43,8 @@ create table headroom.billing_events (
     constraint a_failure_has_a_problem check ((outcome = 'failed') = (problem is not null)),
     constraint attempts_are_counted check (attempts >= 0),
     constraint instants_are_in_the_years_2000_to_9999 check (
-        happened_at >= '2000-01-01T00:00:00Z' and happened_at < '10000-01-01T00:00:00Z'
-        and received_at >= '2000-01-01T00:00:00Z' and received_at < '10000-01-01T00:00:00Z'
-        and applied_at >= '2000-01-01T00:00:00Z' and applied_at < '10000-01-01T00:00:00Z'
+        least(happened_at, received_at, applied_at) >= '2000-01-01T00:00:00Z'
+        and greatest(happened_at, received_at, applied_at) < '10000-01-01T00:00:00Z'
     )
 );
 comment on table headroom.billing_events is 'What stores and billing systems sent, each once, with what became of it.';

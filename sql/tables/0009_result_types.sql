@@ -67,3 +67,21 @@ create type headroom.answer as (
     notice text,
     banner text
 );
+
+-- What headroom.count_batch counted: in the first row all counts, in the others what its caller does not know of a user.
+create type headroom.counted as (
+    ordinal integer,
+    message_count integer,
+    held integer,
+    "limit" integer,
+    plan text,
+    state text,
+    started_at timestamptz,
+    resets_at timestamptz,
+    expires_at timestamptz,
+    previous_plan text,
+    plan_revision integer,
+    observed_at timestamptz,
+    terms_version bigint,
+    counts bigint[]
+);
