@@ -10,9 +10,10 @@
 -- caller does not know, or who holds messages. Who is missing from the counts was not counted (no row, another period,
 -- blocked, lapsed, out of date, or a key that was used before) and takes the careful way: headroom.perform_batch.
 --
--- Three plain statements on one table each: half the cost to start of one with CTEs, and a distributed database can carry them
--- out. Rows are locked in the order of their index, which "= any" walks once, sorted (docs/decisions/0003-lock-order.md). The
--- check stands in the UPDATE's own WHERE, which is evaluated again on the newest row after waiting for a lock.
+-- Plain statements on one table each, which a distributed database can carry out
+-- (docs/decisions/0026-ready-to-be-distributed.md). Rows are locked in the order of their index, which "= any" walks once,
+-- sorted (docs/decisions/0003-lock-order.md). The check stands in the UPDATE's own WHERE, which is evaluated again on the
+-- newest row after waiting for a lock.
 create or replace function headroom.count_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_places integer[], p_messages bigint[],
     p_terms_versions bigint[], p_keys text[] default null, p_key_messages integer[] default null, p_so_far bigint[] default null
