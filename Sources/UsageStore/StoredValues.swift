@@ -16,7 +16,7 @@ struct StoredColumn: Sendable {
     var invalidInstant: PostgresError { invalid("not known", unless: "headroom.is_instant(\(name))") }
 
     fileprivate func invalid(_ value: some CustomStringConvertible, unless condition: String) -> PostgresError {
-        // As headroom.refuse_value reports it. The message is the same for all rows, so that it is logged once.
+        // As headroom.refuse_row reports it. The message is the same for all rows, so that it is logged once.
         PostgresError(
             .server(.invalidStoredValue),
             "\(table).\(name) is out of range",
