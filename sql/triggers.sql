@@ -6,17 +6,18 @@
 -- here. The batches of the fast path never lock this table.
 lock table headroom.subscribers in exclusive mode;
 
--- No function of Headroom's writes plans: every change is made by hand.
+-- No function of Headroom's writes plans: every change is made by hand. So are the mappings of products, also by map_product:
+-- they change what buyers may send.
 create or replace trigger record_change_by_hand after insert or update or delete on headroom.plans
     for each row execute function headroom.record_change_by_hand();
 create or replace trigger plans_changed after insert or update or delete or truncate on headroom.plans
     for each statement execute function headroom.plans_changed();
 create or replace trigger rename_plan_in_events after update of plan on headroom.plans
     for each row when (old.plan <> new.plan) execute function headroom.rename_plan_in_events();
-create or replace trigger record_product_mapping after insert or update or delete on headroom.store_products
-    for each row execute function headroom.record_product_mapping();
-create or replace trigger record_product_mapping after insert or update or delete on headroom.store_entitlements
-    for each row execute function headroom.record_product_mapping();
+create or replace trigger record_change_by_hand after insert or update or delete on headroom.store_products
+    for each row execute function headroom.record_change_by_hand();
+create or replace trigger record_change_by_hand after insert or update or delete on headroom.store_entitlements
+    for each row execute function headroom.record_change_by_hand();
 
 -- last_used_at is in neither list: it is written once a minute, and no instance has to reread the tokens for it.
 create or replace trigger keep_token_record

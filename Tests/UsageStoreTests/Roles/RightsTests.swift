@@ -112,7 +112,6 @@ struct RightsTests {
 
     private static let activity = [
         Right("select * from headroom.daily_activity", .service, .operator, .dashboard),
-        Right("select headroom.add_daily_activity(1, 1)", .service),
         Right("insert into headroom.daily_activity (day) values ('2026-11-01')", .service),
         Right("update headroom.daily_activity set messages = 0", .service),
         Right("delete from headroom.daily_activity"),
@@ -154,12 +153,9 @@ struct RightsTests {
         Right("select * from headroom.usage_transfers", .service, .operator),
         Right("delete from headroom.usage_transfers", .service),
         Right("select headroom.lock_customer('{}')", .service),
-        Right("select headroom.lock_subscribers('{}')", .service),
-        Right("select headroom.customer_events(1)", .service),
         Right("select headroom.billing_user('\(user(1))')", .service),
         Right("select headroom.billing_answer('ignored', null, null)", .service),
         Right("select headroom.write_billing_event('\(event)'::jsonb -> 'event', null)", .service),
-        Right("select headroom.write_results('[]')", .service),
         Right("select headroom.forget_billing('\(user(1))', 1)", .service),
     ]
 

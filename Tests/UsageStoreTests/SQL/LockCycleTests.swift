@@ -56,7 +56,7 @@ struct LockCycleTests {
         try await holder.execute("begin; select from message_usage where user_id = '\(granted)' for update")
         let first = Task { try await batch.execute(countStatement(granted)) }
         try await waitUntilBlocked(1, database)
-        let second = Task { try await notification.execute("select headroom.lock_subscribers('{\(granted)}')") }
+        let second = Task { try await notification.execute("select headroom.lock_subscriber('\(granted)')") }
         try await waitUntilBlocked(2, database)
         try await holder.execute("commit")
         try await first.value

@@ -14,6 +14,7 @@ declare
     v_event headroom.billing_events;
     v_customer_id bigint;
     v_users uuid[];
+    v_user_id uuid;
 begin
     for v_turn in 1 .. 2 loop
         select * into v_event from headroom.billing_events as events
@@ -28,7 +29,7 @@ begin
         exit when v_turn = 2 or p_names = '{}';
         v_customer_id := headroom.lock_customer(p_names);
     end loop;
-    select coalesce(array_agg(known.user_id), '{}') into v_users
+    select coalesce(array_agg(known.user_id order by known.user_id), '{}') into v_users
     from (
         select subscriber.user_id
         from headroom.customer_names as names
@@ -39,13 +40,26 @@ begin
         union
         select unnest(p_users)
     ) as known;
-    perform headroom.lock_subscribers(v_users);
+    -- In the order in which everybody locks. A user is made known and locked before the next one is looked at: making all
+    -- of them known first would hold a new user while waiting for an earlier one.
+    foreach v_user_id in array v_users loop
+        perform headroom.lock_subscriber(v_user_id);
+    end loop;
     return json_build_object(
         'now', headroom.now(),
         'customer', v_customer_id,
         'before', v_event.outcome,
         'received_at', v_event.received_at,
-        'events', headroom.customer_events(v_customer_id),
+        'events', (
+            select json_agg(json_build_object(
+                'source', events.source, 'id', events.id, 'at', events.happened_at, 'received_at', events.received_at,
+                'environment', events.environment, 'identities', events.identities, 'effects', events.effects,
+                'user', events.user_id, 'outcome', events.outcome, 'lacks', events.lacks,
+                'lacks_product', events.lacks_product, 'problem', events.problem
+            ))
+            from headroom.billing_events as events
+            where events.customer_id = v_customer_id and events.effects is not null
+        ),
         'users', (select json_agg(headroom.billing_user(users.user_id)) from unnest(v_users) as users (user_id)),
         'purchases', (
             select json_agg(json_build_object(

@@ -11,6 +11,8 @@ declare
         when 'message_usage' then array['billing_period', 'message_count', 'limit']
         when 'subscriptions' then array['original_transaction_id', 'plan']
         when 'plans' then array['plan']
+        when 'store_products' then array['source', 'product']
+        when 'store_entitlements' then array['source', 'entitlement']
         else '{}'
     end;
     v_user_before constant text := v_before ->> 'user_id';

@@ -40,9 +40,17 @@ begin
     for v_value in select value from jsonb_array_elements(p_change -> 'users') loop
         perform headroom.move_purchases((v_value ->> 'user')::uuid, v_reason, v_id);
     end loop;
-    if p_change ? 'results' then
-        perform headroom.write_results(p_change -> 'results');
-    end if;
+    -- What became of earlier events that this one has made apply, or has made another user's.
+    update headroom.billing_events as events
+    set outcome = written.outcome, user_id = written."user", lacks = written.lacks, problem = written.problem,
+        lacks_product = written.lacks_product,
+        applied_at = case
+            when written.outcome = 'failed' then null else coalesce(events.applied_at, headroom.now())
+        end
+    from jsonb_to_recordset(p_change -> 'results') as written (
+        source text, id text, outcome text, "user" uuid, lacks text, lacks_product text, problem text
+    )
+    where events.source = written.source and events.id = written.id;
     v_answer := headroom.billing_answer(v_event ->> 'outcome', v_user_id, v_event ->> 'problem');
     perform headroom.write_billing_event(v_event, v_answer - '{outcome,user,problem}'::text[]);
     -- What changed nothing is in the user's audit trail as well, and a failure once.
