@@ -5,6 +5,7 @@ create or replace function public.forget_user(p_user_id uuid) returns bigint
 as $$
 declare
     v_subscriber headroom.subscribers;
+    v_table text;
     v_rows bigint;
     v_count bigint;
     v_customer_id bigint;
@@ -57,22 +58,13 @@ begin
     )
     select count(*) into v_count from gone;
     v_rows := v_rows + v_count;
-    delete from headroom.message_keys where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
-    get diagnostics v_count = row_count;
-    v_rows := v_rows + v_count;
-    delete from headroom.grants where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
-    get diagnostics v_count = row_count;
-    v_rows := v_rows + v_count;
-    delete from headroom.audit_log where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
-    get diagnostics v_count = row_count;
-    v_rows := v_rows + v_count;
+    foreach v_table in array array['message_keys', 'grants', 'audit_log', 'subscriptions', 'subscribers'] loop
+        execute format('delete from headroom.%I where bucket = headroom.bucket_of($1) and user_id = $1', v_table)
+        using p_user_id;
+        get diagnostics v_count = row_count;
+        v_rows := v_rows + v_count;
+    end loop;
     v_rows := v_rows + headroom.forget_billing(p_user_id, v_customer_id);
-    delete from headroom.subscriptions where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
-    get diagnostics v_count = row_count;
-    v_rows := v_rows + v_count;
-    delete from headroom.subscribers where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
-    get diagnostics v_count = row_count;
-    v_rows := v_rows + v_count;
     perform headroom.record_change(null, null, 'forget', null, jsonb_build_object('rows', v_rows));
     return v_rows;
 end
