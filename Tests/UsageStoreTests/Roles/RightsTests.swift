@@ -154,7 +154,7 @@ struct RightsTests {
         Right("delete from headroom.usage_transfers", .service),
         Right("select headroom.lock_customer('{}')", .service),
         Right("select headroom.billing_user('\(user(1))')", .service),
-        Right("select headroom.billing_answer('ignored', null, null)", .service),
+        Right("select headroom.billing_answer('ignored', null, null, null)", .service),
         Right("select headroom.write_billing_event('\(event)'::jsonb -> 'event', null)", .service),
         Right("select headroom.forget_billing('\(user(1))', 1)", .service),
     ]

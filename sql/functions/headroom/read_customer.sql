@@ -22,7 +22,9 @@ begin
         -- Of a forgotten user's event nothing is applied any more.
         if v_event.outcome = 'forgotten' or not p_is_again and v_event.outcome <> 'failed' then
             return json_build_object(
-                'answer', headroom.billing_answer('duplicate', v_event.user_id, v_event.problem)
+                'answer', headroom.billing_answer('duplicate', v_event.user_id, v_event.problem, case
+                    when v_event.user_id is not null then headroom.terms_of(v_event.user_id, headroom.now(), 'deny')
+                end)
             );
         end if;
         -- Once more when the lock is held: the session that held it may have applied this very event.

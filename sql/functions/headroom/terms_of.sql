@@ -1,6 +1,4 @@
--- Derives a user's terms at p_at. p_unknown_users says what becomes of a user without a subscription: trial, free or
--- deny.
---
+-- Derives a user's terms at p_at. p_unknown_users: what becomes of a user without a subscription: trial, free or deny.
 -- Of several subscriptions, the one that gives the most counts. A trial that was cancelled still ends as a trial.
 --
 -- Procedural, with scalars and few statements, because each user whose row cannot be used passes here: as one query it
@@ -20,6 +18,7 @@ declare
     v_rank bigint;
     v_best_rank bigint;
     v_best_name text;
+    v_bought_until timestamptz;
     v_changes_at timestamptz := 'infinity';
     v_month date;
     v_anchor_day integer;
@@ -53,30 +52,22 @@ begin
     -- plan never carry the revision from after it.
     for v_held in
         select
-            true as is_known, subscription.original_transaction_id as name, plans.plan, plans.cycle, plans.allowance,
-            plans.trial_days, plans.gentle_percent, plans.prominent_percent, revised.revision, subscription.started_at,
-            subscription.expires_at, subscription.grace_until, subscription.billing_issue_at,
-            subscription.unsubscribed_at, subscription.revoked_at,
-            -- Until when the last of what was bought gave access.
-            max(least(
-                subscription.revoked_at, greatest(subscription.expires_at, subscription.grace_until), 'infinity'
-            )) filter (where plans.cycle <> 'trial' and plans.plan <> 'free') over () as bought_until
-        from headroom.subscriptions as subscription
-        join headroom.plans as plans on plans.plan = subscription.plan
-        cross join headroom.plan_revision as revised
-        where subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
-        union all
+            subscription.user_id is not null as is_known, subscription.original_transaction_id as name, plans.plan,
+            plans.cycle, plans.allowance, plans.trial_days, plans.gentle_percent, plans.prominent_percent,
+            revised.revision, subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
+            subscription.revoked_at,
+            case when subscription.user_id is null then coalesce(v_trial_started_at, p_at) else subscription.started_at end
+                as started_at,
+            case
+                when subscription.user_id is null and plans.cycle = 'trial' then v_trial_ends_at
+                else subscription.expires_at
+            end as expires_at
+        from headroom.plan_revision as revised
+        left join headroom.subscriptions as subscription
+            on subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
         -- A user without a subscription: a trial that starts now, the free plan, or nothing.
-        select
-            false, null, plans.plan, plans.cycle, plans.allowance, plans.trial_days, plans.gentle_percent,
-            plans.prominent_percent, revised.revision, coalesce(v_trial_started_at, p_at),
-            case plans.cycle when 'trial' then v_trial_ends_at end, null, null, null, null, null
-        from headroom.plans as plans
-        cross join headroom.plan_revision as revised
-        where plans.plan = case p_unknown_users when 'trial' then 'trial' else 'free' end
-            and not exists (
-                select from headroom.subscriptions where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
-            )
+        join headroom.plans as plans on plans.plan
+            = coalesce(subscription.plan, case p_unknown_users when 'trial' then 'trial' else 'free' end)
     loop
         if not (headroom.is_instant(v_held.started_at) and headroom.is_instant(v_held.expires_at)
             and headroom.is_instant(v_held.grace_until) and headroom.is_instant(v_held.billing_issue_at)
@@ -127,12 +118,21 @@ begin
             case when v_held.revoked_at > p_at then v_held.revoked_at end
         );
 
+        v_bought_until := null;
+        if v_held.is_known and v_held.cycle = 'trial' and v_lapse is null then
+            -- Until when the last of what was bought gave access.
+            select max(least(bought.revoked_at, greatest(bought.expires_at, bought.grace_until), 'infinity'))
+            into v_bought_until
+            from headroom.subscriptions as bought
+            join headroom.plans as plans on plans.plan = bought.plan and plans.cycle <> 'trial' and plans.plan <> 'free'
+            where bought.bucket = headroom.bucket_of(p_user_id) and bought.user_id = p_user_id;
+        end if;
         -- Of the subscriptions that give access the largest allowance counts, or buying more would give less. Between
         -- equals, and without access, a refund comes first, then a billing issue, then a cancellation. A trial counts
         -- only when nothing was bought before it that still counts; the free plan only when there is nothing else.
         v_rank := 100000000000 * case
                 when v_held.plan = 'free' then 4
-                when v_held.cycle = 'trial' and v_lapse is null and v_held.started_at >= v_held.bought_until then 0
+                when v_held.started_at >= v_bought_until then 0
                 when v_held.cycle = 'trial' then 2 + (v_lapse is not null)::integer
                 else (v_lapse is not null)::integer
             end

@@ -14,6 +14,8 @@ declare
     v_user_id constant uuid := (v_event ->> 'user')::uuid;
     v_locked_id uuid;
     v_value jsonb;
+    v_written headroom.terms;
+    v_terms headroom.terms;
     v_answer jsonb;
 begin
     -- Batches of messages lock usage rows in this order, too.
@@ -29,7 +31,10 @@ begin
         where bucket = headroom.bucket_of(v_locked_id) and user_id = v_locked_id order by billing_period for update;
     end loop;
     for v_value in select value from jsonb_array_elements(p_change -> 'users') loop
-        perform headroom.write_subscriptions(v_value, v_reason, v_id);
+        v_written := headroom.write_subscriptions(v_value, v_reason, v_id);
+        if (v_value ->> 'user')::uuid = v_user_id then
+            v_terms := v_written;
+        end if;
     end loop;
     for v_value in select value from jsonb_array_elements(p_change -> 'transfers') loop
         perform headroom.transfer_usage(v_value, v_reason, v_id);
@@ -40,18 +45,23 @@ begin
     for v_value in select value from jsonb_array_elements(p_change -> 'users') loop
         perform headroom.move_purchases((v_value ->> 'user')::uuid, v_reason, v_id);
     end loop;
-    -- What became of earlier events that this one has made apply, or has made another user's.
-    update headroom.billing_events as events
-    set outcome = written.outcome, user_id = written."user", lacks = written.lacks, problem = written.problem,
-        lacks_product = written.lacks_product,
-        applied_at = case
-            when written.outcome = 'failed' then null else coalesce(events.applied_at, headroom.now())
-        end
-    from jsonb_to_recordset(p_change -> 'results') as written (
-        source text, id text, outcome text, "user" uuid, lacks text, lacks_product text, problem text
-    )
-    where events.source = written.source and events.id = written.id;
-    v_answer := headroom.billing_answer(v_event ->> 'outcome', v_user_id, v_event ->> 'problem');
+    if p_change ? 'results' then
+        -- What became of earlier events that this one has made apply, or has made another user's.
+        update headroom.billing_events as events
+        set outcome = written.outcome, user_id = written."user", lacks = written.lacks, problem = written.problem,
+            lacks_product = written.lacks_product,
+            applied_at = case
+                when written.outcome = 'failed' then null else coalesce(events.applied_at, headroom.now())
+            end
+        from jsonb_to_recordset(p_change -> 'results') as written (
+            source text, id text, outcome text, "user" uuid, lacks text, lacks_product text, problem text
+        )
+        where events.source = written.source and events.id = written.id;
+    end if;
+    if v_user_id is not null and v_terms.plan is null then
+        v_terms := headroom.terms_of(v_user_id, headroom.now(), 'deny');
+    end if;
+    v_answer := headroom.billing_answer(v_event ->> 'outcome', v_user_id, v_event ->> 'problem', v_terms);
     perform headroom.write_billing_event(v_event, v_answer - '{outcome,user,problem}'::text[]);
     -- What changed nothing is in the user's audit trail as well, and a failure once.
     if v_user_id is not null and (v_event ->> 'outcome' <> 'failed' or not v_event ? 'before') and not exists (

@@ -1,6 +1,7 @@
 -- Writes a user's subscriptions of stores: {"user", "anchor_day", "previous_plan", "store_trial_started_at",
--- "subscriptions": those that changed, "removed": names of transactions}. The next message follows.
-create or replace function headroom.write_subscriptions(p_user jsonb, p_reason text, p_id text) returns void
+-- "subscriptions": those that changed, "removed": names of transactions}, and returns the user's terms. The next message
+-- follows.
+create or replace function headroom.write_subscriptions(p_user jsonb, p_reason text, p_id text) returns headroom.terms
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -22,14 +23,15 @@ begin
     from jsonb_to_record(p_user) as written (
         anchor_day smallint, previous_plan text, store_trial_started_at timestamptz
     )
-    where subscriber.bucket = headroom.bucket_of(v_user_id) and subscriber.user_id = v_user_id;
-    -- What changed is written anew.
-    delete from headroom.subscriptions
-    where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id and original_transaction_id in (
-        select jsonb_array_elements_text(p_user -> 'removed')
-        union all
-        select jsonb_array_elements(p_user -> 'subscriptions') ->> 'original_transaction_id'
-    );
+    where subscriber.bucket = headroom.bucket_of(v_user_id) and subscriber.user_id = v_user_id
+        -- A renewal changes none of it.
+        and (subscriber.anchor_day, subscriber.previous_plan, subscriber.store_trial_started_at)
+            is distinct from (written.anchor_day, written.previous_plan, written.store_trial_started_at);
+    if p_user -> 'removed' <> '[]' then
+        delete from headroom.subscriptions
+        where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id
+            and original_transaction_id in (select jsonb_array_elements_text(p_user -> 'removed'));
+    end if;
     insert into headroom.subscriptions (
         bucket, user_id, original_transaction_id, plan, started_at, expires_at, grace_until, billing_issue_at,
         unsubscribed_at, revoked_at, product, next_plan, next_product, environment, event_at, anchor_day
@@ -39,6 +41,15 @@ begin
         original_transaction_id text, plan text, started_at timestamptz, expires_at timestamptz, grace_until timestamptz,
         billing_issue_at timestamptz, unsubscribed_at timestamptz, revoked_at timestamptz, product text, next_plan text,
         next_product text, environment text, event_at timestamptz, anchor_day smallint
+    )
+    on conflict (bucket, user_id, original_transaction_id) do update
+    set (
+        plan, started_at, expires_at, grace_until, billing_issue_at, unsubscribed_at, revoked_at, product, next_plan,
+        next_product, environment, event_at, anchor_day
+    ) = row(
+        excluded.plan, excluded.started_at, excluded.expires_at, excluded.grace_until, excluded.billing_issue_at,
+        excluded.unsubscribed_at, excluded.revoked_at, excluded.product, excluded.next_plan, excluded.next_product,
+        excluded.environment, excluded.event_at, excluded.anchor_day
     );
     v_terms := headroom.terms_of(v_user_id, headroom.now(), 'deny');
     -- The next message of this user finds no usable row, resolves the new terms and keeps the count. A new anchor day
@@ -60,6 +71,7 @@ begin
         -- A subscription that is gone is recorded as an empty object.
         coalesce(v_after, case when v_before is not null then '{}'::jsonb end), p_reason, p_id
     );
+    return v_terms;
 end
 $$;
 revoke all on function headroom.write_subscriptions(jsonb, text, text) from public;
