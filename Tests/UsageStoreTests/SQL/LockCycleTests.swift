@@ -65,6 +65,40 @@ struct LockCycleTests {
         try await expectNoDeadlock(database)
     }
 
+    @Test("a billing event lets a customer go that it has locked, when others were merged meanwhile")
+    func mergedCustomers() async throws {
+        let database = try await TestDatabase.fresh()
+        func lock(_ names: String) -> String { "select headroom.lock_customer('{\(names)}')" }
+        for name in ["a", "b", "c"] { try await database.psql.execute(lock(name)) }
+        let merging = try await Session.open(database.conninfo)
+        let holder = try await Session.open(database.conninfo)
+        let late = try await Session.open(database.conninfo)
+        let other = try await Session.open(database.conninfo)
+        try await merging.execute("begin; \(lock("a,b"))")
+        try await holder.execute("begin; \(lock("c"))")
+        let holderPID = try #require(try await holder.number("select pg_backend_pid()"))
+        // Finds the customers of b and c, and by the time it has locked that of c, b belongs to the customer of a.
+        let first = Task { try await late.execute(lock("b,c")) }
+        try await waitUntilBlocked(1, database)
+        try await merging.execute("commit")
+        try await waitUntil("the first session waits for the other holder") {
+            try await database.psql.number(
+                """
+                select count(*) from pg_stat_activity as waiting
+                cross join lateral unnest(pg_blocking_pids(waiting.pid)) as blocking (pid)
+                where waiting.datname = current_database() and blocking.pid = \(holderPID)
+                """
+            ) == 1
+        }
+        let second = Task { try await other.execute(lock("a,c")) }
+        try await waitUntilBlocked(2, database)
+        try await holder.execute("commit")
+        try await first.value
+        try await second.value
+        #expect(try await database.psql.number("select count(*) from headroom.customers") == 1)
+        try await expectNoDeadlock(database)
+    }
+
     @Test("a plan that is set while its user is forgotten is the plan of a new user")
     func forgotten() async throws {
         let database = try await TestDatabase.fresh()

@@ -10,45 +10,48 @@ declare
     v_locked bigint[];
     v_customer_id bigint;
     v_missing bigint;
-    v_taken bigint;
+    v_taken bigint := 0;
 begin
     loop
-        select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}') into v_found
-        from headroom.customer_names as names where names.name = any (v_names);
-        if v_found = '{}' then
-            insert into headroom.customers default values returning customer_id into v_customer_id;
-        else
-            perform from headroom.customers as customers
-            where customers.customer_id = any (v_found) order by customers.customer_id for update;
-            v_customer_id := v_found[1];
-        end if;
-        -- Another session may have merged these customers while this session waited for the lock.
-        select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}'),
-            cardinality(v_names) - count(*)
-        into v_locked, v_missing
-        from headroom.customer_names as names where names.name = any (v_names);
-        v_taken := 0;
-        if v_locked = v_found and v_missing > 0 then
-            insert into headroom.customer_names (name, customer_id)
-            select name, v_customer_id from unnest(v_names) as names (name) order by name
-            on conflict (name) do nothing;
-            get diagnostics v_taken = row_count;
-        end if;
-        if v_locked <> v_found or v_taken < v_missing then
-            -- Another session has taken a name in between: its customer is to be found and locked, too.
-            delete from headroom.customers as customers
-            where v_found = '{}' and customers.customer_id = v_customer_id;
-            continue;
-        end if;
-        if cardinality(v_found) > 1 then
-            update headroom.customer_names as names set customer_id = v_customer_id
-            where names.customer_id = any (v_found[2:]);
-            update headroom.billing_events as events set customer_id = v_customer_id
-            where events.customer_id = any (v_found[2:]);
-            delete from headroom.customers as customers where customers.customer_id = any (v_found[2:]);
-        end if;
-        return v_customer_id;
+        begin
+            select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}') into v_found
+            from headroom.customer_names as names where names.name = any (v_names);
+            if v_found = '{}' then
+                insert into headroom.customers default values returning customer_id into v_customer_id;
+            else
+                perform from headroom.customers as customers
+                where customers.customer_id = any (v_found) order by customers.customer_id for update;
+                v_customer_id := v_found[1];
+            end if;
+            select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}'),
+                cardinality(v_names) - count(*)
+            into v_locked, v_missing
+            from headroom.customer_names as names where names.name = any (v_names);
+            if v_locked = v_found and v_missing > 0 then
+                insert into headroom.customer_names (name, customer_id)
+                select name, v_customer_id from unnest(v_names) as names (name) order by name
+                on conflict (name) do nothing;
+                get diagnostics v_taken = row_count;
+            end if;
+            -- While this session waited, another one has merged these customers or has taken a name. What is locked is let go
+            -- before the loop locks again: a customer with a lower number may be next, and all lock from low to high.
+            if v_locked <> v_found or v_missing > v_taken then
+                raise exception 'customers have changed' using errcode = 'HR007';
+            end if;
+            exit;
+        exception
+            when sqlstate 'HR007' then
+                v_taken := 0;
+        end;
     end loop;
+    if cardinality(v_found) > 1 then
+        update headroom.customer_names as names set customer_id = v_customer_id
+        where names.customer_id = any (v_found[2:]);
+        update headroom.billing_events as events set customer_id = v_customer_id
+        where events.customer_id = any (v_found[2:]);
+        delete from headroom.customers as customers where customers.customer_id = any (v_found[2:]);
+    end if;
+    return v_customer_id;
 end
 $$;
 revoke all on function headroom.lock_customer(text[]) from public;
