@@ -98,7 +98,7 @@ class Dashboards(Case):
         self.assertEqual((third, last), ("*1", "+PONG"))
 
     def test_reports_while_messages_are_counted_lie_between_the_counts_before_and_after(self):
-        users = [self.subscriber("pro", used=0) for _ in range(50)]
+        users = [self.subscriber("pro", used=1_000_000) for _ in range(50)]
         stop = threading.Event()
         failures = []
 
