@@ -91,7 +91,7 @@ struct StandingRow {
     var isStale: Bool { result.bool(row, first + 13) }
 }
 
-/// Where the values of a standing come from. Those of subscriptions and plans are checked by headroom.terms_of.
+/// Where the values of a standing come from. Those of subscriptions and plans are checked by headroom.entitlement.
 extension StoredColumn {
     static let messageCount = StoredColumn("message_usage", "message_count")
     static let held = StoredColumn("message_usage", "held")

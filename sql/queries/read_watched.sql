@@ -35,7 +35,7 @@ cross join lateral (
         peek.used, peek.held, peek."limit", peek.plan, peek.state, peek.started_at, peek.resets_at, peek.expires_at,
         peek.previous_plan, peek.plan_revision, peek.observed_at, peek.billing_period, peek.lapse,
         least(
-            (select terms.usable_until from headroom.terms_of(request.user_id, headroom.now(), $3) as terms),
+            (select terms.usable_until from headroom.entitlement(request.user_id, headroom.now(), $3) as terms),
             (select holds.ends_at from headroom.holds_of(request.user_id, peek.billing_period, headroom.now()) as holds)
         ) as changes_at
     from headroom.peek(request.user_id, $3) as peek

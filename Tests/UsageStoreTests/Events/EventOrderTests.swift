@@ -174,7 +174,7 @@ struct EventOrderTests {
                 )
             )
             from headroom.subscribers as subscriber
-            cross join lateral headroom.terms_of(subscriber.user_id, headroom.now(), 'deny') as terms
+            cross join lateral headroom.entitlement(subscriber.user_id, headroom.now(), 'deny') as terms
             where subscriber.user_id = '\(user(0))'
             """
         )

@@ -77,7 +77,7 @@ struct SeveralSubscriptionsTests {
                 let told = try await database.psql.text(
                     """
                     select concat_ws(' ', plan, state, lapse)
-                    from headroom.terms_of('\(user)', headroom.now(), 'trial')
+                    from headroom.entitlement('\(user)', headroom.now(), 'trial')
                     """
                 )
                 #expect(told == pair.expected, "\(pair.name), order \(turn)")

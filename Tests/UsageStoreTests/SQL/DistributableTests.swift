@@ -156,7 +156,7 @@ struct DistributableTests {
                 texts.append(body)
             }
         }
-        for name in ["count_batch", "perform", "perform_batch", "commit_where_held", "terms_of", "terms_changed"] {
+        for name in ["count_batch", "perform", "perform_batch", "commit_where_held", "entitlement", "terms_changed"] {
             #expect(passed[name] != nil, "\(name)")
         }
         let modifying = /(?i)\bas\s+(?:not\s+)?(?:materialized\s*)?\(\s*(?:insert|update|delete)\b/

@@ -26,7 +26,7 @@ begin
     -- Makes the user known without a subscription, and brings back a trial that was used before forget_user. Whatever else
     -- changes the user's plan or usage waits.
     perform headroom.lock_subscriber(p_user_id);
-    v_terms := headroom.terms_of(p_user_id, v_now, v_unknown_users);
+    v_terms := headroom.entitlement(p_user_id, v_now, v_unknown_users);
     v_standing := headroom.peek(p_user_id, v_unknown_users);
     if not v_terms.is_known and not exists (
         select from headroom.subscribers

@@ -25,7 +25,7 @@ begin
     perform headroom.bring_back(p_user_id);
     -- As a message does, so that neither the plan nor the period changes before this is written.
     perform headroom.lock_for_message(p_user_id, false);
-    v_terms := headroom.terms_of(p_user_id, v_now, p_unknown_users);
+    v_terms := headroom.entitlement(p_user_id, v_now, p_unknown_users);
 
     -- Another session with the same key is waited for here.
     insert into headroom.grants (bucket, user_id, key, billing_period, messages, reason, granted_at, actor)

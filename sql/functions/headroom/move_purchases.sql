@@ -11,7 +11,7 @@ begin
     if not exists (select from headroom.message_purchases as purchases where purchases.user_id = p_user_id) then
         return;
     end if;
-    v_terms := headroom.terms_of(p_user_id, headroom.now(), headroom.unknown_users());
+    v_terms := headroom.entitlement(p_user_id, headroom.now(), headroom.unknown_users());
     if v_terms.cycle <> 'monthly' then
         return;
     end if;

@@ -8,7 +8,7 @@ begin atomic
         headroom.limit_in_force(usage.plan, usage.plan_limit, usage."limit", usage.granted, terms.allowance),
         headroom.now()
     )
-    from headroom.terms_of(p_user_id, headroom.now(), p_unknown_users) as terms
+    from headroom.entitlement(p_user_id, headroom.now(), p_unknown_users) as terms
     left join public.message_usage as usage
         on usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
             and usage.billing_period = terms.billing_period;

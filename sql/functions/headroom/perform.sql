@@ -34,7 +34,7 @@ begin
                 perform headroom.lock_for_message(
                     p_user_id, v_verb in ('consume', 'reserve') and p_unknown_users <> 'deny'
                 );
-                v_terms := headroom.terms_of(p_user_id, v_now, p_unknown_users);
+                v_terms := headroom.entitlement(p_user_id, v_now, p_unknown_users);
                 v_row := headroom.lock_usage(p_user_id, v_terms.billing_period);
                 v_held := 0;
                 v_holds_end_at := null;

@@ -23,7 +23,7 @@ begin
         if v_event.outcome = 'forgotten' or not p_is_again and v_event.outcome <> 'failed' then
             return json_build_object(
                 'answer', headroom.billing_answer('duplicate', v_event.user_id, v_event.problem, case
-                    when v_event.user_id is not null then headroom.terms_of(v_event.user_id, headroom.now(), 'deny')
+                    when v_event.user_id is not null then headroom.entitlement(v_event.user_id, headroom.now(), 'deny')
                 end)
             );
         end if;

@@ -7,7 +7,7 @@ as $$
 declare
     v_giver constant uuid := (p_transfer ->> 'giver')::uuid;
     v_receiver constant uuid := (p_transfer ->> 'receiver')::uuid;
-    v_terms constant headroom.terms := headroom.terms_of(v_receiver, headroom.now(), 'deny');
+    v_terms constant headroom.terms := headroom.entitlement(v_receiver, headroom.now(), 'deny');
     v_period text;
     v_messages integer;
     v_plan headroom.plans;

@@ -59,7 +59,7 @@ begin
         where events.source = written.source and events.id = written.id;
     end if;
     if v_user_id is not null and v_terms.plan is null then
-        v_terms := headroom.terms_of(v_user_id, headroom.now(), 'deny');
+        v_terms := headroom.entitlement(v_user_id, headroom.now(), 'deny');
     end if;
     v_answer := headroom.billing_answer(v_event ->> 'outcome', v_user_id, v_event ->> 'problem', v_terms);
     perform headroom.write_billing_event(v_event, v_answer - '{outcome,user,problem}'::text[]);

@@ -15,7 +15,7 @@ declare
     v_after jsonb;
 begin
     v_before := headroom.subscription_record(
-        v_user_id, v_transaction, headroom.terms_of(v_user_id, headroom.now(), 'deny')
+        v_user_id, v_transaction, headroom.entitlement(v_user_id, headroom.now(), 'deny')
     );
     update headroom.subscribers as subscriber
     set anchor_day = written.anchor_day, previous_plan = written.previous_plan,
@@ -51,7 +51,7 @@ begin
         excluded.unsubscribed_at, excluded.revoked_at, excluded.product, excluded.next_plan, excluded.next_product,
         excluded.environment, excluded.event_at, excluded.anchor_day
     );
-    v_terms := headroom.terms_of(v_user_id, headroom.now(), 'deny');
+    v_terms := headroom.entitlement(v_user_id, headroom.now(), 'deny');
     -- The next message of this user finds no usable row, resolves the new terms and keeps the count. A new anchor day
     -- moves the end of the open month, which transfers and refunds read from the row.
     update public.message_usage as usage

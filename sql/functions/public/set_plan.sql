@@ -53,7 +53,7 @@ begin
     perform headroom.lock_subscriber(p_user_id);
     select * into strict v_subscriber from headroom.subscribers
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
-    v_before := headroom.terms_of(p_user_id, v_now, 'deny');
+    v_before := headroom.entitlement(p_user_id, v_now, 'deny');
     v_record := headroom.plan_record(v_before, v_subscriber.anchor_day, v_subscriber.previous_plan);
     v_previous_plan := case
         when v_before.is_known and v_before.cycle = 'monthly' and v_before.plan <> p_plan then v_before.plan
@@ -115,7 +115,7 @@ begin
     perform headroom.record_change(
         p_user_id, null, 'plan', v_record,
         headroom.plan_record(
-            headroom.terms_of(p_user_id, v_now, 'deny'), v_subscriber.anchor_day, v_subscriber.previous_plan
+            headroom.entitlement(p_user_id, v_now, 'deny'), v_subscriber.anchor_day, v_subscriber.previous_plan
         )
     );
     return headroom.answer_to(p_user_id, headroom.peek(p_user_id, 'deny'), 0);

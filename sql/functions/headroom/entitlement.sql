@@ -1,9 +1,9 @@
--- Derives a user's terms at p_at. p_unknown_users: what becomes of a user without a subscription: trial, free or deny.
+-- What a user is entitled to at p_at. p_unknown_users: what becomes of a user without a subscription: trial, free or deny.
 -- Of several subscriptions, the one that gives the most counts. A trial that was cancelled still ends as a trial.
 --
 -- Procedural, with scalars and few statements, because each user whose row cannot be used passes here: as one query it
 -- took ten times as long to plan as to run, and with the states as nested expressions twice as long as this.
-create or replace function headroom.terms_of(
+create or replace function headroom.entitlement(
     p_user_id uuid, p_at timestamptz, p_unknown_users text
 ) returns headroom.terms
     language plpgsql stable set search_path = pg_catalog, pg_temp
@@ -196,5 +196,5 @@ begin
     return v_terms;
 end
 $$;
-revoke all on function headroom.terms_of(uuid, timestamptz, text) from public;
-grant execute on function headroom.terms_of(uuid, timestamptz, text) to headroom_service;
+revoke all on function headroom.entitlement(uuid, timestamptz, text) from public;
+grant execute on function headroom.entitlement(uuid, timestamptz, text) to headroom_service;
