@@ -53,10 +53,15 @@ begin
     if p_keys is not null then
         -- Two sessions with the same new key both insert it below: the second waits for the first and fails as a whole, with
         -- unique_violation. Sent again, it finds the key here.
-        select coalesce(array_agg(request.user_id) filter (where keys.key is null), '{}') into v_users
-        from unnest(p_users, p_keys) as request (user_id, key)
-        left join headroom.message_keys as keys
-            on keys.bucket = p_bucket and keys.user_id = request.user_id and keys.key = request.key;
+        -- Not as a join: over a table that was small when it was analyzed, that would read all keys.
+        select coalesce(array_agg(request.user_id) filter (where not request.is_known), '{}') into v_users
+        from (
+            select asked.user_id, (
+                select true from headroom.message_keys as keys
+                where keys.bucket = p_bucket and keys.user_id = asked.user_id and keys.key = asked.key
+            ) is not null as is_known
+            from unnest(p_users, p_keys) as asked (user_id, key)
+        ) as request;
     end if;
 
     for v_user, v_count, v_held, v_limit, v_generation, v_terms_version in
