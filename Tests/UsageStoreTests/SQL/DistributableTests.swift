@@ -166,7 +166,7 @@ struct DistributableTests {
         #expect(opening.contains(modifying), "it needs no exception any more")
     }
 
-    @Test("returns from a statement that writes nothing that a volatile function makes")
+    @Test("calls no volatile function in a RETURNING list")
     func returning() async throws {
         let psql = try await TestDatabase.fresh().psql
         let volatile = Set(try await psql.rows("select distinct proname from pg_proc where provolatile = 'v'"))
