@@ -52,7 +52,7 @@ struct RenewalTests {
         let database = try await fresh()
         let store = StoreHarness(database.conninfo, lanes: 1)
         try await store.running {
-            #expect(try await renews(store, ada) == nil, "of a user whom nobody knows")
+            #expect(try await renews(store, ada) == nil, "of an unknown user")
             try await buy(database)
             #expect(try await renews(store, ada) == at(first))
             _ = try await store.ask(ada, .consume(1))
@@ -130,7 +130,7 @@ struct RenewalTests {
         }
     }
 
-    @Test("is told to who watches when it comes, moves and goes")
+    @Test("reaches watchers when it comes, moves and goes")
     func watched() async throws {
         let database = try await fresh()
         let store = StoreHarness(database.conninfo, lanes: 1)

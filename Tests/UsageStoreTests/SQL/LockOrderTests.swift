@@ -107,7 +107,7 @@ struct LockOrderTests {
         #expect(reads[0] == "0")
         #expect((3...12).contains(Int(reads[1]) ?? 0), "\(reads[1]) entries were read")
     }
-    /// The plan stays while nobody analyzes the table.
+    /// The plan stays until the table is analyzed.
     @Test("looks keys up in a table that has grown since it was analyzed")
     func keys() async throws {
         let database = try await TestDatabase.fresh()
