@@ -9,7 +9,7 @@ import Testing
 struct DistributableTests {
     /// Tables with a column user_id that have no bucket, and why.
     private static let whole: [String: String] = [
-        "headroom.billing_events": "an event is about a customer, who may be several users, and may come without a user",
+        "headroom.billing_events": "about a customer, who may be several users, or nobody yet",
         "headroom.message_purchases": "found by the store's name for it; a refund names no user",
     ]
 
