@@ -1,8 +1,8 @@
 import Postgres
 import Usage
 
-/// The columns that count_batch (but for its first row), perform_batch, read_batch and read_period have in common, in
-/// their order.
+/// The columns that count_batch (but for its first row), perform_batch, read_batch, read_watched and read_period have
+/// in common, in their order.
 struct StandingRow {
     private let result: QueryResult
     private let row: Int
@@ -21,7 +21,7 @@ struct StandingRow {
     /// The clock's, and no row's: it is not checked, because arithmetic with instants does not trap.
     private var observedAt: Instant { Instant(microsecondsSince1970: result.timestamp(row, first + 10)) }
 
-    var periodLabel: String { result.text(row, first + 11) }
+    private var periodLabel: String { result.text(row, first + 11) }
 
     var holdsMessages: Bool { result.int32(row, first + 1) > 0 }
 
@@ -53,21 +53,11 @@ struct StandingRow {
         )
     }
 
-    /// From read_batch, which alone returns the renewal.
+    /// From read_batch and read_watched, which alone return when a store renews the subscription.
     func standingWithRenewal(_ catalog: PlanCatalog) throws(PostgresError) -> Standing {
         var standing = try standing(catalog)
-        standing.renewsAt = try renewsAt()
+        standing.renewsAt = try result.instantOrNil(row, first + 14, of: .expiresAt)
         return standing
-    }
-
-    /// From read_batch: when a store renews the subscription.
-    func renewsAt() throws(PostgresError) -> Instant? {
-        try result.instantOrNil(row, first + 14, of: .expiresAt)
-    }
-
-    /// As `Standing.mayRenew`.
-    var mayRenew: Bool {
-        result.text(row, first + 4) == SubscriptionState.active.rawValue && !result.isNull(row, first + 7)
     }
 
     private var hasLapse: Bool {

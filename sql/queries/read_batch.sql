@@ -6,20 +6,22 @@
 -- The row itself where it may be used as it is, else headroom.peek, which derives everything anew and is only evaluated
 -- when the first part of the union found nothing. is_stale says that the period has a row which a message, even a refused
 -- one, would write anew. renews_at is when a store renews the subscription: neither the row nor the terms say whether
--- somebody declared the plan, so the subscription is looked up.
+-- somebody declared the plan, so the subscription is looked up, by a scalar subquery: for EXISTS the planner may read all
+-- subscriptions.
 select
     request.ordinal::integer, standing.used, standing.held, standing."limit", standing.plan, standing.state,
     standing.started_at, standing.resets_at, standing.expires_at, standing.previous_plan, standing.plan_revision,
     standing.observed_at, standing.billing_period, standing.lapse, standing.is_stale,
     case
-        when standing.state = 'active' and standing.expires_at is not null and exists (
-            select from headroom.subscriptions as subscription
+        when standing.state = 'active' and standing.expires_at is not null then (
+            select subscription.expires_at from headroom.subscriptions as subscription
             where subscription.bucket = headroom.bucket_of(request.user_id) and subscription.user_id = request.user_id
                 and subscription.original_transaction_id not in ('operator', 'first message')
                 and subscription.plan = standing.plan and subscription.expires_at = standing.expires_at
                 and subscription.unsubscribed_at is null and subscription.billing_issue_at is null
                 and subscription.revoked_at is null
-        ) then standing.expires_at
+            limit 1
+        )
     end as renews_at
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
 cross join lateral (

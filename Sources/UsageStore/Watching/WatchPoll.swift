@@ -27,7 +27,7 @@ struct WatchPoll {
     /// However many are watched, changes are told within about twice this.
     private static let longestRest = Duration.seconds(1)
 
-    static let statements: [PreparedQuery] = [.pollClock, .pollWatched, .readWatched, .readBatch, .readPlans]
+    static let statements: [PreparedQuery] = [.pollClock, .pollWatched, .readWatched, .readPlans]
 
     init(link: SessionLink, configuration: StoreConfiguration, invalidValues: InvalidValueLog) {
         self.link = link
@@ -117,10 +117,8 @@ struct WatchPoll {
         parameters.appendTexts(count: taken.count) { taken[first + $0].period }
         parameters.append(text: configuration.unknownUsers.rawValue)
         let result: QueryResult
-        let renewals: [UserID: StandingRow]
         do throws(PostgresError) {
             result = try link.query(.readWatched, parameters, deadline: deadline())
-            renewals = try readRenewals(result, taken)
         } catch let error where error.isAboutOneRow && taken.count > 1 {
             let middle = first + taken.count / 2
             return try read(taken[..<middle], &list) + read(taken[middle...], &list)
@@ -136,11 +134,10 @@ struct WatchPoll {
             let row = StandingRow(result, row: index)
             let user = taken[first + row.ordinal].user
             do throws(PostgresError) {
-                var standing = try row.standing(catalog)
-                standing.renewsAt = try renewals[user]?.renewsAt()
+                let standing = try row.standingWithRenewal(catalog)
                 let reading = WatchList.Reading(
                     standing: standing,
-                    fingerprint: result.text(index, 15),
+                    fingerprint: result.text(index, 16),
                     changesAt: WatchPoll.changesAt(result, index, standing)
                 )
                 publications += list.learn(user, reading)
@@ -149,25 +146,6 @@ struct WatchPoll {
             }
         }
         return publications
-    }
-
-    /// Rows of read_batch for those users who may have a renewal, which read_watched does not return.
-    ///
-    /// Read after the fingerprints: a change between the two has another fingerprint, so the next round reads it again.
-    private func readRenewals(
-        _ watched: QueryResult,
-        _ taken: ArraySlice<(user: UserID, period: String)>
-    ) throws(PostgresError) -> [UserID: StandingRow] {
-        let rows = (0..<watched.rowCount).map { StandingRow(watched, row: $0) }.filter(\.mayRenew)
-        guard !rows.isEmpty else { return [:] }
-        let users = rows.map { taken[taken.startIndex + $0.ordinal].user }
-        var parameters = Parameters()
-        parameters.appendUUIDs(count: users.count) { (users[$0].high, users[$0].low) }
-        parameters.appendTexts(count: users.count) { rows[$0].periodLabel }
-        parameters.append(text: configuration.unknownUsers.rawValue)
-        let result = try link.query(.readBatch, parameters, deadline: deadline())
-        let renewals = (0..<result.rowCount).map { StandingRow(result, row: $0) }
-        return Dictionary(uniqueKeysWithValues: renewals.map { (users[$0.ordinal], $0) })
     }
 
     private func fail(_ user: UserID, _ error: PostgresError, _ list: inout WatchList) {
@@ -186,6 +164,5 @@ extension PreparedQuery {
     static let pollClock = PreparedQuery(name: "poll_clock", sql: EmbeddedSQL.pollClock)
     static let pollWatched = PreparedQuery(name: "poll_watched", sql: EmbeddedSQL.pollWatched)
     static let readWatched = PreparedQuery(name: "read_watched", sql: EmbeddedSQL.readWatched)
-    static let readBatch = PreparedQuery(name: "read_batch", sql: EmbeddedSQL.readBatch)
     static let readPlans = PreparedQuery(name: "read_plans", sql: EmbeddedSQL.readPlans)
 }
