@@ -2,31 +2,26 @@
 -- For which users another session holds a row locked, without waiting for it. $1 uuid[]: users. A row per such user: the
 -- place in $1.
 --
--- Counting locks a user's usage rows, and on the careful way the subscriber's row, which a change of plan holds.
-with free as materialized (
-    select usage.user_id, usage.billing_period
-    from unnest($1::uuid[]) as request (user_id)
-    join public.message_usage as usage
-        on usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
-    for update of usage skip locked
-),
-free_subscribers as materialized (
-    select subscriber.user_id
-    from unnest($1::uuid[]) as request (user_id)
-    join headroom.subscribers as subscriber
-        on subscriber.bucket = headroom.bucket_of(request.user_id) and subscriber.user_id = request.user_id
-    for share of subscriber skip locked
-)
+-- Counting locks a user's usage rows, and on the careful way the subscriber's row, which a change of plan holds. Each
+-- count is of one user's rows, so that it is made by index: the planner may read a whole table for a join or for EXISTS.
 select request.ordinal::integer
 from unnest($1::uuid[]) with ordinality as request (user_id, ordinal)
-where exists (
-    select from public.message_usage as usage
-    where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id and not exists (
-        select from free where free.user_id = usage.user_id and free.billing_period = usage.billing_period
-    )
-) or exists (
-    select from headroom.subscribers as subscriber
-    where subscriber.bucket = headroom.bucket_of(request.user_id) and subscriber.user_id = request.user_id and not exists (
-        select from free_subscribers where free_subscribers.user_id = subscriber.user_id
-    )
+where (
+    select count(*) from public.message_usage as usage
+    where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
+) > (
+    select count(*) from (
+        select from public.message_usage as usage
+        where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
+        for update skip locked
+    ) as free
+) or (
+    select count(*) from headroom.subscribers as subscriber
+    where subscriber.bucket = headroom.bucket_of(request.user_id) and subscriber.user_id = request.user_id
+) > (
+    select count(*) from (
+        select from headroom.subscribers as subscriber
+        where subscriber.bucket = headroom.bucket_of(request.user_id) and subscriber.user_id = request.user_id
+        for share skip locked
+    ) as free
 );

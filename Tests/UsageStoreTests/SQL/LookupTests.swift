@@ -24,6 +24,7 @@ struct LookupTests {
         Reading(name: "read_batch", sql: EmbeddedSQL.readBatch, arguments: standings),
         Reading(name: "read_watched", sql: EmbeddedSQL.readWatched, arguments: standings),
         Reading(name: "poll_watched", sql: EmbeddedSQL.pollWatched, arguments: "\(users), array['', '', '']"),
+        Reading(name: "read_locked", sql: EmbeddedSQL.readLocked, arguments: users),
     ]
 
     private static let tables = "('public.message_usage'), ('headroom.subscribers'), ('headroom.subscriptions')"
