@@ -31,11 +31,8 @@ begin
         raise exception 'p_started, p_expires and p_grace_until must be in the years 2000 to 9999'
             using errcode = 'invalid_parameter_value', hint = 'Leave one out for never.';
     end if;
-    select * into v_plan from headroom.plans where plan = p_plan;
-    if not found then
-        raise exception 'there is no plan %', quote_literal(p_plan)
-            using errcode = 'no_data_found', hint = 'select plan from headroom.plans lists them.';
-    end if;
+    perform headroom.check_plan(p_plan);
+    select * into strict v_plan from headroom.plans where plan = p_plan;
     v_state := coalesce(p_state, case v_plan.cycle when 'trial' then 'trial' when 'lifetime' then 'free' else 'active' end);
     if not v_state = any (case v_plan.cycle
         when 'trial' then array['trial', 'expired', 'revoked']

@@ -1,0 +1,13 @@
+-- Refuses a name that no plan has. Null is no name, and passes.
+create or replace function headroom.check_plan(p_plan text) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if p_plan is not null and not exists (select from headroom.plans as plans where plans.plan = p_plan) then
+        raise exception 'there is no plan %', quote_literal(p_plan)
+            using errcode = 'no_data_found', hint = 'select plan from headroom.plans lists them.';
+    end if;
+end
+$$;
+revoke all on function headroom.check_plan(text) from public;
+grant execute on function headroom.check_plan(text) to headroom_service, headroom_operator;

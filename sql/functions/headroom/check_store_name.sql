@@ -1,0 +1,17 @@
+-- Refuses what cannot be the name of something that a store has. p_kind: product or entitlement.
+create or replace function headroom.check_store_name(p_kind text, p_source text, p_name text) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    if p_source is null or p_name is null then
+        raise exception 'p_source and p_% must not be null', p_kind using errcode = 'null_value_not_allowed';
+    elsif p_source !~ '^[a-z][a-z0-9_]{0,31}$' or p_name !~ '^[^[:cntrl:]]{1,255}$' then
+        raise exception 'p_source or p_% does not have the form of one', p_kind
+            using errcode = 'invalid_parameter_value', hint = format(
+                'A source is a store''s name, such as revenuecat; the %s has 1 to 255 characters.', p_kind
+            );
+    end if;
+end
+$$;
+revoke all on function headroom.check_store_name(text, text, text) from public;
+grant execute on function headroom.check_store_name(text, text, text) to headroom_operator;
