@@ -141,8 +141,8 @@ struct EventsReplay: AsyncParsableCommand {
             return ended("failed", "what was in it is not kept any more")
         }
         do {
-            let event = try IncomingEvent(source: name.source, payload: Array(payload.utf8))
-            guard event.key.id == name.id else {
+            let event = try BillingEvent(source: name.source, payload: Array(payload.utf8))
+            guard event.id == name.id else {
                 return ended("failed", "its payload is that of another event")
             }
             let replayed = try register.replay(event)

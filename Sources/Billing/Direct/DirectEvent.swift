@@ -16,7 +16,7 @@ public enum DirectEvent {
     private static let transferFields: Set<String> = ["source", "id", "at", "kind", "from", "to", "environment"]
 
     /// - Throws: malformed, with the field and what it has to be.
-    public static func parse(body: [UInt8]) throws(BillingError) -> IncomingEvent {
+    public static func parse(body: [UInt8]) throws(BillingError) -> BillingEvent {
         let value = try JSONValue(parsing: body)
         let object = try PayloadFields(value, path: "")
         if let unknown = object.members.keys.sorted().first(where: { !fields.contains($0) }) {
@@ -36,11 +36,12 @@ public enum DirectEvent {
         if let user, !isUser(user) { throw .malformed("user must be a UUID, 8-4-4-4-12 hexadecimal digits") }
         let effect = try effect(object)
         guard let at = try instant("at", object) else { throw .malformed("at is missing: when it happened") }
-        return IncomingEvent(
-            key: RecordedEvent.Key(source: source, id: try object.required("id", PayloadFields.text)),
+        return BillingEvent(
+            source: BillingEvent.Source(rawValue: source),
+            id: try object.required("id", PayloadFields.text),
             type: effect.kind.rawValue,
             at: at,
-            environment: try object.word("environment"),
+            environment: try object.word("environment").map { BillingEvent.Environment(rawValue: $0) },
             identities: user.map { [CustomerIdentity.kept($0)] } ?? [],
             effects: [effect],
             payload: value

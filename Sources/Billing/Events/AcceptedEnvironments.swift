@@ -2,11 +2,11 @@
 public enum AcceptedEnvironments: String, Sendable, CaseIterable {
     case production, sandbox, any
 
-    public func check(_ environment: BillingEvent.Environment) throws(BillingError) {
-        guard self == .any || rawValue == environment.rawValue else {
+    public func check(_ environment: BillingEvent.Environment?) throws(BillingError) {
+        guard self == .any || rawValue == environment?.rawValue else {
             throw BillingError(
                 .elsewhere,
-                "the event is of the \(environment.rawValue) environment, and store-environment is \(rawValue)"
+                "the event is of the \(environment?.rawValue ?? "unnamed") environment, and store-environment is \(rawValue)"
             )
         }
     }

@@ -32,7 +32,7 @@ struct BillingRoutes: RouteCollecting {
         try context.require(.setPlan)
         _ = try Query(request)
         let body = try await bodies.read(request, context)
-        let event: IncomingEvent
+        let event: BillingEvent
         do {
             event = try DirectEvent.parse(body: Array(body.readableBytesView))
         } catch {

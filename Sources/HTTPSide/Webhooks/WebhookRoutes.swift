@@ -79,7 +79,7 @@ struct WebhookRoutes: RouteCollecting {
 
     private func keep(_ notification: BillingEvent) async throws(Problem) -> String {
         do {
-            return try await sessions.apply(IncomingEvent(notification), by: .now + requestTimeout)
+            return try await sessions.apply(notification, by: .now + requestTimeout)
         } catch {
             let type = notification.typeClass
             switch error {

@@ -121,7 +121,7 @@ public struct BillingEventRegister: ~Copyable {
 
     /// Applies an event that was translated anew, in place of what it was taken for. Where it was applied before and could
     /// not be now, nothing changes.
-    public func replay(_ event: IncomingEvent) throws(PostgresError) -> Replayed {
+    public func replay(_ event: BillingEvent) throws(PostgresError) -> Replayed {
         let ledger = BillingLedger(connection, deadline: .now + BillingEventRegister.patience)
         guard let answer = try ledger.replay(event) else {
             return Replayed(outcome: "failed", problem: "it was applied and could not be now; nothing was changed")

@@ -19,14 +19,14 @@ package struct BillingLedger {
     /// Records an event and applies it. One that was applied before changes nothing.
     ///
     /// - Returns: JSON, what became of it and what its user has now.
-    package func apply(_ event: IncomingEvent) throws(PostgresError) -> String {
+    package func apply(_ event: BillingEvent) throws(PostgresError) -> String {
         try repeating { () throws(PostgresError) in try attempt(event, isAgain: false).answer }
     }
 
     /// Applies an event that is recorded, as it is read now, in place of what it was taken for.
     ///
     /// - Returns: JSON, as `apply`; nil where it was applied before and could not be now. Nothing is changed then.
-    package func replay(_ event: IncomingEvent) throws(PostgresError) -> String? {
+    package func replay(_ event: BillingEvent) throws(PostgresError) -> String? {
         try repeating { () throws(PostgresError) in
             let attempt = try attempt(event, isAgain: true)
             return attempt.isRefused ? nil : attempt.answer
@@ -50,7 +50,7 @@ package struct BillingLedger {
     }
 
     private func attempt(
-        _ event: IncomingEvent,
+        _ event: BillingEvent,
         isAgain: Bool
     ) throws(PostgresError) -> (answer: String, isRefused: Bool) {
         try connection.execute("begin", deadline: deadline)
@@ -81,12 +81,12 @@ package struct BillingLedger {
         return (answer, false)
     }
 
-    private func read(_ event: IncomingEvent, isAgain: Bool) throws(PostgresError) -> String {
+    private func read(_ event: BillingEvent, isAgain: Bool) throws(PostgresError) -> String {
         let (names, users) = (event.customerNames, event.users.map(\.description))
         let (products, entitlements) = (event.products, event.entitlements)
         var parameters = Parameters()
-        parameters.append(text: event.key.source)
-        parameters.append(text: event.key.id)
+        parameters.append(text: event.source.rawValue)
+        parameters.append(text: event.id)
         parameters.append(bool: isAgain)
         parameters.appendTexts(count: names.count) { names[$0] }
         parameters.appendTexts(count: users.count) { users[$0] }

@@ -95,15 +95,15 @@ struct CustomerChange: Encodable {
     ///   - incoming: the event, `recorded` as it is applied.
     ///   - state: what follows from the customer's events, this one among them.
     ///   - document: what is written of the customer so far.
-    init(_ incoming: IncomingEvent, _ recorded: RecordedEvent, _ state: CustomerState, _ document: CustomerDocument) {
+    init(_ incoming: BillingEvent, _ recorded: RecordedEvent, _ state: CustomerState, _ document: CustomerDocument) {
         let result = Result(recorded.key, state.results[recorded.key], document)
         event = Event(
-            source: incoming.key.source,
-            id: incoming.key.id,
+            source: recorded.key.source,
+            id: recorded.key.id,
             customer: document.customer,
             type: incoming.type,
             at: incoming.at,
-            environment: incoming.environment,
+            environment: recorded.environment,
             identities: incoming.identities,
             effects: recorded.effects,
             payload: incoming.payload,

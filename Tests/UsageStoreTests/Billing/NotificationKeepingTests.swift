@@ -38,7 +38,7 @@ struct NotificationKeepingTests {
     }
 
     /// An event as it is read from what is kept of it.
-    private func kept(_ id: String, _ psql: Session) async throws -> IncomingEvent {
+    private func kept(_ id: String, _ psql: Session) async throws -> BillingEvent {
         var event = try Told(id, "2026-11-05").event
         let row = "from headroom.billing_events where id = '\(id)'"
         event.at = at(try #require(try await psql.text("select headroom.instant_text(happened_at) \(row)")))

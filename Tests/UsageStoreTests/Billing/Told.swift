@@ -56,14 +56,15 @@ func digest(_ number: Int) -> String {
 
 extension Told {
     /// As the service applies it.
-    var event: IncomingEvent {
+    var event: BillingEvent {
         get throws {
             let json = try JSONSerialization.data(withJSONObject: effects, options: [.sortedKeys])
-            return IncomingEvent(
-                key: RecordedEvent.Key(source: source, id: id),
+            return BillingEvent(
+                source: BillingEvent.Source(rawValue: source),
+                id: id,
                 type: type,
                 at: TestSupport.at(at),
-                environment: "production",
+                environment: .production,
                 identities: identities,
                 effects: try JSONDecoder().decode([BillingEffect].self, from: json),
                 payload: .object(["type": .string(type), "ids": .array(identities.map { .string($0) })]),
@@ -87,7 +88,7 @@ extension Session {
     }
 
     @discardableResult
-    func replay(_ event: IncomingEvent) async throws -> [String: String] {
+    func replay(_ event: BillingEvent) async throws -> [String: String] {
         let answer = try await run { connection in
             try BillingLedger(connection, deadline: .now + waitLimit).replay(event)
         }
@@ -95,7 +96,7 @@ extension Session {
     }
 
     @discardableResult
-    func apply(_ event: IncomingEvent) async throws -> [String: String] {
+    func apply(_ event: BillingEvent) async throws -> [String: String] {
         try fields(
             try await run { connection in try BillingLedger(connection, deadline: .now + waitLimit).apply(event) }
         )

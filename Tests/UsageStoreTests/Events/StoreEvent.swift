@@ -43,7 +43,7 @@ struct StoreEvent: Sendable {
     var instant: Instant { TestSupport.at(fields["at"] ?? "") }
 
     /// As the service applies it.
-    var event: IncomingEvent {
+    var event: BillingEvent {
         get throws {
             func instant(_ name: String) -> Instant? { fields[name].map { TestSupport.at($0) } }
             var effect = BillingEffect(
@@ -58,11 +58,12 @@ struct StoreEvent: Sendable {
             effect.plan = fields["plan"]
             effect.nextPlan = fields["next_plan"]
             effect.anchorDay = fields["anchor"].flatMap { Int($0) }
-            return IncomingEvent(
-                key: RecordedEvent.Key(source: fields["source"] ?? "", id: fields["id"] ?? ""),
+            return BillingEvent(
+                source: BillingEvent.Source(rawValue: fields["source"] ?? ""),
+                id: fields["id"] ?? "",
                 type: effect.kind.rawValue,
                 at: self.instant,
-                environment: fields["environment"],
+                environment: fields["environment"].map { BillingEvent.Environment(rawValue: $0) },
                 identities: fields["user"].map { [$0] } ?? [],
                 effects: [effect],
                 payload: .object([:])
@@ -91,8 +92,8 @@ extension TestDatabase {
     ///
     /// - Returns: what both senders are answered.
     func overlapping(
-        _ first: IncomingEvent,
-        _ second: IncomingEvent
+        _ first: BillingEvent,
+        _ second: BillingEvent
     ) async throws -> (first: [String: String], second: [String: String]) {
         let holder = try await Session.open(conninfo)
         let sessions = [try await Session.open(conninfo), try await Session.open(conninfo)]
