@@ -58,11 +58,7 @@ public struct SchemaSetup: Sendable {
     private func withConnection<Value: Sendable>(
         _ work: @escaping @Sendable (Connection) throws -> Value
     ) async throws -> Value {
-        let options = ConnectionOptions(
-            conninfo: databaseURL,
-            applicationName: "headroom migrate",
-            actsAsOwnerOf: Schema.name
-        )
+        let options = ConnectionOptions.command("migrate", databaseURL, connectTimeout: .seconds(2))
         let deadline = ContinuousClock.now + patience
         var pause = Duration.milliseconds(100)
         while true {

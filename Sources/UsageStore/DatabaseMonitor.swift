@@ -32,11 +32,7 @@ public final class DatabaseMonitor: Sendable {
         tokens: any TokenKeeper,
         logger: Logger
     ) {
-        options = ConnectionOptions(
-            conninfo: databaseURL,
-            applicationName: "headroom monitor",
-            role: ServiceRole.name
-        )
+        options = .service("monitor", databaseURL)
         self.interval = interval
         self.tokens = tokens
         self.logger = logger

@@ -19,11 +19,7 @@ public struct Housekeeper: Sendable {
 
     /// - Parameter keepDays: how long keys are remembered, at least 7.
     public init(databaseURL: String, keepDays: Int, logger: Logger) {
-        options = ConnectionOptions(
-            conninfo: databaseURL,
-            applicationName: "headroom housekeeper",
-            role: ServiceRole.name
-        )
+        options = .service("housekeeper", databaseURL)
         self.keepDays = keepDays
         self.logger = logger
     }

@@ -62,7 +62,7 @@ final class Lane: Sendable {
 
     /// The lane's thread.
     func run() {
-        let link = LaneLink(options: configuration.connectionOptions, wake: wake, logger: logger)
+        let link = LaneLink(options: configuration.sessionOptions("lane"), wake: wake, logger: logger)
         var carrier = LaneCarrier(
             link: link,
             wake: wake,

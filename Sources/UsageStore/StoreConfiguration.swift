@@ -46,26 +46,27 @@ public struct StoreConfiguration: Sendable {
         self.reportTimeout = reportTimeout
         self.changesPoll = changesPoll
     }
-
-    var connectionOptions: ConnectionOptions {
-        ConnectionOptions(
-            conninfo: databaseURL,
-            connectTimeout: connectTimeout,
-            applicationName: "headroom lane",
-            sessionSettings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout),
-            role: ServiceRole.name
-        )
-    }
 }
 
 extension StoreConfiguration {
+    /// Of a session with a lane's settings: index scans for each user, and limits of time.
+    func sessionOptions(_ name: String, readOnly: Bool = false) -> ConnectionOptions {
+        .service(
+            name,
+            databaseURL,
+            connectTimeout: connectTimeout,
+            settings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout)
+                + (readOnly ? [("default_transaction_read_only", "on")] : [])
+        )
+    }
+
     /// The plan of a portion: pages in their order, and the few plans hashed, also where the table has no statistics yet.
     var readerOptions: ConnectionOptions {
-        ConnectionOptions(
-            conninfo: databaseURL,
+        .service(
+            "reader",
+            databaseURL,
             connectTimeout: connectTimeout,
-            applicationName: "headroom reader",
-            sessionSettings: [
+            settings: [
                 ("enable_seqscan", "off"),
                 ("enable_nestloop", "off"),
                 ("enable_mergejoin", "off"),
@@ -75,23 +76,7 @@ extension StoreConfiguration {
                 ("max_parallel_workers_per_gather", "0"),
                 ("jit", "off"),
                 ("default_transaction_read_only", "on"),
-            ],
-            role: ServiceRole.name
-        )
-    }
-}
-
-extension StoreConfiguration {
-    /// Index scans for each user, as a lane's; and read only.
-    var watcherOptions: ConnectionOptions {
-        ConnectionOptions(
-            conninfo: databaseURL,
-            connectTimeout: connectTimeout,
-            applicationName: "headroom watcher",
-            sessionSettings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout) + [
-                ("default_transaction_read_only", "on")
-            ],
-            role: ServiceRole.name
+            ]
         )
     }
 }

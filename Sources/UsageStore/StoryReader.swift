@@ -22,12 +22,7 @@ public struct StoryReader {
     private let options: ConnectionOptions
 
     public init(databaseURL: String) {
-        options = ConnectionOptions(
-            conninfo: databaseURL,
-            connectTimeout: .seconds(5),
-            applicationName: "headroom audit",
-            actsAsOwnerOf: Schema.name
-        )
+        options = .command("audit", databaseURL)
     }
 
     /// The newest `limit` events, in the order in which they happened.

@@ -25,13 +25,12 @@ public final class ActivityRecorder: Sendable {
         logger: Logger,
         total: @escaping @Sendable () -> Activity
     ) {
-        options = ConnectionOptions(
-            conninfo: databaseURL,
+        options = .service(
+            "housekeeper",
+            databaseURL,
             connectTimeout: timeout,
-            applicationName: "headroom housekeeper",
             // Nobody waits for this to be durable, so no flush of the log is made for it.
-            sessionSettings: [("synchronous_commit", "off")],
-            role: ServiceRole.name
+            settings: [("synchronous_commit", "off")]
         )
         self.timeout = timeout
         self.total = total

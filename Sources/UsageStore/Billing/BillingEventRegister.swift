@@ -56,14 +56,7 @@ public struct BillingEventRegister: ~Copyable {
 
     /// - Throws: when the database cannot be reached.
     public init(databaseURL: String) throws(PostgresError) {
-        connection = try Connection.connect(
-            ConnectionOptions(
-                conninfo: databaseURL,
-                connectTimeout: .seconds(5),
-                applicationName: "headroom events",
-                actsAsOwnerOf: Schema.name
-            )
-        )
+        connection = try Connection.connect(.command("events", databaseURL))
     }
 
     deinit {

@@ -39,12 +39,7 @@ public struct ProductRegister {
     private let options: ConnectionOptions
 
     public init(databaseURL: String) {
-        options = ConnectionOptions(
-            conninfo: databaseURL,
-            connectTimeout: .seconds(5),
-            applicationName: "headroom product",
-            actsAsOwnerOf: Schema.name
-        )
+        options = .command("product", databaseURL)
     }
 
     /// - Returns: how many recorded events failed because this product is not mapped.

@@ -53,16 +53,7 @@ package final class SessionPool: Sendable {
         readOnly: Bool,
         logger: Logger
     ) {
-        options = ConnectionOptions(
-            conninfo: configuration.databaseURL,
-            connectTimeout: configuration.connectTimeout,
-            applicationName: "headroom \(name)",
-            sessionSettings: LaneSession.settings(
-                unknownUsers: configuration.unknownUsers,
-                requestTimeout: configuration.requestTimeout
-            ) + (readOnly ? [("default_transaction_read_only", "on")] : []),
-            role: ServiceRole.name
-        )
+        options = configuration.sessionOptions(name, readOnly: readOnly)
         self.name = name
         self.capacity = capacity
         wakes = (0..<sessions).map { _ in WakePipe() }

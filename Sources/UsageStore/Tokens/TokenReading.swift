@@ -74,12 +74,7 @@ public struct TokenReading: Sendable {
     ///
     /// - Throws: when the database cannot be reached, or has no such table yet.
     public static func read(databaseURL: String) async throws -> TokenReading {
-        let options = ConnectionOptions(
-            conninfo: databaseURL,
-            connectTimeout: .seconds(10),
-            applicationName: "headroom tokens",
-            role: ServiceRole.name
-        )
+        let options = ConnectionOptions.service("tokens", databaseURL, connectTimeout: .seconds(10))
         return try await onThread(named: "headroom.tokens") {
             let connection = try Connection.connect(options)
             defer { connection.close() }

@@ -23,12 +23,7 @@ public struct TokenRegister {
     private let options: ConnectionOptions
 
     public init(databaseURL: String) {
-        options = ConnectionOptions(
-            conninfo: databaseURL,
-            connectTimeout: .seconds(5),
-            applicationName: "headroom token",
-            actsAsOwnerOf: Schema.name
-        )
+        options = .command("token", databaseURL)
     }
 
     /// - Parameters:

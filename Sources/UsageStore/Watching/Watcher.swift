@@ -73,7 +73,7 @@ public final class Watcher: Sendable {
 
     func run() {
         let link = SessionLink(
-            options: configuration.watcherOptions,
+            options: configuration.sessionOptions("watcher", readOnly: true),
             statements: WatchPoll.statements,
             wake: wake,
             logger: logger

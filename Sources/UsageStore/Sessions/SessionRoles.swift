@@ -1,0 +1,35 @@
+import Postgres
+
+/// As whom the sessions of Headroom act. Each has a name, which pg_stat_activity shows: `headroom lane`.
+extension ConnectionOptions {
+    /// A session of the service, which acts as the service's role.
+    static func service(
+        _ name: String,
+        _ databaseURL: String,
+        connectTimeout: Duration = .seconds(2),
+        settings: [(String, String)] = []
+    ) -> ConnectionOptions {
+        ConnectionOptions(
+            conninfo: databaseURL,
+            connectTimeout: connectTimeout,
+            applicationName: "headroom \(name)",
+            sessionSettings: settings,
+            role: ServiceRole.name
+        )
+    }
+
+    /// A session of a command, which has the rights of whoever logs in; those of the schema's owner where that is a
+    /// superuser.
+    package static func command(
+        _ name: String,
+        _ databaseURL: String,
+        connectTimeout: Duration = .seconds(5)
+    ) -> ConnectionOptions {
+        ConnectionOptions(
+            conninfo: databaseURL,
+            connectTimeout: connectTimeout,
+            applicationName: "headroom \(name)",
+            actsAsOwnerOf: Schema.name
+        )
+    }
+}
