@@ -11,8 +11,8 @@ public struct Standing: Sendable, Equatable {
     public var lapse: Refusal?
     /// The database's clock when it said so.
     public var observedAt: Instant
-    /// When the store renews an active subscription: the end of what is paid. Nil also where it was not looked up, which is
-    /// needed for `USAGE` only.
+    /// When the store renews an active subscription: it charges then, and access goes on. Nil also where it was not
+    /// looked up, which is needed for `USAGE` only.
     public var renewsAt: Instant?
 
     @inlinable

@@ -103,6 +103,24 @@ struct RenewalTests {
         }
     }
 
+    @Test("is the first payment, where a store's trial runs on the product's plan because the user's trial was spent")
+    func trialAfterAnother() async throws {
+        let database = try await fresh()
+        let store = StoreHarness(database.conninfo, lanes: 1)
+        try await store.running {
+            _ = try await store.ask(ada, .consume(1))
+            try await database.moveClock(to: at("2026-11-14T00:00:00Z"))
+            let end = "2026-11-21T00:00:00Z"
+            let trial = Told.purchased("T", expires: end, period: "trial")
+            try await database.psql.take(Told("trial", "2026-11-14", by: ["\(ada)"], trial))
+            let usage = try await usage(store, ada)
+            #expect(usage.standing.plan.name == "paid" && usage.standing.state == .active && usage.renews == at(end))
+            let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T"]
+            try await database.psql.take(Told("no", "2026-11-14T00:00:01Z", cancelled))
+            #expect(try await renews(store, ada) == nil, "of a trial that is not going to be paid for")
+        }
+    }
+
     @Test("stands on USAGE alone, whichever statement the request shares with others of its user")
     func statements() async throws {
         let database = try await fresh()
