@@ -1,6 +1,6 @@
 -- Rights that concern everything at once. Applied last, whenever anything has been applied.
 --
--- Who may execute a function stands in the function's file, who may use a table in the migration that makes it.
+-- Who may use a table or a view, and who besides the service may execute a function, stands in the file that makes it.
 
 -- hand_over.sql granted this for the moment.
 revoke create on schema headroom, public from headroom_service;
@@ -10,7 +10,10 @@ revoke all on schema headroom from public;
 revoke all on all tables in schema headroom from public;
 revoke all on all sequences in schema headroom from public;
 revoke all on all functions in schema headroom from public;
-revoke all on type public.message_usage from public;
+revoke all on public.monthly_usage, public.billing_period_report, public.user_story from public;
+revoke all on type
+    public.message_usage, public.monthly_usage, public.billing_period_report, public.user_story
+from public;
 do $$
 declare
     v_type regtype;
@@ -21,6 +24,11 @@ begin
     loop
         execute format('revoke all on type %s from public', v_type);
     end loop;
+    -- A function without SECURITY DEFINER can do no more than who calls it, and the other ones are the service's own.
+    execute format('grant execute on function %s to headroom_service', (
+        select string_agg(oid::regprocedure::text, ', ') from pg_proc
+        where pronamespace = 'headroom'::regnamespace and not prosecdef
+    ));
     -- `headroom migrate` makes these; psql does not.
     if to_regclass('headroom.migrations') is not null then
         grant select on headroom.migrations, headroom.definitions to headroom_service, headroom_operator;

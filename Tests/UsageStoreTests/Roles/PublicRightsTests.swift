@@ -89,6 +89,17 @@ struct PublicRightsTests {
         #expect(paths == [])
     }
 
+    @Test("lets the service execute every function of headroom: its own, and those that can do no more than who calls them")
+    func service() async throws {
+        let refused = try await lines(
+            """
+            select oid::regprocedure from pg_proc
+            where pronamespace = 'headroom'::regnamespace and not has_function_privilege('headroom_service', oid, 'EXECUTE')
+            """
+        )
+        #expect(refused == [])
+    }
+
     @Test("leaves the functions that statements inline as they are: SECURITY DEFINER and SET end the inlining")
     func inlined() async throws {
         let marked = try await lines(

@@ -8,5 +8,4 @@ create or replace function headroom.actor() returns text
         nullif(pg_catalog.current_setting('role', true), 'none'),
         session_user::text
     );
-revoke all on function headroom.actor() from public;
-grant execute on function headroom.actor() to headroom_service, headroom_operator;
+grant execute on function headroom.actor() to headroom_operator;

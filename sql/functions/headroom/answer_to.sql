@@ -116,5 +116,3 @@ begin atomic
     )::headroom.answer
     from tiers;
 end;
-revoke all on function headroom.answer_to(uuid, headroom.standing, integer) from public;
-grant execute on function headroom.answer_to(uuid, headroom.standing, integer) to headroom_service;

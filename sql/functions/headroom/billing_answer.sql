@@ -14,5 +14,3 @@ create or replace function headroom.billing_answer(
         ))
         else '{}'
     end;
-revoke all on function headroom.billing_answer(text, uuid, text, headroom.terms) from public;
-grant execute on function headroom.billing_answer(text, uuid, text, headroom.terms) to headroom_service;

@@ -44,5 +44,3 @@ begin
     );
 end
 $$;
-revoke all on function headroom.billing_user(uuid) from public;
-grant execute on function headroom.billing_user(uuid) to headroom_service;

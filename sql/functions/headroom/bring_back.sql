@@ -10,5 +10,3 @@ begin
     on conflict (bucket, user_id) do nothing;
 end
 $$;
-revoke all on function headroom.bring_back(uuid) from public;
-grant execute on function headroom.bring_back(uuid) to headroom_service;

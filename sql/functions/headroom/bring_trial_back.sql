@@ -34,5 +34,4 @@ begin
     return null;
 end
 $$;
-revoke all on function headroom.bring_trial_back() from public;
 alter function headroom.bring_trial_back() owner to headroom_service;

@@ -3,5 +3,4 @@
 create or replace function headroom.bucket_of(p_user_id uuid) returns smallint
     language sql immutable parallel safe
     return 0::smallint;
-revoke all on function headroom.bucket_of(uuid) from public;
-grant execute on function headroom.bucket_of(uuid) to headroom_service, headroom_operator, headroom_dashboard;
+grant execute on function headroom.bucket_of(uuid) to headroom_operator, headroom_dashboard;

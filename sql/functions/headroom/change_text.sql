@@ -23,5 +23,4 @@ begin atomic
         ) as nothing
     ) as changes;
 end;
-revoke all on function headroom.change_text(jsonb, jsonb) from public;
-grant execute on function headroom.change_text(jsonb, jsonb) to headroom_service, headroom_operator, headroom_dashboard;
+grant execute on function headroom.change_text(jsonb, jsonb) to headroom_operator, headroom_dashboard;

@@ -33,5 +33,3 @@ begin
     end if;
 end
 $$;
-revoke all on function headroom.check_caller(uuid, text) from public;
-grant execute on function headroom.check_caller(uuid, text) to headroom_service;

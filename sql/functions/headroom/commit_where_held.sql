@@ -33,5 +33,3 @@ begin
     return v_standing;
 end
 $$;
-revoke all on function headroom.commit_where_held(headroom.standing, uuid, text, text, integer) from public;
-grant execute on function headroom.commit_where_held(headroom.standing, uuid, text, text, integer) to headroom_service;

@@ -127,13 +127,3 @@ begin
     end if;
 end
 $$;
-revoke all on function
-    headroom.count_batch(
-        smallint, uuid, bigint, uuid[], text[], integer[], bigint[], bigint[], text[], integer[], bigint[]
-    )
-from public;
-grant execute on function
-    headroom.count_batch(
-        smallint, uuid, bigint, uuid[], text[], integer[], bigint[], bigint[], text[], integer[], bigint[]
-    )
-to headroom_service;

@@ -64,5 +64,3 @@ begin
     );
 end
 $$;
-revoke all on function headroom.count_in_period(uuid, text, integer) from public;
-grant execute on function headroom.count_in_period(uuid, text, integer) to headroom_service;

@@ -13,5 +13,3 @@ create or replace function headroom.count_record(
             when p_limit is not null then greatest(p_limit::bigint - p_used - p_held, 0)
         end
     );
-revoke all on function headroom.count_record(boolean, bigint, bigint, integer, boolean) from public;
-grant execute on function headroom.count_record(boolean, bigint, bigint, integer, boolean) to headroom_service;

@@ -9,5 +9,4 @@ begin
     return null;
 end
 $$;
-revoke all on function headroom.count_was_reset() from public;
 alter function headroom.count_was_reset() owner to headroom_service;

@@ -24,5 +24,3 @@ begin
     return headroom.count_record(v_used is not null, coalesce(v_used, v_row.message_count, 0), v_held, p_limit);
 end
 $$;
-revoke all on function headroom.count_without_plan(uuid, text, integer) from public;
-grant execute on function headroom.count_without_plan(uuid, text, integer) to headroom_service;

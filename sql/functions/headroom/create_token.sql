@@ -16,5 +16,4 @@ begin
     return v_id;
 end
 $$;
-revoke all on function headroom.create_token(text, text[], bytea, timestamptz) from public;
 grant execute on function headroom.create_token(text, text[], bytea, timestamptz) to headroom_operator;

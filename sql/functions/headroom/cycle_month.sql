@@ -7,5 +7,3 @@ create or replace function headroom.cycle_month(p_at timestamptz, p_anchor_day i
             then headroom.first_of_month((p_at at time zone 'UTC')::date)
         else (headroom.first_of_month((p_at at time zone 'UTC')::date) - interval '1 month')::date
     end;
-revoke all on function headroom.cycle_month(timestamptz, integer) from public;
-grant execute on function headroom.cycle_month(timestamptz, integer) to headroom_service;

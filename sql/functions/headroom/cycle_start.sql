@@ -6,5 +6,3 @@ create or replace function headroom.cycle_start(p_month date, p_anchor_day integ
         when p_anchor_day <= 28 then p_anchor_day - 1
         else least(p_anchor_day, extract(day from p_month + interval '1 month - 1 day')::integer) - 1
     end)::timestamp at time zone 'UTC';
-revoke all on function headroom.cycle_start(date, integer) from public;
-grant execute on function headroom.cycle_start(date, integer) to headroom_service;

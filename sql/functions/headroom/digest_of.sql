@@ -5,5 +5,3 @@ begin atomic
     select headroom.keyed_digest(p_user_id, secrets.inner_key, secrets.outer_key)
     from headroom.secrets where secrets.name = 'spent trials';
 end;
-revoke all on function headroom.digest_of(uuid) from public;
-grant execute on function headroom.digest_of(uuid) to headroom_service;

@@ -34,5 +34,3 @@ begin
     );
 end
 $$;
-revoke all on function headroom.digests_of(uuid, bigint) from public;
-grant execute on function headroom.digests_of(uuid, bigint) to headroom_service;

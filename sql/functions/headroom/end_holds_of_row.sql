@@ -9,5 +9,4 @@ begin
     return null;
 end
 $$;
-revoke all on function headroom.end_holds_of_row() from public;
 alter function headroom.end_holds_of_row() owner to headroom_service;

@@ -196,5 +196,3 @@ begin
     return v_terms;
 end
 $$;
-revoke all on function headroom.entitlement(uuid, timestamptz, text) from public;
-grant execute on function headroom.entitlement(uuid, timestamptz, text) to headroom_service;

@@ -2,5 +2,3 @@
 create or replace function headroom.first_of_month(p_day date) returns date
     language sql immutable parallel safe
     return p_day - (extract(day from p_day)::integer - 1);
-revoke all on function headroom.first_of_month(date) from public;
-grant execute on function headroom.first_of_month(date) to headroom_service;

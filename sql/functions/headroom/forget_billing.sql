@@ -68,5 +68,3 @@ begin
     return v_rows;
 end
 $$;
-revoke all on function headroom.forget_billing(uuid, bigint) from public;
-grant execute on function headroom.forget_billing(uuid, bigint) to headroom_service;

@@ -20,5 +20,3 @@ begin
     return case when found then p_messages else 0 end;
 end
 $$;
-revoke all on function headroom.give_back_elsewhere(uuid, text, bigint, integer, boolean, timestamptz) from public;
-grant execute on function headroom.give_back_elsewhere(uuid, text, bigint, integer, boolean, timestamptz) to headroom_service;

@@ -71,5 +71,3 @@ begin
     return false;
 end
 $$;
-revoke all on function headroom.grant_once(uuid, integer, text, text, text) from public;
-grant execute on function headroom.grant_once(uuid, integer, text, text, text) to headroom_service;

@@ -17,5 +17,3 @@ begin
     where source = p_source and transaction = p_transaction;
 end
 $$;
-revoke all on function headroom.grant_purchase(text, text, text) from public;
-grant execute on function headroom.grant_purchase(text, text, text) to headroom_service;

@@ -9,5 +9,4 @@ create or replace function headroom.held_now(p_user_id uuid, p_billing_period te
         )
         else 0
     end;
-revoke all on function headroom.held_now(uuid, text, integer) from public;
-grant execute on function headroom.held_now(uuid, text, integer) to headroom_service, headroom_operator, headroom_dashboard;
+grant execute on function headroom.held_now(uuid, text, integer) to headroom_operator, headroom_dashboard;

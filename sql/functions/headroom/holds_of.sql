@@ -10,6 +10,5 @@ begin atomic
         and keys.status = 'h' and keys.billing_period = p_billing_period
         and keys.expires_at > p_at;
 end;
-revoke all on function headroom.holds_of(uuid, text, timestamptz) from public;
 grant execute on function headroom.holds_of(uuid, text, timestamptz) to headroom_operator, headroom_dashboard;
 alter function headroom.holds_of(uuid, text, timestamptz) owner to headroom_service;

@@ -28,5 +28,3 @@ begin
     return true;
 end
 $$;
-revoke all on function headroom.introduce(uuid, headroom.terms) from public;
-grant execute on function headroom.introduce(uuid, headroom.terms) to headroom_service;

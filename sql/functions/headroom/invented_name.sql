@@ -4,5 +4,3 @@ create or replace function headroom.invented_name() returns text
 begin atomic
     select 'forgotten:' || encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex');
 end;
-revoke all on function headroom.invented_name() from public;
-grant execute on function headroom.invented_name() to headroom_service;

@@ -41,4 +41,3 @@ begin
     return new;
 end
 $$;
-revoke all on function headroom.keep_token_record() from public;

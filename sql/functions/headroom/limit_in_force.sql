@@ -9,5 +9,3 @@ create or replace function headroom.limit_in_force(
         when p_allowance is null then null
         else least(p_allowance::bigint + coalesce(p_granted, 0), 2147483647)::integer
     end;
-revoke all on function headroom.limit_in_force(text, integer, integer, integer, integer) from public;
-grant execute on function headroom.limit_in_force(text, integer, integer, integer, integer) to headroom_service;

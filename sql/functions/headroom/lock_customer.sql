@@ -54,5 +54,3 @@ begin
     return v_customer_id;
 end
 $$;
-revoke all on function headroom.lock_customer(text[]) from public;
-grant execute on function headroom.lock_customer(text[]) to headroom_service;

@@ -17,5 +17,3 @@ begin
     end if;
 end
 $$;
-revoke all on function headroom.lock_for_message(uuid, boolean) from public;
-grant execute on function headroom.lock_for_message(uuid, boolean) to headroom_service;

@@ -16,5 +16,3 @@ begin
     return v_key;
 end
 $$;
-revoke all on function headroom.lock_key(uuid, text) from public;
-grant execute on function headroom.lock_key(uuid, text) to headroom_service;

@@ -18,5 +18,3 @@ begin
     return v_is_new;
 end
 $$;
-revoke all on function headroom.lock_subscriber(uuid) from public;
-grant execute on function headroom.lock_subscriber(uuid) to headroom_service;

@@ -17,5 +17,3 @@ begin
     return v_row;
 end
 $$;
-revoke all on function headroom.lock_usage(uuid, text) from public;
-grant execute on function headroom.lock_usage(uuid, text) to headroom_service;

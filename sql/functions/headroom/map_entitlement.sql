@@ -25,5 +25,4 @@ begin
     );
 end
 $$;
-revoke all on function headroom.map_entitlement(text, text, text, text, text) from public;
 grant execute on function headroom.map_entitlement(text, text, text, text, text) to headroom_operator;

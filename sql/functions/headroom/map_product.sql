@@ -29,5 +29,4 @@ begin
     );
 end
 $$;
-revoke all on function headroom.map_product(text, text, text, text, text, integer) from public;
 grant execute on function headroom.map_product(text, text, text, text, text, integer) to headroom_operator;

@@ -2,5 +2,3 @@
 create or replace function headroom.month_label(p_month date) returns text
     language sql stable parallel safe
     return pg_catalog.to_char(p_month, 'YYYY-MM');
-revoke all on function headroom.month_label(date) from public;
-grant execute on function headroom.month_label(date) to headroom_service;

@@ -40,5 +40,3 @@ begin
     end loop;
 end
 $$;
-revoke all on function headroom.move_purchases(uuid, text, text) from public;
-grant execute on function headroom.move_purchases(uuid, text, text) to headroom_service;

@@ -13,5 +13,3 @@ begin atomic
         where not names.name = any (p_names)
     );
 end;
-revoke all on function headroom.names_others(jsonb, text[]) from public;
-grant execute on function headroom.names_others(jsonb, text[]) to headroom_service;

@@ -3,5 +3,4 @@
 create or replace function headroom.now() returns timestamptz
     language sql stable parallel safe
     return pg_catalog.now();
-revoke all on function headroom.now() from public;
-grant execute on function headroom.now() to headroom_service, headroom_operator, headroom_dashboard;
+grant execute on function headroom.now() to headroom_operator, headroom_dashboard;

@@ -13,5 +13,3 @@ begin atomic
         on usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
             and usage.billing_period = terms.billing_period;
 end;
-revoke all on function headroom.peek(uuid, text) from public;
-grant execute on function headroom.peek(uuid, text) to headroom_service;

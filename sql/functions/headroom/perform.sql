@@ -196,5 +196,3 @@ begin
     return v_answers;
 end
 $$;
-revoke all on function headroom.perform(uuid, text[], integer[], text[], integer[], text) from public;
-grant execute on function headroom.perform(uuid, text[], integer[], text[], integer[], text) to headroom_service;

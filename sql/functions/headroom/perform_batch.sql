@@ -34,5 +34,3 @@ begin
     return v_standings;
 end
 $$;
-revoke all on function headroom.perform_batch(uuid, bigint, uuid[], integer[], text[], integer[], text[], integer[], text) from public;
-grant execute on function headroom.perform_batch(uuid, bigint, uuid[], integer[], text[], integer[], text[], integer[], text) to headroom_service;

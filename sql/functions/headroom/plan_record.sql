@@ -11,5 +11,3 @@ create or replace function headroom.plan_record(
         'anchor', p_anchor_day,
         'previous_plan', p_previous_plan
     )) end;
-revoke all on function headroom.plan_record(headroom.terms, integer, text) from public;
-grant execute on function headroom.plan_record(headroom.terms, integer, text) to headroom_service;

@@ -7,5 +7,4 @@ begin
     return null;
 end
 $$;
-revoke all on function headroom.plans_changed() from public;
 alter function headroom.plans_changed() owner to headroom_service;

@@ -26,6 +26,5 @@ begin
     return v_count;
 end
 $$;
-revoke all on function headroom.prune_billing_events(interval, integer) from public;
 grant execute on function headroom.prune_billing_events(interval, integer) to headroom_operator;
 alter function headroom.prune_billing_events(interval, integer) owner to headroom_service;

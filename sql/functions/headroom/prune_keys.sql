@@ -22,6 +22,5 @@ begin
     return v_count;
 end
 $$;
-revoke all on function headroom.prune_keys(interval, integer) from public;
 grant execute on function headroom.prune_keys(interval, integer) to headroom_operator;
 alter function headroom.prune_keys(interval, integer) owner to headroom_service;

@@ -8,5 +8,3 @@ begin atomic
     end
     from (select 'store:' || p_source || ':' || p_transaction as name) as names;
 end;
-revoke all on function headroom.purchase_key(text, text) from public;
-grant execute on function headroom.purchase_key(text, text) to headroom_service;

@@ -92,6 +92,5 @@ begin
     );
 end
 $$;
-revoke all on function headroom.read_customer(text, text, boolean, text[], uuid[], text[], text[]) from public;
 grant execute on function headroom.read_customer(text, text, boolean, text[], uuid[], text[], text[]) to headroom_operator;
 alter function headroom.read_customer(text, text, boolean, text[], uuid[], text[], text[]) owner to headroom_service;

@@ -22,5 +22,3 @@ begin
     );
 end
 $$;
-revoke all on function headroom.record_change(uuid, text, text, jsonb, jsonb, text, text) from public;
-grant execute on function headroom.record_change(uuid, text, text, jsonb, jsonb, text, text) to headroom_service;

@@ -57,5 +57,4 @@ begin
     return null;
 end
 $$;
-revoke all on function headroom.record_change_by_hand() from public;
 alter function headroom.record_change_by_hand() owner to headroom_service;

@@ -50,5 +50,3 @@ begin
     end loop;
 end
 $$;
-revoke all on function headroom.refuse_row(text, jsonb) from public;
-grant execute on function headroom.refuse_row(text, jsonb) to headroom_service;

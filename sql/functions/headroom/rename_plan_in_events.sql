@@ -19,5 +19,4 @@ begin
     return null;
 end
 $$;
-revoke all on function headroom.rename_plan_in_events() from public;
 alter function headroom.rename_plan_in_events() owner to headroom_service;

@@ -27,5 +27,3 @@ begin
     return v_standing;
 end
 $$;
-revoke all on function headroom.replay(headroom.standing, uuid, text, integer, integer, integer) from public;
-grant execute on function headroom.replay(headroom.standing, uuid, text, integer, integer, integer) to headroom_service;

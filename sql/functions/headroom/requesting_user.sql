@@ -15,8 +15,7 @@ begin
     end;
 end
 $$;
-revoke all on function headroom.requesting_user() from public;
-grant execute on function headroom.requesting_user() to headroom_service, headroom_user;
+grant execute on function headroom.requesting_user() to headroom_user;
 
 -- End users see their own rows. As a subquery the function is called once for a statement, not for each row. An existing
 -- policy already calls it, and may have more roles by now.

@@ -13,5 +13,4 @@ begin
     return v_name;
 end
 $$;
-revoke all on function headroom.revoke_token(bigint) from public;
 grant execute on function headroom.revoke_token(bigint) to headroom_operator;

@@ -11,5 +11,3 @@ create or replace function headroom.standing_from(
         (p_terms).started_at, (p_terms).resets_at, (p_terms).expires_at, (p_terms).previous_plan,
         p_at, (p_terms).plan_revision, 'ok', 0, false
     )::headroom.standing;
-revoke all on function headroom.standing_from(headroom.terms, integer, bigint, integer, timestamptz) from public;
-grant execute on function headroom.standing_from(headroom.terms, integer, bigint, integer, timestamptz) to headroom_service;

@@ -30,5 +30,3 @@ begin
     ));
 end
 $$;
-revoke all on function headroom.subscription_record(uuid, text, headroom.terms) from public;
-grant execute on function headroom.subscription_record(uuid, text, headroom.terms) to headroom_service;

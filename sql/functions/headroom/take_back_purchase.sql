@@ -32,5 +32,3 @@ begin
     );
 end
 $$;
-revoke all on function headroom.take_back_purchase(text, text, integer, text, text) from public;
-grant execute on function headroom.take_back_purchase(text, text, integer, text, text) to headroom_service;

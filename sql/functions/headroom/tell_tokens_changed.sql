@@ -7,4 +7,3 @@ begin
     return null;
 end
 $$;
-revoke all on function headroom.tell_tokens_changed() from public;

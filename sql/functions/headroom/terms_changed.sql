@@ -8,5 +8,4 @@ begin
     return null;
 end
 $$;
-revoke all on function headroom.terms_changed() from public;
 alter function headroom.terms_changed() owner to headroom_service;

@@ -10,5 +10,4 @@ create or replace function headroom.tier_of(
         when p_used * 100 >= p_limit * coalesce(p_gentle_percent, 80) then 'gentle'
         else 'silent'
     end;
-revoke all on function headroom.tier_of(bigint, bigint, integer, integer) from public;
-grant execute on function headroom.tier_of(bigint, bigint, integer, integer) to headroom_service, headroom_operator, headroom_dashboard;
+grant execute on function headroom.tier_of(bigint, bigint, integer, integer) to headroom_operator, headroom_dashboard;

@@ -59,5 +59,3 @@ begin
     end loop;
 end
 $$;
-revoke all on function headroom.transfer_usage(jsonb, text, text) from public;
-grant execute on function headroom.transfer_usage(jsonb, text, text) to headroom_service;

@@ -13,5 +13,3 @@ begin
     return v_setting;
 end
 $$;
-revoke all on function headroom.unknown_users() from public;
-grant execute on function headroom.unknown_users() to headroom_service;

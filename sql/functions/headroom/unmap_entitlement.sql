@@ -8,5 +8,4 @@ begin
     return found;
 end
 $$;
-revoke all on function headroom.unmap_entitlement(text, text) from public;
 grant execute on function headroom.unmap_entitlement(text, text) to headroom_operator;

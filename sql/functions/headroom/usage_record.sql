@@ -4,5 +4,3 @@ create or replace function headroom.usage_record(p_billing_period text, p_count 
     return case when p_count is not null then pg_catalog.jsonb_build_object(
         'period', p_billing_period, 'count', p_count, 'limit', p_limit
     ) end;
-revoke all on function headroom.usage_record(text, integer, integer) from public;
-grant execute on function headroom.usage_record(text, integer, integer) to headroom_service;

@@ -80,6 +80,4 @@ select
 from dated as usage
 left join headroom.plans as plans on plans.plan = usage.plan;
 comment on view headroom.usage_rows is 'Usage rows with their tier, and whether their period is the open one of their user.';
-revoke all on headroom.usage_rows from public;
-revoke all on type headroom.usage_rows from public;
 grant select on headroom.usage_rows to headroom_service;

@@ -18,5 +18,3 @@ begin atomic
     from headroom.words
     where name = p_name;
 end;
-revoke all on function headroom.words(text, bigint, bigint, bigint, timestamptz, text, integer, integer) from public;
-grant execute on function headroom.words(text, bigint, bigint, bigint, timestamptz, text, integer, integer) to headroom_service;

@@ -25,5 +25,3 @@ begin
     where events.outcome <> 'forgotten';
 end
 $$;
-revoke all on function headroom.write_billing_event(jsonb, jsonb) from public;
-grant execute on function headroom.write_billing_event(jsonb, jsonb) to headroom_service;

@@ -80,6 +80,5 @@ begin
     return v_answer;
 end
 $$;
-revoke all on function headroom.write_customer(jsonb) from public;
 grant execute on function headroom.write_customer(jsonb) to headroom_operator;
 alter function headroom.write_customer(jsonb) owner to headroom_service;

@@ -25,5 +25,3 @@ begin
     end if;
 end
 $$;
-revoke all on function headroom.write_purchase(jsonb, text, text) from public;
-grant execute on function headroom.write_purchase(jsonb, text, text) to headroom_service;

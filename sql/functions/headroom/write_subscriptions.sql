@@ -74,5 +74,3 @@ begin
     return v_terms;
 end
 $$;
-revoke all on function headroom.write_subscriptions(jsonb, text, text) from public;
-grant execute on function headroom.write_subscriptions(jsonb, text, text) to headroom_service;

@@ -24,9 +24,3 @@ begin
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = p_terms.billing_period;
 end
 $$;
-revoke all on function
-    headroom.write_usage(uuid, headroom.terms, integer, bigint, bigint, integer, timestamptz, timestamptz)
-from public;
-grant execute on function
-    headroom.write_usage(uuid, headroom.terms, integer, bigint, bigint, integer, timestamptz, timestamptz)
-to headroom_service;

@@ -20,6 +20,4 @@ from headroom.usage_rows as usage;
 comment on view public.monthly_usage is
     'A row per user and billing period. state is as of the row''s last message; "limit" null is unlimited; is_open is true '
     'for the period that counts for the user now.';
-revoke all on public.monthly_usage from public;
-revoke all on type public.monthly_usage from public;
 grant select on public.monthly_usage to headroom_service, headroom_dashboard, headroom_operator;

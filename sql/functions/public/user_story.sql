@@ -7,6 +7,4 @@ from headroom.audit_log as audit
 where audit.bucket = headroom.bucket_of(audit.user_id) and audit.user_id is not null;
 comment on view public.user_story is
     'What was changed for a user, by whom and why: select * from user_story where user_id = … order by id.';
-revoke all on public.user_story from public;
-revoke all on type public.user_story from public;
 grant select on public.user_story to headroom_service, headroom_dashboard, headroom_operator;
