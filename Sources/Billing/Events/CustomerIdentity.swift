@@ -7,7 +7,7 @@ import Usage
 /// e-mail address, so only its digest is kept: enough to recognise it again, and nothing to read.
 enum CustomerIdentity {
     static let digestPrefix = "sha256:"
-    /// Of the name that `headroom.invented_name` puts in a forgotten user's place.
+    /// Of the name that `headroom.forget_billing` puts in a forgotten user's place.
     static let forgottenPrefix = "forgotten:"
     private static let digestLength = 64
 

@@ -13,12 +13,7 @@ begin
             cross join lateral (
                 select events.identities as identities
                 union all
-                select array(select jsonb_array_elements_text(named.list))
-                from jsonb_array_elements(events.effects) as effects (value)
-                cross join lateral (
-                    values (effects.value -> 'to'), (effects.value -> 'from'), (effects.value -> 'identities')
-                ) as named (list)
-                where jsonb_typeof(named.list) = 'array'
+                select headroom.names_in(events.effects)
             ) as named (identities)
             cross join lateral (
                 select named.identities, (

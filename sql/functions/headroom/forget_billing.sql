@@ -7,6 +7,7 @@ as $$
 declare
     v_names constant text[] := array_append(headroom.digests_of(p_user_id, p_customer_id), p_user_id::text);
     v_pattern constant text := array_to_string(v_names, '|');
+    v_invented constant text := 'forgotten:' || encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex');
     v_has_others constant boolean := exists (
         select from headroom.billing_events as events
         where events.customer_id = p_customer_id and events.user_id <> p_user_id
@@ -23,17 +24,17 @@ begin
     )
         -- What others' subscriptions came by, or may come by, stays.
         and not (
-            v_has_others and (events.lacks = 'user' or headroom.names_others(events.effects, v_names)) is true
+            v_has_others and (events.lacks = 'user' or exists (
+                select from headroom.names_in(events.effects) as lists (names) where not lists.names <@ v_names
+            )) is true
         );
     get diagnostics v_rows = row_count;
-    with invented as (select headroom.invented_name() as name)
     update headroom.billing_events as events
     set user_id = nullif(events.user_id, p_user_id), effect = case when events.user_id <> p_user_id then events.effect end,
-        identities = regexp_replace(events.identities::text, v_pattern, invented.name, 'gi')::text[],
-        effects = regexp_replace(events.effects::text, v_pattern, invented.name, 'gi')::jsonb,
-        payload = regexp_replace(events.payload::text, v_pattern, invented.name, 'gi')::jsonb,
-        problem = regexp_replace(events.problem, v_pattern, invented.name, 'gi')
-    from invented
+        identities = regexp_replace(events.identities::text, v_pattern, v_invented, 'gi')::text[],
+        effects = regexp_replace(events.effects::text, v_pattern, v_invented, 'gi')::jsonb,
+        payload = regexp_replace(events.payload::text, v_pattern, v_invented, 'gi')::jsonb,
+        problem = regexp_replace(events.problem, v_pattern, v_invented, 'gi')
     where events.customer_id = p_customer_id
         and (events.identities && v_names or events.effects::text ~* v_pattern or events.payload::text ~* v_pattern);
     get diagnostics v_count = row_count;
