@@ -22,7 +22,7 @@ struct StoredColumn: Sendable {
             "\(table).\(name) is out of range",
             detail: "The value is \(value).",
             hint: "select * from \(table) where (\(condition)) is not true lists such rows. Correct them, then add the "
-                + "table's check constraint again."
+                + "check constraint again."
         )
     }
 }

@@ -6,6 +6,12 @@
 create schema if not exists headroom;
 grant usage on schema headroom to headroom_service, headroom_operator, headroom_dashboard;
 
+-- What the service can compute with and show: infinity is no instant. public.message_usage has a check of its own,
+-- because PostgreSQL would write an existing table anew for a column of this type.
+create domain headroom.instant as timestamptz constraint instants_are_in_the_years_2000_to_9999 check (
+    value >= '2000-01-01T00:00:00Z' and value < '10000-01-01T00:00:00Z'
+);
+
 create table if not exists public.message_usage (
     user_id uuid not null,
     billing_period text not null,
@@ -65,7 +71,7 @@ alter table public.message_usage
     add column terms_version bigint,
     add column granted integer,
     -- Each message checks these, and PostgreSQL reads them anew in each statement: few constants, and no function, which would
-    -- be looked up. Infinity is not an instant: an answer has to show it, and the service computes with it.
+    -- be looked up.
     add constraint numbers_are_not_negative check (
         least(message_count, held, released, granted, "limit", plan_limit, plan_revision) >= 0
         and least(generation, terms_version) >= 0

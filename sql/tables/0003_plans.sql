@@ -59,19 +59,15 @@ create table headroom.subscribers (
     user_id uuid not null,
     bucket smallint not null default 0,
     anchor_day smallint not null default 1,
-    trial_started_at timestamptz,
+    trial_started_at headroom.instant,
     previous_plan text references headroom.plans,
-    declared_at timestamptz,
-    trial_ends_at timestamptz,
+    declared_at headroom.instant,
+    trial_ends_at headroom.instant,
     declared_previous_plan text references headroom.plans on update cascade,
     declared_anchor_day smallint not null default 1,
-    store_trial_started_at timestamptz,
+    store_trial_started_at headroom.instant,
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
     constraint declared_anchor_day_is_1_to_31 check (declared_anchor_day between 1 and 31),
-    constraint instants_are_in_the_years_2000_to_9999 check (
-        least(trial_started_at, declared_at, trial_ends_at, store_trial_started_at) >= '2000-01-01T00:00:00Z'
-        and greatest(trial_started_at, declared_at, trial_ends_at, store_trial_started_at) < '10000-01-01T00:00:00Z'
-    ),
     primary key (bucket, user_id)
 );
 comment on column headroom.subscribers.anchor_day is
@@ -96,27 +92,19 @@ create table headroom.subscriptions (
     bucket smallint not null default 0,
     original_transaction_id text not null,
     plan text not null references headroom.plans on update cascade,
-    started_at timestamptz,
-    expires_at timestamptz,
-    grace_until timestamptz,
-    billing_issue_at timestamptz,
-    unsubscribed_at timestamptz,
-    revoked_at timestamptz,
+    started_at headroom.instant,
+    expires_at headroom.instant,
+    grace_until headroom.instant,
+    billing_issue_at headroom.instant,
+    unsubscribed_at headroom.instant,
+    revoked_at headroom.instant,
     product text,
     next_plan text references headroom.plans on update cascade,
     next_product text,
     environment text,
-    event_at timestamptz,
+    event_at headroom.instant,
     anchor_day smallint,
     constraint anchor_day_is_1_to_31 check (anchor_day between 1 and 31),
-    constraint instants_are_in_the_years_2000_to_9999 check (
-        least(
-            started_at, expires_at, grace_until, billing_issue_at, unsubscribed_at, revoked_at, event_at
-        ) >= '2000-01-01T00:00:00Z'
-        and greatest(
-            started_at, expires_at, grace_until, billing_issue_at, unsubscribed_at, revoked_at, event_at
-        ) < '10000-01-01T00:00:00Z'
-    ),
     primary key (bucket, user_id, original_transaction_id),
     foreign key (bucket, user_id) references headroom.subscribers on delete cascade
 );

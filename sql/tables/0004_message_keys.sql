@@ -3,7 +3,7 @@
 -- A caller's name for one message, remembered in the transaction that counts or holds it, with what was answered.
 create table headroom.message_keys (
     user_id uuid not null,
-    created_at timestamptz not null,
+    created_at headroom.instant not null,
     -- Which row of message_usage it concerns.
     generation bigint not null,
     messages integer not null,
@@ -25,9 +25,6 @@ create table headroom.message_keys (
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
     constraint counts_are_not_negative check (
         least(used, held, "limit", committed_used, committed_held, committed_limit) >= 0 and generation >= 0
-    ),
-    constraint instants_are_in_the_years_2000_to_9999 check (
-        created_at >= '2000-01-01T00:00:00Z' and created_at < '10000-01-01T00:00:00Z'
     ),
     -- -infinity: the hold ended with its usage row.
     constraint expires_at_is_never_or_in_the_years_2000_to_9999 check (
@@ -59,11 +56,8 @@ create table headroom.lane_receipts (
     number bigint not null,
     counted bigint[],
     standings text,
-    moved_at timestamptz not null,
+    moved_at headroom.instant not null,
     constraint number_is_not_negative check (number >= 0),
-    constraint instants_are_in_the_years_2000_to_9999 check (
-        moved_at >= '2000-01-01T00:00:00Z' and moved_at < '10000-01-01T00:00:00Z'
-    ),
     primary key (bucket, lane)
 ) with (
     fillfactor = 50, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000

@@ -3,7 +3,7 @@
 -- A row for each reset, grant, change of plan or state, forgotten user, and change by hand. Counting writes none.
 create table headroom.audit_log (
     id bigint generated always as identity,
-    at timestamptz not null,
+    at headroom.instant not null,
     user_id uuid,
     bucket smallint not null default 0,
     billing_period text,
@@ -16,9 +16,6 @@ create table headroom.audit_log (
     constraint action_is_known check (action in (
         'reset', 'reset_period', 'grant', 'plan', 'store_event', 'forget', 'insert', 'update', 'delete'
     )),
-    constraint instants_are_in_the_years_2000_to_9999 check (
-        at >= '2000-01-01T00:00:00Z' and at < '10000-01-01T00:00:00Z'
-    ),
     primary key (bucket, id)
 );
 comment on table headroom.audit_log is 'Every change but messages: who, when, what was before and after, and why.';
@@ -42,12 +39,9 @@ create table headroom.grants (
     billing_period text not null,
     messages integer not null,
     reason text,
-    granted_at timestamptz not null,
+    granted_at headroom.instant not null,
     actor text not null,
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
-    constraint instants_are_in_the_years_2000_to_9999 check (
-        granted_at >= '2000-01-01T00:00:00Z' and granted_at < '10000-01-01T00:00:00Z'
-    ),
     primary key (bucket, user_id, key)
 );
 comment on column headroom.grants.key is 'The caller''s name for this grant: the same again grants nothing.';
@@ -60,14 +54,10 @@ create table headroom.spent_trials (
     digest bytea not null,
     bucket smallint not null default 0,
     plan text not null,
-    trial_started_at timestamptz,
-    trial_ends_at timestamptz,
+    trial_started_at headroom.instant,
+    trial_ends_at headroom.instant,
     messages integer not null,
     constraint messages_are_not_negative check (messages >= 0),
-    constraint instants_are_in_the_years_2000_to_9999 check (
-        least(trial_started_at, trial_ends_at) >= '2000-01-01T00:00:00Z'
-        and greatest(trial_started_at, trial_ends_at) < '10000-01-01T00:00:00Z'
-    ),
     primary key (bucket, digest, plan)
 );
 comment on column headroom.spent_trials.digest is 'HMAC-SHA256 of the user id under the secret in headroom.secrets.';

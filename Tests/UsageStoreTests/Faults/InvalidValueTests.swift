@@ -82,11 +82,16 @@ struct InvalidValueTests {
                 v_rule record;
             begin
                 for v_rule in
-                    select conrelid::regclass as of_table, conname from pg_constraint
+                    select
+                        case contypid
+                            when 0 then 'table ' || conrelid::regclass else 'domain ' || contypid::regtype
+                        end as owner,
+                        conname
+                    from pg_constraint
                     where contype = 'c' and (connamespace = 'headroom'::regnamespace
                         or conrelid = 'public.message_usage'::regclass)
                 loop
-                    execute format('alter table %s drop constraint %I', v_rule.of_table, v_rule.conname);
+                    execute format('alter %s drop constraint %I', v_rule.owner, v_rule.conname);
                 end loop;
             end
             $$;
@@ -260,7 +265,7 @@ struct InvalidValueTests {
         let psql = try await TestDatabase.fresh().psql
         try await psql.execute(
             """
-            alter table headroom.tokens drop constraint instants_are_in_the_years_2000_to_9999;
+            alter domain headroom.instant drop constraint instants_are_in_the_years_2000_to_9999;
             select headroom.create_token('good', '{chat}', sha256('a'));
             select headroom.create_token('bad', '{chat}', sha256('b'));
             update headroom.tokens set expires_at = 'infinity' where name = 'bad';

@@ -26,11 +26,12 @@ struct RangeConstraintTests {
             join pg_namespace as namespace on namespace.oid = class.relnamespace
             join pg_attribute as attribute on attribute.attrelid = class.oid and attribute.attnum > 0
                 and not attribute.attisdropped
+            join pg_type as type on type.oid = attribute.atttypid
             where class.relkind = 'r'
                 and (namespace.nspname = 'headroom' or class.oid = 'public.message_usage'::regclass)
                 -- Compared only, never computed with.
                 and attribute.attname <> 'bucket'
-                and attribute.atttypid in (
+                and coalesce(nullif(type.typbasetype, 0), type.oid) in (
                     'timestamptz'::regtype, 'date'::regtype, 'smallint'::regtype, 'integer'::regtype, 'bigint'::regtype
                 )
                 and not exists (
@@ -47,6 +48,11 @@ struct RangeConstraintTests {
                                 || '|LEAST[(]([^)]*, )?"?' || attribute.attname || '"?[,)][^>]* >= 0'
                             )
                         end
+                )
+                and not exists (
+                    select from pg_constraint as rule
+                    where rule.contypid = type.oid and rule.contype = 'c' and rule.convalidated
+                        and pg_get_constraintdef(rule.oid) like '%VALUE < ''10000-01-01%'
                 )
             """
         )
@@ -68,6 +74,18 @@ struct RangeConstraintTests {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(Self.ada)
         #expect(try await database.psql.refusal("update message_usage set \(change)") == "23514")
+    }
+
+    @Test(
+        "refuse in other tables what is no instant",
+        arguments: ["infinity", "-infinity", "1999-12-31T23:59:59.999999Z", "10000-01-01T00:00:00Z"]
+    )
+    func noInstant(_ value: String) async throws {
+        let psql = try await TestDatabase.fresh().psql
+        try await psql.execute("insert into headroom.subscribers (user_id) values ('\(user(1))')")
+        #expect(try await psql.refusal("update headroom.subscribers set trial_started_at = '\(value)'") == "23514")
+        let last = "update headroom.subscribers set trial_started_at = '9999-12-31T23:59:59.999999Z'"
+        #expect(try await psql.refusal(last) == nil)
     }
 
     @Test("allow the first and the last value of each range, and infinity where it is only compared")

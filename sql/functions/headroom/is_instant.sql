@@ -1,5 +1,5 @@
 -- Whether the service can compute with an instant and show it: finite, in the years 2000 to 9999 (UTC). Null is no instant
--- and passes, as in a check constraint. Inlined into what calls it.
+-- and passes, as in the domain headroom.instant. Inlined into what calls it.
 create or replace function headroom.is_instant(p_at timestamptz) returns boolean
     language sql immutable parallel safe
     return p_at is null or (p_at >= '2000-01-01T00:00:00Z' and p_at < '10000-01-01T00:00:00Z');

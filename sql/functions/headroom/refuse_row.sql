@@ -1,6 +1,6 @@
--- Raises HR006 where a row holds a value that its table's check constraint does not allow, so somebody has removed the
--- constraint. The message names the column only, because the service logs each message once. Callers have met such a value
--- by a cheaper test; only their users pay for finding out which.
+-- Raises HR006 where a row holds a value that a check constraint does not allow, so somebody has removed the
+-- constraint. The message names the column only, because the service logs each message once. Callers have met such a
+-- value by a cheaper test; only their users pay for finding out which.
 create or replace function headroom.refuse_row(p_table text, p_row jsonb) returns void
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -43,8 +43,8 @@ begin
             raise exception '%.% is out of range', replace(p_table, 'public.', ''), v_column
                 using errcode = 'HR006', detail = format('The value is %s.', coalesce(p_row ->> v_column, 'null')),
                     hint = format(
-                        'select * from %s where (%s) is not true lists such rows. Correct them, then add the table''s check '
-                        'constraint again.', replace(p_table, 'public.', ''), v_rule
+                        'select * from %s where (%s) is not true lists such rows. Correct them, then add the '
+                        'check constraint again.', replace(p_table, 'public.', ''), v_rule
                     );
         end if;
     end loop;
