@@ -87,10 +87,8 @@ alter table public.message_usage
     alter column generation set default nextval('headroom.generations'),
     alter column terms_version set default nextval('headroom.terms_versions');
 
-comment on column public.message_usage.message_count is 'Messages counted in this period.';
 comment on column public.message_usage."limit" is
     'Messages allowed in this period; null is unlimited. A plain UPDATE of it holds until the plan itself changes.';
-comment on column public.message_usage.generation is 'New with the row and with each reset of message_count.';
 comment on column public.message_usage.released is 'Messages that were counted in this period and given back.';
 comment on column public.message_usage.held is 'Messages reserved and not yet committed; they count as used.';
 comment on column public.message_usage.bucket is
@@ -99,8 +97,6 @@ comment on column public.message_usage.plan_limit is 'The plan''s allowance when
 comment on column public.message_usage.usable_until is
     'Until then this row may be counted in as it stands: the earliest of period end, expiry, end of grace and end of
     trial. In the past, the next message resolves plan, state and period anew and writes the row again.';
-comment on column public.message_usage.terms_version is
-    'New with the row and whenever something in it changes that an answer shows, other than the counts.';
 -- Nullable, because a default of 0 would make each row wider for the sake of few.
 comment on column public.message_usage.granted is
     'Messages granted in this period beyond the plan''s allowance; "limit" has them in it. Null is none.';

@@ -54,7 +54,7 @@ grant select, update on headroom.plan_revision to headroom_service;
 grant select on headroom.plan_revision to headroom_operator;
 
 -- One row per user whose plan was set, or whose trial began. It is also the lock that keeps a change of plan and the
--- slow path of counting apart: the first takes it for update, the second for share.
+-- slow path of counting apart: the first takes it for update, the second for no key update.
 create table headroom.subscribers (
     user_id uuid not null,
     bucket smallint not null default 0,
@@ -85,8 +85,8 @@ comment on column headroom.subscribers.store_trial_started_at is
     'When the first trial of a store began that the user ever had, given away or not.';
 
 -- The inputs from which a state is derived at the database's time, one row per original transaction of a store;
--- "operator" is the one that set_plan writes, "trial" the one that a first message starts. No job changes a row when
--- time passes: expiry, the end of a trial and the end of grace are comparisons with the clock.
+-- "operator" is the one that set_plan writes, "first message" the one that a first message starts. No job changes a
+-- row when time passes: expiry, the end of a trial and the end of grace are comparisons with the clock.
 create table headroom.subscriptions (
     user_id uuid not null,
     bucket smallint not null default 0,

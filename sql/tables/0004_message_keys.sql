@@ -39,8 +39,6 @@ create table headroom.message_keys (
 comment on column headroom.message_keys.verb is 'c: CONSUME, r: RESERVE';
 comment on column headroom.message_keys.status is
     'c: counted, h: held until expires_at, r: released; a hold whose time has passed stays h and holds nothing';
-grant select, insert, update, delete on headroom.message_keys to headroom_service;
-grant select on headroom.message_keys to headroom_operator;
 
 -- A user's holds, without walking through all of the user's keys.
 create index message_keys_held on headroom.message_keys (bucket, user_id) where status = 'h';
@@ -66,5 +64,6 @@ alter table headroom.lane_receipts alter column counted set storage main;
 comment on column headroom.lane_receipts.counted is
     'Answers of a counting batch: for each request counted, its place in the batch * 2^32 + message_count after it.';
 comment on column headroom.lane_receipts.standings is 'Answers of a slow batch: its array of headroom.standing.';
-grant select, insert, update, delete on headroom.lane_receipts to headroom_service;
-grant select on headroom.lane_receipts to headroom_operator;
+
+grant select, insert, update, delete on headroom.message_keys, headroom.lane_receipts to headroom_service;
+grant select on headroom.message_keys, headroom.lane_receipts to headroom_operator;
