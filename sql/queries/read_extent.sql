@@ -4,4 +4,4 @@
 select
     pg_catalog.pg_relation_size('public.message_usage')
         / pg_catalog.current_setting('block_size')::bigint as pages,
-    headroom.month_label(headroom.first_of_month((headroom.now() at time zone 'UTC')::date)) as calendar_month;
+    headroom.month_label((headroom.now() at time zone 'UTC')::date) as calendar_month;

@@ -26,10 +26,6 @@ comment on column headroom.audit_log.action is
 comment on column headroom.audit_log.actor is
     'The setting headroom.actor, else the role that was set, else the role that logged in.';
 create index audit_log_user_id_id on headroom.audit_log (bucket, user_id, id);
--- The service changes nothing that the log says; to forget a user it deletes there.
-grant select, insert, delete on headroom.audit_log to headroom_service;
-grant select on headroom.audit_log to headroom_operator;
-grant usage on sequence headroom.audit_log_id_seq to headroom_service;
 
 -- Messages on top of the plan's allowance, for the period in which they were granted.
 create table headroom.grants (
@@ -45,8 +41,6 @@ create table headroom.grants (
     primary key (bucket, user_id, key)
 );
 comment on column headroom.grants.key is 'The caller''s name for this grant: the same again grants nothing.';
-grant select, insert, delete on headroom.grants to headroom_service;
-grant select on headroom.grants to headroom_operator;
 
 -- Of a forgotten user's trial: that it was started and what was used of it, under a keyed hash instead of the id. A user
 -- who comes back goes on in the same trial.
@@ -61,7 +55,6 @@ create table headroom.spent_trials (
     primary key (bucket, digest, plan)
 );
 comment on column headroom.spent_trials.digest is 'HMAC-SHA256 of the user id under the secret in headroom.secrets.';
-grant select, insert, delete on headroom.spent_trials to headroom_service;
 
 -- The key of that hash, as HMAC uses it: exclusive-or with its inner and its outer pad. Without it nobody can find out
 -- by trying ids who was here. It must be restored with the rest: under another key, spent trials are not found.
@@ -82,4 +75,9 @@ select
     string_agg(decode(lpad(to_hex(get_byte(secret, place) # 92), 2, '0'), 'hex'), '' order by place)
 from drawn
 cross join generate_series(0, 63) as places (place);
+
+-- The service changes nothing that the log says; to forget a user it deletes there.
+grant select, insert, delete on headroom.audit_log, headroom.grants, headroom.spent_trials to headroom_service;
+grant usage on sequence headroom.audit_log_id_seq to headroom_service;
 grant select on headroom.secrets to headroom_service;
+grant select on headroom.audit_log, headroom.grants to headroom_operator;

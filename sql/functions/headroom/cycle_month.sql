@@ -3,7 +3,7 @@ create or replace function headroom.cycle_month(p_at timestamptz, p_anchor_day i
     language sql immutable parallel safe
     return case
         when p_anchor_day = 1
-            or p_at >= headroom.cycle_start(headroom.first_of_month((p_at at time zone 'UTC')::date), p_anchor_day)
-            then headroom.first_of_month((p_at at time zone 'UTC')::date)
-        else (headroom.first_of_month((p_at at time zone 'UTC')::date) - interval '1 month')::date
+            or p_at >= headroom.cycle_start(date_trunc('month', p_at at time zone 'UTC')::date, p_anchor_day)
+            then date_trunc('month', p_at at time zone 'UTC')::date
+        else (date_trunc('month', p_at at time zone 'UTC')::date - interval '1 month')::date
     end;
