@@ -97,7 +97,9 @@ func readQueries(in directories: [String]) throws -> [Query] {
         guard name != "migrations", name != "definitions", !queries.contains(where: { $0.name == name }) else {
             throw EmbeddingError(path: path, message: "EmbeddedSQL.\(name) exists already; choose another file name")
         }
-        queries.append(Query(name: name, sql: try read(path)))
+        // By this a statement is known in pg_stat_activity and in the server's log.
+        let heading = path.hasSuffix("/queries/" + file) ? "-- name: \(file.dropLast(4))\n" : ""
+        queries.append(Query(name: name, sql: try heading + read(path)))
     }
     return queries
 }

@@ -79,9 +79,11 @@ import Testing
                 SELECT 5
                 \"""#
                 static let `consumeBatch` = #\"""
+                -- name: consume_batch
                 SELECT 3
                 \"""#
                 static let `default` = #\"""
+                -- name: default
                 SELECT 4;
 
 

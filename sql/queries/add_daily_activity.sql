@@ -1,4 +1,3 @@
--- name: add_daily_activity
 -- Adds what an instance has counted since it last did this to the day that it is now. The row of a day is locked for the
 -- length of this statement, every ten seconds by each instance, and no counting waits for it. $1 bigint: messages counted.
 -- $2 bigint: requests refused.

@@ -1,4 +1,3 @@
--- name: count_batch
 -- Counts a batch of messages, and says what was counted. Parameters and result: headroom.count_batch.
 select counted.*
 from headroom.count_batch(

@@ -1,4 +1,3 @@
--- name: count_keyed_batch
 -- As count_batch, where some of the messages have keys.
 select counted.*
 from headroom.count_batch(

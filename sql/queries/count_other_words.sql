@@ -1,4 +1,3 @@
--- name: count_other_words
 -- How many of the service's words the database has otherwise, or not. $1 text[]: names. $2 text[]: templates.
 select count(*)::integer
 from unnest($1::text[], $2::text[]) as own (name, template)

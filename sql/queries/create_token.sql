@@ -1,4 +1,3 @@
--- name: create_token
 -- $1 text: name. $2 text[]: scopes. $3 bytea: digest. $4 integer: days until it expires; null is never. is_first: from
 -- now on, where authentication is `auto`, every connection needs a token.
 select

@@ -1,3 +1,2 @@
--- name: forget_user
 -- $1 uuid: user.
 select null from public.forget_user($1);

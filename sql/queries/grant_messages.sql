@@ -1,4 +1,3 @@
--- name: grant_messages
 -- Grants, and notes in the lane's receipt whether the key had granted before: a lost reply is told again from there.
 --
 -- $1 uuid: user. $2 integer: messages. $3 text: why. $4 text: the key. $5 text: trial, free or deny, for unknown users.

@@ -1,4 +1,3 @@
--- name: list_billing_events
 -- The newest $3 billing events, in the order in which they happened. $1 boolean: only those that failed. $2 text: only
 -- those of the user with this UUID; null is everybody's.
 select

@@ -1,4 +1,3 @@
--- name: list_products
 -- Products, and entitlements: those have a name in entitlement and none in product.
 select
     products.source, products.product, products.plan, products.trial_plan, products.intro_plan, products.messages,

@@ -1,4 +1,3 @@
--- name: list_replayable
 -- Which billing events to apply anew, oldest first. $1 text, $2 text: source and id of one; null is all of them. $3 boolean:
 -- only those that failed.
 select events.source, events.id

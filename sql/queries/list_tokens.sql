@@ -1,4 +1,3 @@
--- name: list_tokens
 -- Every token there ever was, without its digest, newest first.
 select
     tokens.id, tokens.name, pg_catalog.array_to_string(tokens.scopes, ' ') as scopes, tokens.created_at,

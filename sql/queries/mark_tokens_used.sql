@@ -1,4 +1,3 @@
--- name: mark_tokens_used
 -- $1 bigint[]: tokens that were used. Several instances may tell of the same one: a row is written once a minute.
 update headroom.tokens as tokens
 set last_used_at = headroom.now()

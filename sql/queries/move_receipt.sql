@@ -1,4 +1,3 @@
--- name: move_receipt
 -- Moves a lane's receipt for a change that is not a batch; no row when this number was already done.
 --
 -- $1 uuid: the lane. $2 bigint: the change's number.

@@ -1,4 +1,3 @@
--- name: open_lane
 -- The receipt of a lane, made if there is none, and its number. $1 uuid: the lane's name, new with each process. Receipts of
 -- lanes that have not moved for a day belong to processes long gone; a lost batch is sent again within seconds or never.
 with swept as (

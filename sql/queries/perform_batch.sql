@@ -1,4 +1,3 @@
--- name: perform_batch
 -- Carries out requests the careful way, in their order: what count_batch could not count, keys that may be repeated, and
 -- holds.
 --

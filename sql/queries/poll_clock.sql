@@ -1,4 +1,3 @@
--- name: poll_clock
 -- What a poll for changes begins with: the database's clock, the revision of plans, and which transactions are visible.
 -- Where that is what it was at the last poll, nothing has changed since.
 select

@@ -1,4 +1,3 @@
--- name: poll_watched
 -- Which of the users that somebody watches have changed, by the transactions that last wrote their rows.
 --
 -- $1 uuid[]: users. $2 text[]: each user's fingerprint, as read_watched said it.

@@ -1,4 +1,3 @@
--- name: read_batch
 -- Reads the standing of each user, without a lock and without creating anything.
 --
 -- $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: trial, free or deny.

@@ -1,4 +1,3 @@
--- name: read_customer
 -- Locks a customer and reads all that decides what the customer has, as JSON. $1 text, $2 text: source and id of the event.
 -- $3 boolean: it is applied anew. $4 text[], $5 text[]: what the customer is found by, and the users who are made known.
 -- $6 text[], $7 text[]: products and entitlements whose mapping is asked for.

@@ -1,4 +1,3 @@
--- name: read_daily_activity
 -- Messages and refusals of each of the last $1 UTC days, oldest first; today, by the database's clock, is the last. A day is
 -- told as the days since 1970-01-01. Those on which nothing was counted have zeros.
 select

@@ -1,4 +1,3 @@
--- name: read_database
 -- What the service tells of its database: the newest migration, and by how many milliseconds the slowest standby is
 -- behind. Null where there is no standby, and where this role may not see them (pg_read_all_stats lets it). A standby
 -- that has replayed everything reports no lag at all after a while.

@@ -1,4 +1,3 @@
--- name: read_extent
 -- What a reading of the whole table begins with: how many pages it has by now, and the calendar month by the database's
 -- clock.
 select

@@ -1,4 +1,3 @@
--- name: read_history
 -- A user's periods, newest first. $1 uuid: the user. $2 integer: how many.
 --
 -- Ordered by when each ended or ends, so that a trial stands before the paid month in which it ended. A row that only

@@ -1,4 +1,3 @@
--- name: read_kept_payload
 -- $1 text: source. $2 text: id. Null where it is not kept any more.
 select events.payload::text as payload
 from headroom.billing_events as events

@@ -1,4 +1,3 @@
--- name: read_keys
 -- What the first use of each key was told beside its count: asked after a batch was counted by a connection that was
 -- lost.
 --

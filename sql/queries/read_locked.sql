@@ -1,4 +1,3 @@
--- name: read_locked
 -- For which users another session holds a row locked, without waiting for it. $1 uuid[]: users. A row per such user: the
 -- place in $1.
 --

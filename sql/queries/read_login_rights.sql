@@ -1,4 +1,3 @@
--- name: read_login_rights
 -- What the login may do: migrate, where the schema is its own or still to be made, and act as the service's role.
 --
 -- $1 text: the service's role. Since PostgreSQL 16 one can be a member of a role and yet not be allowed to act as it.

@@ -1,4 +1,3 @@
--- name: read_note
 -- What a lane's change noted, asked when the change was made already by a connection that was lost.
 --
 -- $1 uuid: the lane. $2 bigint: the change's number.

@@ -1,4 +1,3 @@
--- name: read_period
 -- A user's row of one billing period, whether or not it may still be counted in.
 --
 -- $1 uuid: the user. $2 text: the period. The plan is the one under which the row was last counted; a row that only

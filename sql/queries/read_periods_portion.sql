@@ -1,4 +1,3 @@
--- name: read_periods_portion
 -- All billing periods' users and messages by tier, and whether they are open now, in some of the table's pages.
 --
 -- $1, $2 bigint: the first page, and the first one after.

@@ -1,4 +1,3 @@
--- name: read_plans
 -- All plans and their revision, of one moment.
 select
     revised.revision, plans.plan, plans.label, plans.cycle, plans.allowance, plans.trial_days, plans.gentle_percent,

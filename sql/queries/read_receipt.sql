@@ -1,4 +1,3 @@
--- name: read_receipt
 -- What a lane's newest committed batch counted: asked after a batch was sent again and found the gate closed, or when it
 -- counted nothing, which looks the same.
 --

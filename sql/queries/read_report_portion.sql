@@ -1,4 +1,3 @@
--- name: read_report_portion
 -- A billing period's users and messages by tier, in some of the table's pages.
 --
 -- $1, $2 bigint: the first page, and the first one after. $3 text: the billing period, or null for all that are open now.

@@ -1,4 +1,3 @@
--- name: read_story
 -- What is on record about a user, in the order in which it happened: the newest $2 events of user $1.
 select newest.at, newest.what, newest.detail, newest.actor, newest.reason
 from (

@@ -1,4 +1,3 @@
--- name: read_tokens
 -- The live tokens, oldest first, a row each; one row of nulls where there is none. With each row, whether there ever was
 -- a token, and how many are not live because their end is out of range. expires_in_us: microseconds from now by the
 -- database's clock; null is never.

@@ -1,4 +1,3 @@
--- name: read_top_portion
 -- The rows of a billing period that count the most messages, in some of the table's pages; ties by user.
 --
 -- $1, $2 bigint: the first page, and the first one after. $3 text: the billing period, or null for all that are open now.

@@ -1,4 +1,3 @@
--- name: read_user_events
 -- What stores and billing systems sent of user $1, the newest first; $2 of them at most.
 select
     events.happened_at, events.source, events.type, events.outcome, headroom.change_text(null, events.effect) as detail,

@@ -1,4 +1,3 @@
--- name: read_user_subscriptions
 -- The inputs from which user $1's state is derived, the newest first; $2 of them at most.
 select
     subscription.original_transaction_id, subscription.plan, subscription.started_at, subscription.expires_at,

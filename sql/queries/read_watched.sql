@@ -1,4 +1,3 @@
--- name: read_watched
 -- The standing of each user that somebody watches, as read_batch has it, with what tells a later poll whether it changed.
 --
 -- $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: trial, free or deny.

@@ -1,3 +1,2 @@
--- name: reset_usage
 -- $1 uuid: user. $2 text: period; null is the current one.
 select null from public.reset_usage($1, $2);

@@ -1,4 +1,3 @@
--- name: set_actor
 -- For the audit log, of what this transaction changes. $1 text: whom it names. $2 text: why, where the change itself
 -- takes no reason; empty is none.
 select

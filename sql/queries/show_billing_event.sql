@@ -1,4 +1,3 @@
--- name: show_billing_event
 -- All that is kept of a billing event, as JSON, for people (indented) and for programs. $1 text: source. $2 text: id.
 select jsonb_pretty(shown.event) as pretty, shown.event::text as compact
 from (
