@@ -12,12 +12,12 @@ create table headroom.tokens (
     name text not null,
     scopes text[] not null,
     digest bytea not null,
-    created_at headroom.instant not null,
+    created_at timestamptz not null,
     created_by text not null,
-    expires_at headroom.instant,
-    revoked_at headroom.instant,
+    expires_at timestamptz,
+    revoked_at timestamptz,
     revoked_by text,
-    last_used_at headroom.instant,
+    last_used_at timestamptz,
     -- What may stand in a line of INFO and in the audit log as it is. Client libraries send `default` as the name of
     -- whoever was given a password only.
     constraint name_is_plain check (name ~ '^[a-z0-9_.-]{1,64}$' and name <> 'default'),
@@ -27,7 +27,12 @@ create table headroom.tokens (
     constraint digest_is_sha256 check (pg_catalog.octet_length(digest) = 32),
     constraint digest_is_new unique (digest),
     constraint expires_later check (expires_at > created_at),
-    constraint revoked_by_somebody check ((revoked_at is null) = (revoked_by is null))
+    constraint revoked_by_somebody check ((revoked_at is null) = (revoked_by is null)),
+    -- Not the domain headroom.instant, which is checked before the trigger sets or refuses a value.
+    constraint instants_are_in_the_years_2000_to_9999 check (
+        least(created_at, expires_at, revoked_at, last_used_at) >= '2000-01-01T00:00:00Z'
+        and greatest(created_at, expires_at, revoked_at, last_used_at) < '10000-01-01T00:00:00Z'
+    )
 );
 comment on table headroom.tokens is
     'Tokens by their digest; headroom token create makes one. Rows stay, so that it is known who could ask when.';

@@ -9,9 +9,6 @@ declare
 begin
     if p_name is null or p_scopes is null or p_digest is null then
         raise exception 'name, scopes and digest must be given' using errcode = 'null_value_not_allowed';
-    elsif not headroom.is_instant(p_expires_at) then
-        raise exception 'a token must expire in the years 2000 to 9999'
-            using errcode = 'invalid_parameter_value', hint = 'Leave expires_at out for never.';
     end if;
     insert into headroom.tokens (name, scopes, digest, expires_at)
     values (p_name, p_scopes, p_digest, p_expires_at)

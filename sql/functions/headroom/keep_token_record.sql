@@ -9,7 +9,10 @@ begin
         new.revoked_at := null;
         new.revoked_by := null;
         new.last_used_at := null;
-        if new.expires_at <= new.created_at then
+        if not headroom.is_instant(new.expires_at) then
+            raise exception 'a token must expire in the years 2000 to 9999'
+                using errcode = 'invalid_parameter_value', hint = 'Leave expires_at out for never.';
+        elsif new.expires_at <= new.created_at then
             raise exception 'a token must expire later than now' using errcode = 'invalid_parameter_value';
         end if;
         -- One at a time, or two could both find room for the last one.
