@@ -7,8 +7,7 @@ begin
     return array(
         select newest.name
         from (
-            select distinct on (events.source, names.name)
-                names.name, lists.user_name
+            select distinct on (events.source, names.name) names.name, users.name as user_name
             from headroom.billing_events as events
             cross join lateral (
                 select events.identities as identities
@@ -16,13 +15,11 @@ begin
                 select headroom.names_in(events.effects)
             ) as named (identities)
             cross join lateral (
-                select named.identities, (
-                    select identity from unnest(named.identities) with ordinality as members (identity, place)
-                    where identity not like 'sha256:%' order by place limit 1
-                ) as user_name
-            ) as lists
-            cross join lateral unnest(lists.identities) as names (name)
-            where events.customer_id = p_customer_id and lists.user_name is not null and names.name like 'sha256:%'
+                select identity from unnest(named.identities) with ordinality as members (identity, place)
+                where identity not like 'sha256:%' order by place limit 1
+            ) as users (name)
+            cross join lateral unnest(named.identities) as names (name)
+            where events.customer_id = p_customer_id and names.name like 'sha256:%'
             order by events.source, names.name, events.happened_at desc, events.id collate "C" desc
         ) as newest
         where newest.user_name = p_user_id::text
