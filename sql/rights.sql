@@ -5,22 +5,35 @@
 -- hand_over.sql granted this for the moment.
 revoke create on schema headroom, public from headroom_service;
 
--- PUBLIC has no rights. It would have USAGE on every row type; an array type follows its element type.
-revoke all on schema headroom from public;
-revoke all on all tables in schema headroom from public;
-revoke all on all sequences in schema headroom from public;
-revoke all on all functions in schema headroom from public;
-revoke all on public.monthly_usage, public.billing_period_report, public.user_story from public;
-revoke all on type
-    public.message_usage, public.monthly_usage, public.billing_period_report, public.user_story
-from public;
 do $$
 declare
+    v_functions constant text := (
+        select string_agg(oid::regprocedure::text, ', ') from pg_proc
+        where pronamespace = 'public'::regnamespace and proowner = 'headroom_service'::regrole
+    );
+    v_views constant text := 'public.monthly_usage, public.billing_period_report, public.user_story';
+    v_nobody text;
     v_type regtype;
 begin
+    -- PUBLIC has no rights, nor have the roles of Supabase's clients, which get all of them on each new function, table
+    -- and view in public: what they keep is granted below.
+    for v_nobody in
+        select 'public' union all select quote_ident(rolname) from pg_roles where rolname in ('anon', 'authenticated')
+    loop
+        execute format('revoke all on function %s from %s', v_functions, v_nobody);
+        execute format('revoke all on %s from %s', v_views, v_nobody);
+        execute format('revoke all on schema headroom from %s', v_nobody);
+        execute format('revoke all on all tables in schema headroom from %s', v_nobody);
+        execute format('revoke all on all sequences in schema headroom from %s', v_nobody);
+        execute format('revoke all on all functions in schema headroom from %s', v_nobody);
+        -- What row level security does not hold back.
+        execute format('revoke truncate, references, trigger on public.message_usage from %s', v_nobody);
+    end loop;
+    -- PUBLIC would have USAGE on every type, also on those of rows; an array type follows its element type.
     for v_type in
-        select type.oid::regtype from pg_type as type
-        where type.typnamespace = 'headroom'::regnamespace and type.typcategory <> 'A'
+        select oid::regtype from pg_type
+        where typnamespace = 'headroom'::regnamespace and typcategory <> 'A'
+            or oid = any (format('{public.message_usage, %s}', v_views)::regtype[])
     loop
         execute format('revoke all on type %s from public', v_type);
     end loop;
@@ -33,31 +46,9 @@ begin
     if to_regclass('headroom.migrations') is not null then
         grant select on headroom.migrations, headroom.definitions to headroom_service, headroom_operator;
     end if;
-end
-$$;
 
--- On Supabase, three roles have all rights on each new function, table and view in public. `authenticated` keeps what
--- headroom_user may do, `anon` nothing, and `service_role` gets what a backend calls. The rights are granted directly, because
--- these roles do not inherit the rights of a role that they are granted.
-do $$
-declare
-    v_functions constant text := (
-        select string_agg(oid::regprocedure::text, ', ') from pg_proc
-        where pronamespace = 'public'::regnamespace and proowner = 'headroom_service'::regrole
-    );
-    v_views constant text := 'public.monthly_usage, public.billing_period_report, public.user_story';
-    v_client name;
-begin
-    for v_client in select rolname from pg_roles where rolname in ('anon', 'authenticated') loop
-        execute format('revoke all on function %s from %I', v_functions, v_client);
-        execute format('revoke all on %s from %I', v_views, v_client);
-        execute format('revoke all on schema headroom from %I', v_client);
-        execute format('revoke all on all tables in schema headroom from %I', v_client);
-        execute format('revoke all on all sequences in schema headroom from %I', v_client);
-        execute format('revoke all on all functions in schema headroom from %I', v_client);
-        -- What row level security does not hold back.
-        execute format('revoke truncate, references, trigger on public.message_usage from %I', v_client);
-    end loop;
+    -- On Supabase, `authenticated` may do what headroom_user may, `anon` nothing, and `service_role` what a backend
+    -- calls. The rights are granted directly, because these roles do not inherit those of a role that they are granted.
     if exists (select from pg_roles where rolname = 'authenticated') then
         grant select on public.message_usage to authenticated;
         grant execute on function
