@@ -3,11 +3,11 @@ select jsonb_pretty(shown.event) as pretty, shown.event::text as compact
 from (
     select jsonb_build_object(
         'source', events.source, 'id', events.id, 'type', events.type,
-        'at', to_char(events.happened_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-        'received_at', to_char(events.received_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+        'at', headroom.instant_text(events.happened_at),
+        'received_at', headroom.instant_text(events.received_at),
         'environment', events.environment, 'user', events.user_id, 'outcome', events.outcome,
         'problem', events.problem, 'attempts', events.attempts,
-        'applied_at', to_char(events.applied_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+        'applied_at', headroom.instant_text(events.applied_at),
         'effect', events.effect, 'identities', to_jsonb(events.identities), 'effects', events.effects,
         'payload', events.payload
     ) as event

@@ -19,24 +19,17 @@ begin
                 'headroom.message_keys', '{used,held,limit,committed_used,committed_held,committed_limit}',
                 'coalesce(%I, 0) >= 0'
             ),
-            (
-                'headroom.subscribers', '{trial_started_at,store_trial_started_at,trial_ends_at}',
-                'headroom.is_instant(%I)'
-            ),
             ('headroom.subscribers', '{anchor_day}', '%I between 1 and 31'),
-            (
-                'headroom.subscriptions',
-                '{started_at,expires_at,grace_until,billing_issue_at,unsubscribed_at,revoked_at}',
-                'headroom.is_instant(%I)'
-            ),
             ('headroom.plans', '{allowance}', 'coalesce(%I, 0) >= 0'),
             ('headroom.plans', '{trial_days}', 'cycle <> ''trial'' or coalesce(%I, 0) between 1 and 3650'),
             ('headroom.plans', '{gentle_percent,prominent_percent}', 'coalesce(%I, -1) between 0 and 100'),
-            ('headroom.spent_trials', '{messages}', '%I >= 0'),
-            ('headroom.spent_trials', '{trial_started_at,trial_ends_at}', 'headroom.is_instant(%I)')
+            ('headroom.spent_trials', '{messages}', '%I >= 0')
         ) as rules (of_table, columns, rule)
         cross join unnest(rules.columns::text[]) as columns (name)
         where rules.of_table = p_table
+        union all
+        select attname, format('headroom.is_instant(%I)', attname) from pg_attribute
+        where attrelid = p_table::regclass and atttypid = 'headroom.instant'::regtype
     loop
         execute format('select %s from jsonb_populate_record(null::%s, $1)', v_rule, p_table) into v_is_valid using p_row;
         if not v_is_valid then
