@@ -13,6 +13,7 @@ from .figures import Sample, rounded
 from .generators import HeadroomBench, Pgbench, RedisBenchmark
 from .machine import say
 from .peers import Headroom, Postgres, Redis
+from .renewals import Renewals
 from .rows import USERS
 
 
@@ -112,6 +113,19 @@ class Bench:
             peer,
         )
         self._rates[name] = sample["per_second"]
+
+    def by_renewals(self, name: str, service: Headroom, renewals: Renewals) -> None:
+        """As many events as go through, and what one costs the processors. No message is counted."""
+        if not self.is_wanted(name):
+            return
+        processes = {"service": service.pid, "postgres": self.postgres.pid}
+        before = {process: processor_seconds(pid) for process, pid in processes.items()}
+        sample = renewals.measure(self.options.seconds)
+        spent = {process: processor_seconds(pid) - before[process] for process, pid in processes.items()}
+        events = sample["messages"]
+        sample |= {f"{process}_ms": rounded(seconds * 1e3 / events) for process, seconds in spent.items()}
+        self.record(name, sample)
+        say(f"round {self.round} of {self.options.rounds}: {name} {sample['per_second']:,.0f} a second")
 
     def observe(self, name: str, load: Callable[[], Sample], peer: Redis | Headroom | None = None) -> Sample:
         """Runs a load, beside it what it costs; without a peer it goes to PostgreSQL itself."""

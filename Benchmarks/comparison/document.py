@@ -252,6 +252,19 @@ def http(result: Result) -> str:
     return table(head, lines) + "\n\n" + ratios(result, "http")
 
 
+def renewals(result: Result) -> str:
+    found = medians(result, "renewals")
+    if not found:
+        return unmeasured("renewals")
+    fields = ("p50_ms", "p99_ms", "event_p50_ms", "event_p99_ms", "service_ms", "postgres_ms")
+    lines = [
+        [TITLES[name], whole(sample["per_second"]), *(short(sample.get(field)) for field in fields)]
+        for name, sample in found.items()
+    ]
+    head = ["", "per second", "p50 ms", "p99 ms", "event p50 ms", "event p99 ms", "service ms", "PostgreSQL ms"]
+    return table(head, lines) + "\n\n" + ratios(result, "renewals")
+
+
 CURVES = (
     ("connections", "connections", "headroom_connections_", CURVE_CONNECTIONS),
     ("users", "users", "headroom_users_", CURVE_USERS),
@@ -341,6 +354,7 @@ BLOCKS: dict[str, Callable[[Result], str]] = {
     "slow-disk": beside("slow_disk"),
     "idle": idle,
     "http": http,
+    "renewals": renewals,
     "protected": beside("protected"),
     "curves": curves,
     "soak": soak,

@@ -60,6 +60,10 @@ TITLES = {
     "headroom_visited_full": "Headroom, 64 × 16, metrics scraped, dashboard open, up to 200 store events a second",
     "headroom_quiet_half": "Headroom, open loop at half of that, nobody on the HTTP side",
     "headroom_visited_half": "Headroom, open loop at half of that, metrics scraped, dashboard open, up to 200 events/s",
+    "renewals_alone": "renewals on 8 connections, no messages",
+    "headroom_unrenewed_full": "Headroom, 64 × 16, no renewals",
+    "headroom_unrenewed_half": "Headroom, open loop at half of that, no renewals",
+    "headroom_renewed_half": "Headroom, open loop at half of that, 200 renewals a second",
     **{f"headroom_rows_{count}": f"Headroom, 64 × 16, {count:,} users and rows" for count in CURVE_ROWS},
     **{
         f"headroom_rows_{count}_fresh": f"Headroom, 64 × 16, {count:,} users and rows, just after a checkpoint"
@@ -286,6 +290,26 @@ ROWS = (
                 "headroom_quiet_half",
                 "p99_ms",
             ),
+        ),
+    ),
+    Row(
+        "renewals",
+        "renewals",
+        "renewals of subscriptions, customers with a year of them behind",
+        ("renewals_alone", "headroom_unrenewed_full", "headroom_unrenewed_half", "headroom_renewed_half"),
+        (
+            Ratio(
+                "renewed_p99",
+                "p99, 200 renewals a second / none, open loop at half of 64 × 16",
+                "headroom_renewed_half",
+                "headroom_unrenewed_half",
+                "p99_ms",
+            ),
+        ),
+        (
+            Goal("renewals", "renewals on 8 connections", "renewals_alone", "per_second", at_least=1000, unit="/s"),
+            Goal("renewal", "a renewal in PostgreSQL", "renewals_alone", "postgres_ms", at_most=0.8, unit="ms"),
+            Goal("renewed_p99", "p99 at half load, 200 renewals a second / none", "renewed_p99", at_most=1.5),
         ),
     ),
     Row(

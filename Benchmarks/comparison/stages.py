@@ -14,6 +14,8 @@ from .bench import Bench
 from .figures import Sample, median, rounded
 from .machine import free_gigabytes, raise_descriptor_limit, say
 from .peers import Headroom, Redis
+from .renewals import CONNECTIONS as RENEWAL_CONNECTIONS
+from .renewals import Renewals
 from .rows import (
     CLIENTS,
     CURVE_CONNECTIONS,
@@ -25,7 +27,7 @@ from .rows import (
     PROTECTIONS,
     USERS,
 )
-from .visitors import AUTHORIZATION, PRODUCT, Visitors
+from .visitors import AUTHORIZATION, EVENTS_PER_SECOND, PRODUCT, Visitors
 
 ANY_USER = "00000000-0000-4000-8000-__rand_int__"
 #: What the tables of ten million users take, with their write-ahead log.
@@ -163,6 +165,39 @@ def http_stage(bench: Bench) -> None:
         compare("half", rate=bench.latest("headroom_quiet_full")["per_second"] / 2)
 
     rounds(bench, measure)
+    service.stop()
+    bench.services.remove(service)
+    bench.postgres.sql(f"drop database {database}", seconds=900)
+
+
+# Renewals -------------------------------------------------------------------------------------------------------------
+
+
+def renewals_stage(bench: Bench) -> None:
+    """In a database of its own, as for visitors."""
+    database = "renewed"
+    bench.postgres.create_database(database)
+    service = Headroom(bench.options.program, bench.postgres, database, bench.work)
+    bench.services.append(service)
+    sessions = f"--billing-sessions={RENEWAL_CONNECTIONS}"
+    service.start(f"--revenuecat-authorization={AUTHORIZATION}", sessions, http="127.0.0.1:0")
+    service.prepare(USERS)
+    service.map_product("revenuecat", PRODUCT)
+    renewals = Renewals(service.http_port)
+    renewals.make_history()
+    bench.settle(database)
+
+    def measure() -> None:
+        bench.by_renewals("renewals_alone", service, renewals)
+        bench.by_headroom_bench("headroom_unrenewed_full", service, USERS)
+        half = bench.latest("headroom_unrenewed_full")["per_second"] / 2
+        bench.by_headroom_bench("headroom_unrenewed_half", service, USERS, rate=half)
+        with renewals.beside(EVENTS_PER_SECOND):
+            bench.by_headroom_bench("headroom_renewed_half", service, USERS, rate=half)
+        bench.latest("headroom_renewed_half").update(renewals.figures())
+
+    rounds(bench, measure)
+    renewals.close()
     service.stop()
     bench.services.remove(service)
     bench.postgres.sql(f"drop database {database}", seconds=900)
@@ -337,6 +372,7 @@ STAGES: dict[str, Callable[[Bench], None]] = {
     "slow_disk": slow_disk_stage,
     "idle": idle_stage,
     "http": http_stage,
+    "renewals": renewals_stage,
     "protected": protected_stage,
     "rows": rows_stage,
     "curves": curves_stage,

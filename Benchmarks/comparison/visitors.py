@@ -20,6 +20,7 @@ from .peers import Headroom
 
 AUTHORIZATION = "Bearer of-the-benchmark"
 EVENTS_PER_SECOND = 200
+MONTH_MILLISECONDS = 30 * 86_400_000
 PRODUCT = "bench_monthly"
 
 
@@ -71,9 +72,9 @@ def get(path: str) -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 
 
-def renewal(number: int, user: int) -> bytes:
-    """A subscription goes on for another month, each time of another user."""
-    now = int(time.time() * 1000)
+def renewal(number: int, user: int, months_ago: int = 0) -> bytes:
+    """A subscription goes on for another month."""
+    now = int(time.time() * 1000) - months_ago * MONTH_MILLISECONDS
     event = {
         "id": f"bench-{now}-{number}",
         "type": "RENEWAL",
@@ -84,7 +85,7 @@ def renewal(number: int, user: int) -> bytes:
         "product_id": PRODUCT,
         "period_type": "NORMAL",
         "purchased_at_ms": now,
-        "expiration_at_ms": now + 30 * 86_400_000,
+        "expiration_at_ms": now + MONTH_MILLISECONDS,
         "environment": "PRODUCTION",
         "store": "APP_STORE",
         "transaction_id": f"{user}-{now}",
@@ -96,6 +97,12 @@ def renewal(number: int, user: int) -> bytes:
         f"Authorization: {AUTHORIZATION}\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
+
+
+def renew(store: Visitor, request: bytes) -> None:
+    answer = json.loads(store.ask(request))
+    if answer.get("outcome") != "applied":
+        raise Failure(f"an event came to nothing: {answer}")
 
 
 class Visitors:
@@ -178,9 +185,7 @@ class Visitors:
 
     def _tell(self) -> None:
         def tell(number: int) -> None:
-            answer = json.loads(self.store.ask(renewal(number, number % self.users)))
-            if answer.get("outcome") != "applied":
-                raise Failure(f"an event came to nothing: {answer}")
+            renew(self.store, renewal(number, number % self.users))
             self.events += 1
 
         self._every(1 / EVENTS_PER_SECOND, tell)

@@ -1,0 +1,105 @@
+"""A store that renews subscriptions on several connections: as fast as they go, or so many a second."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from contextlib import contextmanager
+from typing import Callable, Iterator
+
+from .figures import Sample, percentile, rounded
+from .visitors import Visitor, renew, renewal
+
+CONNECTIONS = 8
+CUSTOMERS = 1_000
+#: What each customer has behind it when the measurement begins.
+MONTHS_BEFORE = 12
+
+
+class Renewals:
+    """Renews one customer after the other, in as many threads as there are connections."""
+
+    def __init__(self, port: int) -> None:
+        self.visitors = [Visitor(port) for _ in range(CONNECTIONS)]
+        self.failure: Exception | None = None
+        self.began = self.seconds = 0.0
+
+    def make_history(self) -> None:
+        """Renewals of earlier months, so that each customer has as many events as one of a year ago."""
+        for months_ago in range(MONTHS_BEFORE, 0, -1):
+            self._renew(lambda number: number < CUSTOMERS, months_ago)
+        self._check()
+
+    def measure(self, seconds: float) -> Sample:
+        """As many as go through."""
+        self._begin()
+        self._renew(lambda _: time.perf_counter() < self.began + seconds)
+        self._check()
+        times = self._milliseconds()
+        return {
+            "per_second": rounded(len(times) / (time.perf_counter() - self.began)),
+            "p50_ms": rounded(percentile(times, 50)),
+            "p99_ms": rounded(percentile(times, 99)),
+            "messages": len(times),
+        }
+
+    @contextmanager
+    def beside(self, rate: float) -> Iterator[None]:
+        """So many a second, for as long as the block takes."""
+        self._begin()
+        over = threading.Event()
+
+        def is_due(number: int) -> bool:
+            return not over.wait(max(0.0, self.began + number / rate - time.perf_counter()))
+
+        thread = threading.Thread(target=self._renew, args=(is_due,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self.seconds = time.perf_counter() - self.began
+            over.set()
+            thread.join(30)
+        self._check()
+
+    def figures(self) -> Sample:
+        times = self._milliseconds()
+        return {
+            "events_per_second": rounded(len(times) / self.seconds),
+            "event_p50_ms": rounded(percentile(times, 50)),
+            "event_p99_ms": rounded(percentile(times, 99)),
+        }
+
+    def _begin(self) -> None:
+        for visitor in self.visitors:
+            visitor.milliseconds.clear()
+        self.began = time.perf_counter()
+
+    def _milliseconds(self) -> list[float]:
+        return [value for visitor in self.visitors for value in visitor.milliseconds]
+
+    def _check(self) -> None:
+        if self.failure:
+            raise self.failure
+
+    def _renew(self, is_due: Callable[[int], bool], months_ago: int = 0) -> None:
+        """In as many threads as there are connections, until the next number is not due any more."""
+        numbers = itertools.count()
+
+        def work(visitor: Visitor) -> None:
+            try:
+                while is_due(number := next(numbers)):
+                    renew(visitor, renewal(number, number % CUSTOMERS, months_ago))
+            except Exception as failure:
+                self.failure = failure
+
+        threads = [threading.Thread(target=work, args=(visitor,), daemon=True) for visitor in self.visitors]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def close(self) -> None:
+        for visitor in self.visitors:
+            visitor.close()
