@@ -7,7 +7,8 @@ import Foundation
 /// cooperative pool (`onThread` runs a piece of work elsewhere). Not Sendable, because libpq connections are not.
 ///
 /// One statement at a time: `send`, then `awaitResult` until it returns a result or throws. `query`, `prepare` and
-/// `execute` do both. Parameters and results are binary throughout, except in `execute`.
+/// `execute` do both. Parameters and results are binary throughout, except in `execute`. Only the first and the last
+/// statement of a transaction may be sent together with its `BEGIN` or `COMMIT`.
 public final class Connection {
     enum State {
         /// Can transition to: busy, unusable.
@@ -25,6 +26,10 @@ public final class Connection {
     /// What the statement under way has returned so far: its last result, or its first error.
     private var pending: OpaquePointer?
     private var cancellation: Cancellation?
+    /// Several statements are under way, up to a synchronization point, as `query(_:_:as:deadline:)` sends them.
+    var isPipelined = false
+    /// Of this session.
+    var preparedStatements: Set<String> = []
 
     private init(handle: OpaquePointer) {
         self.handle = handle
@@ -63,7 +68,17 @@ public final class Connection {
             let unsent = PQflush(handle)
             guard unsent >= 0 else { throw lostWhileBusy() }
             while PQisBusy(handle) == 0 {
-                guard let result = PQgetResult(handle) else { return try finish() }
+                guard let result = PQgetResult(handle) else {
+                    guard isPipelined else { return try finish() }
+                    // One statement of several is over.
+                    guard PQstatus(handle) == CONNECTION_OK else { throw lostWhileBusy() }
+                    continue
+                }
+                guard PQresultStatus(result) != PGRES_PIPELINE_SYNC else {
+                    PQclear(result)
+                    isPipelined = PQexitPipelineMode(handle) == 0
+                    return try finish()
+                }
                 try keep(result)
             }
             // What was read already may end the statement without another byte, so wait only here.
@@ -128,7 +143,8 @@ public final class Connection {
         }
     }
 
-    /// A script has a result for each statement: the last one counts, but the first error counts more.
+    /// Several statements have a result each: the last one counts, rows count more in a pipeline, and the first error counts
+    /// most.
     private func keep(_ result: OpaquePointer) throws(PostgresError) {
         switch PQresultStatus(result) {
         case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
@@ -138,7 +154,8 @@ public final class Connection {
         default: break
         }
         if let earlier = pending {
-            guard !Connection.isError(earlier) else {
+            let hasRows = isPipelined && PQresultStatus(earlier) == PGRES_TUPLES_OK
+            guard !Connection.isError(earlier), !hasRows || Connection.isError(result) else {
                 PQclear(result)
                 return
             }

@@ -46,7 +46,7 @@ extension Connection {
         _ = try awaitResult(orTimeOutAt: deadline)
     }
 
-    private func awaitResult(orTimeOutAt deadline: ContinuousClock.Instant) throws(PostgresError) -> QueryResult {
+    func awaitResult(orTimeOutAt deadline: ContinuousClock.Instant) throws(PostgresError) -> QueryResult {
         if let result = try awaitResult(until: deadline) { return result }
         cancel()
         close()

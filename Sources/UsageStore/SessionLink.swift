@@ -1,12 +1,6 @@
 import Logging
 import Postgres
 
-/// A statement that each connection of a link prepares.
-struct PreparedQuery: Sendable {
-    var name: String
-    var sql: String
-}
-
 /// A database connection across losses, for work that leaves nothing behind when it breaks: the reader's and the
 /// watcher's. A lane's, which has a receipt to keep, is `LaneLink`.
 ///

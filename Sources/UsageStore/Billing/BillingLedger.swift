@@ -8,6 +8,9 @@ package struct BillingLedger {
     /// If two sessions deadlock, PostgreSQL aborts one of them. The ledger rolls back and tries again: five attempts in all.
     private static let attemptsMaximum = 5
 
+    private static let reading = PreparedQuery(name: "read_customer", sql: EmbeddedSQL.readCustomer)
+    private static let writing = PreparedQuery(name: "write_customer", sql: EmbeddedSQL.writeCustomer)
+
     private let connection: Connection
     private let deadline: ContinuousClock.Instant
 
@@ -53,7 +56,6 @@ package struct BillingLedger {
         _ event: BillingEvent,
         isAgain: Bool
     ) throws(PostgresError) -> (answer: String, isRefused: Bool) {
-        try connection.execute("begin", deadline: deadline)
         let document = try CustomerDocument(json: try read(event, isAgain: isAgain))
         if let answer = document.answer {
             try connection.execute("rollback", deadline: deadline)
@@ -72,13 +74,12 @@ package struct BillingLedger {
         }
         var parameters = Parameters()
         parameters.append(text: change.jsonText)
-        let answer = try connection.query(EmbeddedSQL.writeCustomer, parameters, deadline: deadline).text(0, 0)
-        let committed = try connection.query("commit", deadline: deadline)
+        let committed = try connection.query(BillingLedger.writing, parameters, as: .last, deadline: deadline)
         // The standby has not confirmed it: it may be lost with the primary, so the sender has to send it again.
         guard !committed.warnings.contains(where: { $0.sqlState == .warning }) else {
             throw PostgresError(.timedOut, "no standby confirmed the event")
         }
-        return (answer, false)
+        return (committed.text(0, 0), false)
     }
 
     private func read(_ event: BillingEvent, isAgain: Bool) throws(PostgresError) -> String {
@@ -92,6 +93,6 @@ package struct BillingLedger {
         parameters.appendTexts(count: users.count) { users[$0] }
         parameters.appendTexts(count: products.count) { products[$0] }
         parameters.appendTexts(count: entitlements.count) { entitlements[$0] }
-        return try connection.query(EmbeddedSQL.readCustomer, parameters, deadline: deadline).text(0, 0)
+        return try connection.query(BillingLedger.reading, parameters, as: .first, deadline: deadline).text(0, 0)
     }
 }

@@ -47,20 +47,23 @@ struct CustomerChange: Encodable {
 
     struct User: Encodable {
         var user: String
-        var anchorDay: Int
+        /// Nil where nothing changed of it, of `previousPlan` and of `storeTrialStartedAt`.
+        var anchorDay: Int?
         var previousPlan: String?
         var storeTrialStartedAt: Instant?
-        /// Those that are new or changed.
-        var subscriptions: [SubscriptionRow]
-        /// Transactions that are another's now.
-        var removed: [String]
+        /// Those that are new or changed; nil where there are none.
+        var subscriptions: [SubscriptionRow]?
+        /// Transactions that are another's now; nil where there are none.
+        var removed: [String]?
+        var before: AuditRecord
+        var after: AuditRecord
 
         enum CodingKeys: String, CodingKey {
             case user
             case anchorDay = "anchor_day"
             case previousPlan = "previous_plan"
             case storeTrialStartedAt = "store_trial_started_at"
-            case subscriptions, removed
+            case subscriptions, removed, before, after
         }
     }
 
@@ -87,6 +90,8 @@ struct CustomerChange: Encodable {
 
     var event: Event
     var results: [Result]?
+    /// Users whose usage may change, in the order in which their rows are locked.
+    var locks: [String]?
     var users: [User]?
     var purchases: [Purchase]?
     var transfers: [Transfer]?
@@ -123,6 +128,8 @@ struct CustomerChange: Encodable {
         self.users = users.isEmpty ? nil : users
         purchases = CustomerChange.purchases(state, document)
         transfers = CustomerChange.transfers(state, document)
+        let locks = users.map(\.user) + (transfers ?? []).map(\.receiver) + (purchases ?? []).map(\.user)
+        self.locks = locks.isEmpty ? nil : Set(locks).sorted()
     }
 
     private static func purchases(_ state: CustomerState, _ document: CustomerDocument) -> [Purchase]? {
@@ -205,15 +212,26 @@ extension CustomerChange.User {
         // Of a user without events nothing follows.
         guard derived != nil || !present.isEmpty else { return nil }
         user = row.user
-        anchorDay = derived?.anchorDay ?? row.declaredAnchorDay
-        previousPlan = derived == nil ? row.declaredPreviousPlan : derived?.previousPlan
-        storeTrialStartedAt = derived?.trialStartedAt
-        subscriptions = wanted.filter { !present.contains($0) }
-        let names = Set(wanted.map(\.originalTransactionId))
-        removed = present.map(\.originalTransactionId).filter { !names.contains($0) }
+        let wantedDay = derived?.anchorDay ?? row.declaredAnchorDay
+        let wantedPlan = derived == nil ? row.declaredPreviousPlan : derived?.previousPlan
         let isSame =
-            anchorDay == row.anchorDay && previousPlan == row.previousPlan
-            && storeTrialStartedAt == row.storeTrialStartedAt
-        guard !(isSame && subscriptions.isEmpty && removed.isEmpty) else { return nil }
+            wantedDay == row.anchorDay && wantedPlan == row.previousPlan
+            && derived?.trialStartedAt == row.storeTrialStartedAt
+        if !isSame {
+            anchorDay = wantedDay
+            previousPlan = wantedPlan
+            storeTrialStartedAt = derived?.trialStartedAt
+        }
+        let changed = wanted.filter { !present.contains($0) }
+        let names = Set(wanted.map(\.originalTransactionId))
+        let gone = present.map(\.originalTransactionId).filter { !names.contains($0) }
+        guard !(isSame && changed.isEmpty && gone.isEmpty) else { return nil }
+        subscriptions = changed.isEmpty ? nil : changed
+        removed = gone.isEmpty ? nil : gone
+        // The audit log shows one of them.
+        let shown = changed.first?.originalTransactionId ?? gone.first
+        let isShown = { (subscription: SubscriptionRow) in subscription.originalTransactionId == shown }
+        before = AuditRecord(row.anchorDay, row.previousPlan, present.first(where: isShown))
+        after = AuditRecord(wantedDay, wantedPlan, wanted.first(where: isShown))
     }
 }

@@ -5,42 +5,39 @@ create or replace function headroom.billing_user(p_user_id uuid) returns json
 as $$
 begin
     return (
-        select json_build_object(
-            'user', subscriber.user_id, 'declared_at', subscriber.declared_at,
-            'declared_anchor_day', subscriber.declared_anchor_day,
-            'declared_previous_plan', subscriber.declared_previous_plan,
-            'declared_plan', (
-                select subscription.plan from headroom.subscriptions as subscription
-                join headroom.plans as plans on plans.plan = subscription.plan and plans.cycle = 'monthly'
-                where subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
-                    and subscription.original_transaction_id = 'operator'
-            ),
-            'trial_started_at', subscriber.trial_started_at,
-            'trial_ends_at', case when subscriber.trial_started_at is not null then coalesce(
-                subscriber.trial_ends_at,
+        select row_to_json(known) from (
+            select
+                subscriber.user_id as "user", subscriber.declared_at, subscriber.declared_anchor_day,
+                subscriber.declared_previous_plan, subscriber.trial_started_at,
+                case when subscriber.trial_started_at is not null then coalesce(
+                    subscriber.trial_ends_at,
+                    (
+                        select subscriber.trial_started_at + make_interval(hours => 24 * plans.trial_days)
+                        from headroom.plans as plans where plans.plan = 'trial'
+                    )
+                ) end as trial_ends_at,
                 (
-                    select subscriber.trial_started_at + make_interval(hours => 24 * plans.trial_days)
-                    from headroom.plans as plans where plans.plan = 'trial'
-                )
-            ) end,
-            'trial_used_up_at', (
-                select usage.updated_at from public.message_usage as usage
-                where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
-                    and usage.billing_period = 'trial'
-                    and usage.message_count >= usage."limit"
-            ),
-            'anchor_day', subscriber.anchor_day, 'previous_plan', subscriber.previous_plan,
-            'store_trial_started_at', subscriber.store_trial_started_at,
-            'subscriptions', (
-                select json_agg(held) from (
-                    select * from headroom.subscriptions
-                    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
-                        and original_transaction_id not in ('operator', 'first message')
-                ) as held
-            )
-        )
-        from headroom.subscribers as subscriber
-        where subscriber.bucket = headroom.bucket_of(p_user_id) and subscriber.user_id = p_user_id
+                    select usage.updated_at from public.message_usage as usage
+                    where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
+                        and usage.billing_period = 'trial' and usage.message_count >= usage."limit"
+                ) as trial_used_up_at,
+                subscriber.anchor_day, subscriber.previous_plan, subscriber.store_trial_started_at,
+                (
+                    select subscription.plan from headroom.subscriptions as subscription
+                    join headroom.plans as plans on plans.plan = subscription.plan and plans.cycle = 'monthly'
+                    where subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
+                        and subscription.original_transaction_id = 'operator'
+                ) as declared_plan,
+                (
+                    select json_agg(held) from (
+                        select * from headroom.subscriptions
+                        where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
+                            and original_transaction_id not in ('operator', 'first message')
+                    ) as held
+                ) as subscriptions
+            from headroom.subscribers as subscriber
+            where subscriber.bucket = headroom.bucket_of(p_user_id) and subscriber.user_id = p_user_id
+        ) as known
     );
 end
 $$;

@@ -11,26 +11,29 @@ create or replace function headroom.read_customer(
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_event headroom.billing_events;
+    v_outcome text;
+    v_user_id uuid;
+    v_problem text;
+    v_received_at timestamptz;
     v_customer_id bigint;
     v_users uuid[];
-    v_user_id uuid;
+    v_locked_id uuid;
 begin
-    for v_turn in 1 .. 2 loop
-        select * into v_event from headroom.billing_events as events
-        where events.source = p_source and events.id = p_id;
-        -- Of a forgotten user's event nothing is applied any more.
-        if v_event.outcome = 'forgotten' or not p_is_again and v_event.outcome <> 'failed' then
-            return json_build_object(
-                'answer', headroom.billing_answer('duplicate', v_event.user_id, v_event.problem, case
-                    when v_event.user_id is not null then headroom.entitlement(v_event.user_id, headroom.now(), 'deny')
-                end)
-            );
-        end if;
-        -- Once more when the lock is held: the session that held it may have applied this very event.
-        exit when v_turn = 2 or p_names = '{}';
+    if p_names <> '{}' then
         v_customer_id := headroom.lock_customer(p_names);
-    end loop;
+    end if;
+    -- The customer is locked first: the session that held the lock may have applied this very event.
+    select events.outcome, events.user_id, events.problem, events.received_at
+    into v_outcome, v_user_id, v_problem, v_received_at
+    from headroom.billing_events as events where events.source = p_source and events.id = p_id;
+    -- Of a forgotten user's event nothing is applied any more.
+    if v_outcome = 'forgotten' or not p_is_again and v_outcome <> 'failed' then
+        return json_build_object(
+            'answer', headroom.billing_answer('duplicate', v_user_id, v_problem, case
+                when v_user_id is not null then headroom.entitlement(v_user_id, headroom.now(), 'deny')
+            end)
+        );
+    end if;
     select coalesce(array_agg(known.user_id order by known.user_id), '{}') into v_users
     from (
         select subscriber.user_id
@@ -44,42 +47,40 @@ begin
     ) as known;
     -- In the order in which everybody locks. A user is made known and locked before the next one is looked at: making all
     -- of them known first would hold a new user while waiting for an earlier one.
-    foreach v_user_id in array v_users loop
-        perform headroom.lock_subscriber(v_user_id);
+    foreach v_locked_id in array v_users loop
+        perform headroom.lock_subscriber(v_locked_id);
     end loop;
     return json_build_object(
         'now', headroom.now(),
         'customer', v_customer_id,
-        'before', v_event.outcome,
-        'received_at', v_event.received_at,
+        'before', v_outcome,
+        'received_at', v_received_at,
+        -- Rows as JSON cost half as much as objects that are built name by name.
         'events', (
-            select json_agg(json_build_object(
-                'source', events.source, 'id', events.id, 'at', events.happened_at, 'received_at', events.received_at,
-                'environment', events.environment, 'identities', events.identities, 'effects', events.effects,
-                'user', events.user_id, 'outcome', events.outcome, 'lacks', events.lacks,
-                'lacks_product', events.lacks_product, 'problem', events.problem
-            ))
-            from headroom.billing_events as events
-            where events.customer_id = v_customer_id and events.effects is not null
+            select json_agg(recorded) from (
+                select
+                    events.source, events.id, events.happened_at as at, events.received_at, events.environment,
+                    events.identities, events.effects, events.user_id as "user", events.outcome, events.lacks,
+                    events.lacks_product, events.problem
+                from headroom.billing_events as events
+                where events.customer_id = v_customer_id and events.effects is not null
+            ) as recorded
         ),
         'users', (select json_agg(headroom.billing_user(users.user_id)) from unnest(v_users) as users (user_id)),
         'purchases', (
-            select json_agg(json_build_object(
-                'source', purchases.source, 'transaction', purchases.transaction, 'user', purchases.user_id,
-                'is_refunded', purchases.is_refunded
-            ))
-            from headroom.message_purchases as purchases where purchases.user_id = any (v_users)
+            select json_agg(bought) from (
+                select purchases.source, purchases.transaction, purchases.user_id as "user", purchases.is_refunded
+                from headroom.message_purchases as purchases where purchases.user_id = any (v_users)
+            ) as bought
         ),
         'transfers', (
-            select json_agg(json_build_object(
-                'source', transfers.source, 'event', transfers.event_id, 'giver', transfers.giver,
-                'receiver', transfers.receiver
-            ))
-            from headroom.usage_transfers as transfers where transfers.receiver = any (v_users)
+            select json_agg(made) from (
+                select transfers.source, transfers.event_id as event, transfers.giver, transfers.receiver
+                from headroom.usage_transfers as transfers where transfers.receiver = any (v_users)
+            ) as made
         ),
         'plans', (
-            select json_agg(json_build_object('plan', plans.plan, 'cycle', plans.cycle, 'days', plans.trial_days))
-            from headroom.plans as plans
+            select json_agg(known) from (select plans.plan, plans.cycle, plans.trial_days as days from headroom.plans) as known
         ),
         'products', (
             select json_agg(products) from headroom.store_products as products

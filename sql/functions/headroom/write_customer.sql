@@ -2,7 +2,8 @@
 -- {"outcome", "problem", "user", "plan", "state", "access", "reason", "expires", "previous_plan"}. The caller has called
 -- headroom.read_customer in this transaction.
 --
--- p_change: {"event", "results", "users", "purchases", "transfers"}; everything that did not change is left out.
+-- p_change: {"event", "results", "locks": users in ascending order, "users", "purchases", "transfers"}; everything that did
+-- not change is left out.
 create or replace function headroom.write_customer(p_change jsonb) returns jsonb
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -12,38 +13,38 @@ declare
     v_id constant text := v_event ->> 'id';
     v_reason constant text := (v_event ->> 'type') || ' reported by ' || v_source;
     v_user_id constant uuid := (v_event ->> 'user')::uuid;
+    -- Numbers of the last entries; a loop over elements as rows costs ten times as much.
+    v_last_lock constant integer := coalesce(jsonb_array_length(p_change -> 'locks'), 0) - 1;
+    v_last_user constant integer := coalesce(jsonb_array_length(p_change -> 'users'), 0) - 1;
+    v_user jsonb;
     v_locked_id uuid;
-    v_value jsonb;
-    v_written headroom.terms;
+    v_written record;
     v_terms headroom.terms;
+    v_is_recorded boolean := false;
     v_answer jsonb;
 begin
     -- Batches of messages lock usage rows in this order, too.
-    for v_locked_id in
-        select (values.value ->> 'user')::uuid from jsonb_array_elements(p_change -> 'users') as values (value)
-        union
-        select (values.value ->> 'receiver')::uuid from jsonb_array_elements(p_change -> 'transfers') as values (value)
-        union
-        select (values.value ->> 'user')::uuid from jsonb_array_elements(p_change -> 'purchases') as values (value)
-        order by 1
-    loop
+    for v_place in 0 .. v_last_lock loop
+        v_locked_id := (p_change -> 'locks' ->> v_place)::uuid;
         perform from public.message_usage
         where bucket = headroom.bucket_of(v_locked_id) and user_id = v_locked_id order by billing_period for update;
     end loop;
-    for v_value in select value from jsonb_array_elements(p_change -> 'users') loop
-        v_written := headroom.write_subscriptions(v_value, v_reason, v_id);
-        if (v_value ->> 'user')::uuid = v_user_id then
-            v_terms := v_written;
+    for v_place in 0 .. v_last_user loop
+        v_user := p_change -> 'users' -> v_place;
+        v_written := headroom.write_subscriptions(v_user, v_reason, v_id);
+        if (v_user ->> 'user')::uuid = v_user_id then
+            v_terms := v_written.terms;
+            v_is_recorded := v_written.is_recorded;
         end if;
     end loop;
-    for v_value in select value from jsonb_array_elements(p_change -> 'transfers') loop
-        perform headroom.transfer_usage(v_value, v_reason, v_id);
+    for v_place in 0 .. coalesce(jsonb_array_length(p_change -> 'transfers'), 0) - 1 loop
+        perform headroom.transfer_usage(p_change -> 'transfers' -> v_place, v_reason, v_id);
     end loop;
-    for v_value in select value from jsonb_array_elements(p_change -> 'purchases') loop
-        perform headroom.write_purchase(v_value, v_reason, v_id);
+    for v_place in 0 .. coalesce(jsonb_array_length(p_change -> 'purchases'), 0) - 1 loop
+        perform headroom.write_purchase(p_change -> 'purchases' -> v_place, v_reason, v_id);
     end loop;
-    for v_value in select value from jsonb_array_elements(p_change -> 'users') loop
-        perform headroom.move_purchases((v_value ->> 'user')::uuid, v_reason, v_id);
+    for v_place in 0 .. v_last_user loop
+        perform headroom.move_purchases((p_change -> 'users' -> v_place ->> 'user')::uuid, v_reason, v_id);
     end loop;
     if p_change ? 'results' then
         -- What became of earlier events that this one has made apply, or has made another user's.
@@ -64,18 +65,21 @@ begin
     v_answer := headroom.billing_answer(v_event ->> 'outcome', v_user_id, v_event ->> 'problem', v_terms);
     perform headroom.write_billing_event(v_event, v_answer - '{outcome,user,problem}'::text[]);
     -- What changed nothing is in the user's audit trail as well, and a failure once.
-    if v_user_id is not null and (v_event ->> 'outcome' <> 'failed' or not v_event ? 'before') and not exists (
-        select from headroom.audit_log
-        where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id and event_id = v_id
-            and at = headroom.now() and reason = v_reason
-    ) then
-        perform headroom.record_change(
-            v_user_id, null, 'store_event', null,
-            jsonb_build_object(
-                'happened', headroom.instant_text((v_event ->> 'at')::timestamptz), 'outcome', v_event ->> 'outcome'
-            ),
-            v_reason, v_id
-        );
+    if not v_is_recorded and v_user_id is not null and (v_event ->> 'outcome' <> 'failed' or not v_event ? 'before') then
+        -- A transfer or a purchase may have left a row.
+        if not exists (
+            select from headroom.audit_log
+            where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id and event_id = v_id
+                and at = headroom.now() and reason = v_reason
+        ) then
+            perform headroom.record_change(
+                v_user_id, null, 'store_event', null,
+                jsonb_build_object(
+                    'happened', headroom.instant_text((v_event ->> 'at')::timestamptz), 'outcome', v_event ->> 'outcome'
+                ),
+                v_reason, v_id
+            );
+        end if;
     end if;
     return v_answer;
 end

@@ -1,33 +1,31 @@
 -- Writes a user's subscriptions of stores: {"user", "anchor_day", "previous_plan", "store_trial_started_at",
--- "subscriptions": those that changed, "removed": names of transactions}, and returns the user's terms. The next message
--- follows.
-create or replace function headroom.write_subscriptions(p_user jsonb, p_reason text, p_id text) returns headroom.terms
+-- "subscriptions": those that changed, "removed": names of transactions, "before", "after": for the audit log, as
+-- headroom.subscription_record takes them}. "subscriptions" and "removed" are left out where there are none, and the three
+-- before them where none of the three changed. Returns the user's terms, which the next message follows, and whether the
+-- audit log has a row about it.
+create or replace function headroom.write_subscriptions(
+    p_user jsonb, p_reason text, p_id text, out terms headroom.terms, out is_recorded boolean
+)
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_user_id constant uuid := (p_user ->> 'user')::uuid;
-    -- The one that the audit log shows.
-    v_transaction constant text := coalesce(
-        p_user #>> '{subscriptions,0,original_transaction_id}', p_user #>> '{removed,0}'
-    );
-    v_terms headroom.terms;
     v_before jsonb;
     v_after jsonb;
 begin
     v_before := headroom.subscription_record(
-        v_user_id, v_transaction, headroom.entitlement(v_user_id, headroom.now(), 'deny')
+        p_user -> 'before', headroom.entitlement(v_user_id, headroom.now(), 'deny')
     );
-    update headroom.subscribers as subscriber
-    set anchor_day = written.anchor_day, previous_plan = written.previous_plan,
-        store_trial_started_at = written.store_trial_started_at
-    from jsonb_to_record(p_user) as written (
-        anchor_day smallint, previous_plan text, store_trial_started_at timestamptz
-    )
-    where subscriber.bucket = headroom.bucket_of(v_user_id) and subscriber.user_id = v_user_id
-        -- A renewal changes none of it.
-        and (subscriber.anchor_day, subscriber.previous_plan, subscriber.store_trial_started_at)
-            is distinct from (written.anchor_day, written.previous_plan, written.store_trial_started_at);
-    if p_user -> 'removed' <> '[]' then
+    if p_user ? 'anchor_day' then
+        update headroom.subscribers as subscriber
+        set anchor_day = written.anchor_day, previous_plan = written.previous_plan,
+            store_trial_started_at = written.store_trial_started_at
+        from jsonb_to_record(p_user) as written (
+            anchor_day smallint, previous_plan text, store_trial_started_at timestamptz
+        )
+        where subscriber.bucket = headroom.bucket_of(v_user_id) and subscriber.user_id = v_user_id;
+    end if;
+    if p_user ? 'removed' then
         delete from headroom.subscriptions
         where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id
             and original_transaction_id in (select jsonb_array_elements_text(p_user -> 'removed'));
@@ -51,26 +49,26 @@ begin
         excluded.unsubscribed_at, excluded.revoked_at, excluded.product, excluded.next_plan, excluded.next_product,
         excluded.environment, excluded.event_at, excluded.anchor_day
     );
-    v_terms := headroom.entitlement(v_user_id, headroom.now(), 'deny');
+    terms := headroom.entitlement(v_user_id, headroom.now(), 'deny');
     -- The next message of this user finds no usable row, resolves the new terms and keeps the count. A new anchor day
     -- moves the end of the open month, which transfers and refunds read from the row.
     update public.message_usage as usage
     set usable_until = '-infinity',
         resets_at = case
-            when usage.billing_period = v_terms.billing_period and usage.resets_at is not null
-                then coalesce(v_terms.resets_at, usage.resets_at)
+            when usage.billing_period = terms.billing_period and usage.resets_at is not null
+                then coalesce(terms.resets_at, usage.resets_at)
             else usage.resets_at
         end
     where usage.bucket = headroom.bucket_of(v_user_id) and usage.user_id = v_user_id and (
         usage.usable_until > '-infinity'
-        or usage.billing_period = v_terms.billing_period and usage.resets_at <> v_terms.resets_at
+        or usage.billing_period = terms.billing_period and usage.resets_at <> terms.resets_at
     );
-    v_after := headroom.subscription_record(v_user_id, v_transaction, v_terms);
+    v_after := headroom.subscription_record(p_user -> 'after', terms);
+    is_recorded := v_before is distinct from v_after;
     perform headroom.record_change(
         v_user_id, null, 'store_event', v_before,
         -- A subscription that is gone is recorded as an empty object.
         coalesce(v_after, case when v_before is not null then '{}'::jsonb end), p_reason, p_id
     );
-    return v_terms;
 end
 $$;

@@ -1,0 +1,57 @@
+import CLibPQ
+
+/// A statement that a session prepares once, under its name.
+public struct PreparedQuery: Sendable {
+    public var name: String
+    public var sql: String
+
+    public init(name: String, sql: String) {
+        self.name = name
+        self.sql = sql
+    }
+}
+
+extension Connection {
+    /// Where in a transaction a statement stands.
+    public enum Position: Sendable {
+        /// `BEGIN` precedes it.
+        case first
+        /// `COMMIT` follows it, unless it fails.
+        case last
+    }
+
+    /// Runs the first or the last statement of a transaction together with its `BEGIN` or `COMMIT`, in one round trip. The
+    /// statement is prepared before, where this session has not done so.
+    ///
+    /// - Returns: the statement's rows; as warnings, also those of `COMMIT`.
+    /// - Throws: as `query(_:_:deadline:)` does. After `.server` the transaction is still open: roll it back.
+    public func query(
+        _ statement: PreparedQuery,
+        _ parameters: borrowing Parameters = .init(),
+        as position: Position,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> QueryResult {
+        if !preparedStatements.contains(statement.name) {
+            try prepare(statement.name, statement.sql, deadline: deadline)
+            preparedStatements.insert(statement.name)
+        }
+        try begin()
+        do throws(PostgresError) {
+            try sent(PQenterPipelineMode(handle))
+            isPipelined = true
+            if position == .first { try sent(PQsendQueryParams(handle, "BEGIN", 0, nil, nil, nil, nil, 1)) }
+            try sent(
+                parameters.withBinaryFormat { count, _, values, lengths, formats in
+                    PQsendQueryPrepared(handle, statement.name, count, values, lengths, formats, 1)
+                }
+            )
+            if position == .last { try sent(PQsendQueryParams(handle, "COMMIT", 0, nil, nil, nil, nil, 1)) }
+            try sent(PQpipelineSync(handle))
+        } catch {
+            // Some of it may be on its way.
+            close()
+            throw error
+        }
+        return try awaitResult(orTimeOutAt: deadline)
+    }
+}

@@ -1,0 +1,113 @@
+@testable import Postgres
+import TestSupport
+import Testing
+
+/// The first and the last statement of a transaction, each in one round trip with its BEGIN or COMMIT.
+@Suite struct TransactionTests {
+    private static let add = PreparedQuery(
+        name: "add",
+        sql: "insert into pairs (a, b) values ($1, 10 / $1) returning b"
+    )
+    private static let sum = PreparedQuery(name: "sum", sql: "select coalesce(sum(b), 0)::int4 from pairs")
+
+    private var soon: ContinuousClock.Instant { .now + waitLimit }
+
+    /// Runs the scenario on a thread, with a connection that has a table of its own.
+    private func connected(_ scenario: @escaping @Sendable (Connection) throws -> Void) async throws {
+        let conninfo = try await TestServer.shared()
+        try await onThread {
+            let connection = try Connection.connect(conninfo)
+            defer { connection.close() }
+            let table = "create temp table pairs (a int4 unique deferrable initially deferred, b int4)"
+            try connection.execute(table, deadline: soon)
+            try scenario(connection)
+        }
+    }
+
+    private func failure(_ body: () throws -> Void) -> PostgresError.Kind? {
+        #expect(throws: PostgresError.self) { try body() }?.kind
+    }
+
+    private func add(_ number: Int32, as position: Connection.Position, _ connection: Connection) throws -> Int32 {
+        var parameters = Parameters()
+        parameters.append(int32: number)
+        return try connection.query(TransactionTests.add, parameters, as: position, deadline: soon).int32(0, 0)
+    }
+
+    private func sum(_ connection: Connection) throws -> Int32 {
+        try connection.query("select coalesce(sum(b), 0)::int4 from pairs", deadline: soon).int32(0, 0)
+    }
+
+    @Test func theRowsOfTheStatementComeBackAndTheTransactionEnds() async throws {
+        try await connected { connection in
+            #expect(try add(2, as: .first, connection) == 5)
+            #expect(connection.isInTransaction)
+            #expect(try add(5, as: .last, connection) == 2)
+            #expect(!connection.isInTransaction)
+            // Again, so that what is prepared is used twice.
+            #expect(try add(1, as: .first, connection) == 10)
+            try connection.execute("rollback", deadline: soon)
+            #expect(try sum(connection) == 7)
+        }
+    }
+
+    @Test func aStatementThatFailsLeavesTheTransactionToBeRolledBack() async throws {
+        try await connected { connection in
+            for position in [Connection.Position.first, .last] {
+                if position == .last { _ = try add(1, as: .first, connection) }
+                #expect(failure { _ = try add(0, as: position, connection) } == .server(.divisionByZero))
+                #expect(connection.isUsable && connection.isInTransaction)
+                try connection.execute("rollback", deadline: soon)
+                #expect(try sum(connection) == 0)
+            }
+        }
+    }
+
+    @Test func aCommitThatFailsIsAnError() async throws {
+        try await connected { connection in
+            #expect(try add(1, as: .first, connection) == 10)
+            #expect(failure { _ = try add(1, as: .last, connection) } == .server(.uniqueViolation))
+            #expect(connection.isUsable && !connection.isInTransaction)
+            #expect(try sum(connection) == 0)
+        }
+    }
+
+    @Test func aStatementThatCannotBePreparedLeavesTheSessionAsItWas() async throws {
+        try await connected { connection in
+            let wrong = PreparedQuery(name: "wrong", sql: "select no_column from pairs")
+            for _ in 1...2 {
+                #expect(failure { _ = try connection.query(wrong, as: .first, deadline: soon) } == .server(.undefinedColumn))
+            }
+            #expect(connection.isUsable && !connection.isInTransaction)
+        }
+    }
+
+    @Test func aWarningIsThatOfTheStatement() async throws {
+        try await connected { connection in
+            let warning = "create function pg_temp.warn() returns int4 language plpgsql as "
+            try connection.execute(warning + "$$ begin raise warning 'careful'; return 3; end $$", deadline: soon)
+            _ = try connection.query(TransactionTests.sum, as: .first, deadline: soon)
+            let warn = PreparedQuery(name: "warn", sql: "select pg_temp.warn()")
+            let result = try connection.query(warn, as: .last, deadline: soon)
+            #expect(result.int32(0, 0) == 3)
+            #expect(result.warnings.count == 1)
+        }
+    }
+
+    @Test func aSessionThatEndsBeforeItsCommitIsLost() async throws {
+        try await connected { connection in
+            _ = try add(1, as: .first, connection)
+            let end = PreparedQuery(name: "end", sql: "select pg_terminate_backend(pg_backend_pid())")
+            #expect(failure { _ = try connection.query(end, as: .last, deadline: soon) } == .connectionLost)
+            #expect(!connection.isUsable)
+        }
+    }
+
+    @Test func whoseTimeIsUpIsCancelled() async throws {
+        try await connected { connection in
+            let long = PreparedQuery(name: "long", sql: "select pg_sleep(600)")
+            #expect(failure { _ = try connection.query(long, as: .last, deadline: .now + .milliseconds(300)) } == .timedOut)
+            #expect(!connection.isUsable)
+        }
+    }
+}
