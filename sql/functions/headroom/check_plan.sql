@@ -9,5 +9,4 @@ begin
     end if;
 end
 $$;
-revoke all on function headroom.check_plan(text) from public;
-grant execute on function headroom.check_plan(text) to headroom_service, headroom_operator;
+grant execute on function headroom.check_plan(text) to headroom_operator;

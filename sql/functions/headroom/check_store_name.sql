@@ -13,5 +13,4 @@ begin
     end if;
 end
 $$;
-revoke all on function headroom.check_store_name(text, text, text) from public;
 grant execute on function headroom.check_store_name(text, text, text) to headroom_operator;
