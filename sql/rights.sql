@@ -12,22 +12,22 @@ declare
         where pronamespace = 'public'::regnamespace and proowner = 'headroom_service'::regrole
     );
     v_views constant text := 'public.monthly_usage, public.billing_period_report, public.user_story';
-    v_nobody text;
+    v_role text;
     v_type regtype;
 begin
     -- PUBLIC has no rights, nor have the roles of Supabase's clients, which get all of them on each new function, table
     -- and view in public: what they keep is granted below.
-    for v_nobody in
+    for v_role in
         select 'public' union all select quote_ident(rolname) from pg_roles where rolname in ('anon', 'authenticated')
     loop
-        execute format('revoke all on function %s from %s', v_functions, v_nobody);
-        execute format('revoke all on %s from %s', v_views, v_nobody);
-        execute format('revoke all on schema headroom from %s', v_nobody);
-        execute format('revoke all on all tables in schema headroom from %s', v_nobody);
-        execute format('revoke all on all sequences in schema headroom from %s', v_nobody);
-        execute format('revoke all on all functions in schema headroom from %s', v_nobody);
+        execute format('revoke all on function %s from %s', v_functions, v_role);
+        execute format('revoke all on %s from %s', v_views, v_role);
+        execute format('revoke all on schema headroom from %s', v_role);
+        execute format('revoke all on all tables in schema headroom from %s', v_role);
+        execute format('revoke all on all sequences in schema headroom from %s', v_role);
+        execute format('revoke all on all functions in schema headroom from %s', v_role);
         -- What row level security does not hold back.
-        execute format('revoke truncate, references, trigger on public.message_usage from %s', v_nobody);
+        execute format('revoke truncate, references, trigger on public.message_usage from %s', v_role);
     end loop;
     -- PUBLIC would have USAGE on every type, also on those of rows; an array type follows its element type.
     for v_type in

@@ -32,7 +32,7 @@ SET_UP = {
     "slow_disk": (5, 15),
     "idle": (3, 10),
     "http": (10, 2),
-    "renewals": (40, 2),
+    "renewals": (60, 2),
     "protected": (10, 10),
     "rows": (150, 25),
     "curves": (0, 2),

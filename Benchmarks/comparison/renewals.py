@@ -12,8 +12,8 @@ from .figures import Sample, percentile, rounded
 from .visitors import Visitor, renew, renewal
 
 CONNECTIONS = 8
-CUSTOMERS = 1_000
-#: What each customer has behind it when the measurement begins.
+CUSTOMERS = 2_000
+#: Events of each customer before the first round; a round adds some.
 MONTHS_BEFORE = 12
 
 

@@ -295,7 +295,7 @@ ROWS = (
     Row(
         "renewals",
         "renewals",
-        "renewals of subscriptions, customers with a year of them behind",
+        "renewals of subscriptions",
         ("renewals_alone", "headroom_unrenewed_full", "headroom_unrenewed_half", "headroom_renewed_half"),
         (
             Ratio(

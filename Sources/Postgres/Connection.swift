@@ -23,12 +23,12 @@ public final class Connection {
     private let notices: NoticeCollector
     private(set) var state = State.idle
     private var isClosed = false
-    /// What the statement under way has returned so far: its last result, or its first error.
+    /// What the statement under way has returned so far; see `keep`.
     private var pending: OpaquePointer?
     private var cancellation: Cancellation?
     /// Several statements are under way, up to a synchronization point, as `query(_:_:as:deadline:)` sends them.
     var isPipelined = false
-    /// Of this session.
+    /// Names that `query(_:_:as:deadline:)` has prepared in this session.
     var preparedStatements: Set<String> = []
 
     private init(handle: OpaquePointer) {
@@ -76,7 +76,8 @@ public final class Connection {
                 }
                 guard PQresultStatus(result) != PGRES_PIPELINE_SYNC else {
                     PQclear(result)
-                    isPipelined = PQexitPipelineMode(handle) == 0
+                    isPipelined = false
+                    guard PQexitPipelineMode(handle) == 1 else { throw lost() }
                     return try finish()
                 }
                 try keep(result)
@@ -143,8 +144,8 @@ public final class Connection {
         }
     }
 
-    /// Several statements have a result each: the last one counts, rows count more in a pipeline, and the first error counts
-    /// most.
+    /// Several statements have a result each, and one of them is kept: the first error; without an error the last result, or in a
+    /// pipeline the one with rows, since `BEGIN` and `COMMIT` have none.
     private func keep(_ result: OpaquePointer) throws(PostgresError) {
         switch PQresultStatus(result) {
         case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:

@@ -24,7 +24,8 @@ extension Connection {
     /// statement is prepared before, where this session has not done so.
     ///
     /// - Returns: the statement's rows; as warnings, also those of `COMMIT`.
-    /// - Throws: as `query(_:_:deadline:)` does. After `.server` the transaction is still open: roll it back.
+    /// - Throws: as `query(_:_:deadline:)` does. After `.server` the transaction may still be open: roll it back. `ROLLBACK` where
+    ///   none is open does no harm.
     public func query(
         _ statement: PreparedQuery,
         _ parameters: borrowing Parameters = .init(),

@@ -8,8 +8,6 @@ import Testing
         name: "add",
         sql: "insert into pairs (a, b) values ($1, 10 / $1) returning b"
     )
-    private static let sum = PreparedQuery(name: "sum", sql: "select coalesce(sum(b), 0)::int4 from pairs")
-
     private var soon: ContinuousClock.Instant { .now + waitLimit }
 
     /// Runs the scenario on a thread, with a connection that has a table of its own.
@@ -83,15 +81,24 @@ import Testing
         }
     }
 
-    @Test func aWarningIsThatOfTheStatement() async throws {
+    @Test func theWarningsAreThoseOfTheStatementAndOfCommit() async throws {
         try await connected { connection in
-            let warning = "create function pg_temp.warn() returns int4 language plpgsql as "
-            try connection.execute(warning + "$$ begin raise warning 'careful'; return 3; end $$", deadline: soon)
-            _ = try connection.query(TransactionTests.sum, as: .first, deadline: soon)
+            try connection.execute(
+                """
+                create function pg_temp.warn() returns int4 language plpgsql
+                    as $$ begin raise warning 'in the statement'; return 3; end $$;
+                create function pg_temp.warn_at_commit() returns trigger language plpgsql
+                    as $$ begin raise warning 'in commit'; return null; end $$;
+                create constraint trigger warn after insert on pairs deferrable initially deferred
+                    for each row execute function pg_temp.warn_at_commit();
+                """,
+                deadline: soon
+            )
+            _ = try add(1, as: .first, connection)
             let warn = PreparedQuery(name: "warn", sql: "select pg_temp.warn()")
             let result = try connection.query(warn, as: .last, deadline: soon)
             #expect(result.int32(0, 0) == 3)
-            #expect(result.warnings.count == 1)
+            #expect(result.warnings.map(\.message) == ["in the statement", "in commit"])
         }
     }
 
@@ -104,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func whoseTimeIsUpIsCancelled() async throws {
+    @Test func aStatementThatOutlastsItsDeadlineLosesTheConnection() async throws {
         try await connected { connection in
             let long = PreparedQuery(name: "long", sql: "select pg_sleep(600)")
             let end = ContinuousClock.now + .milliseconds(300)

@@ -37,7 +37,7 @@ public struct BillingEvent: Sendable, Equatable {
     public var at: Instant
     /// Nil where another billing system does not say; a store always does.
     public var environment: Environment?
-    /// Whom it names, best first. See `CustomerIdentity`.
+    /// The names of its customer, best first. See `CustomerIdentity`.
     public var identities: [String]
     /// In the order in which they take effect. Empty: the event is acknowledged and kept, and changes nothing.
     public var effects: [BillingEffect]
@@ -99,7 +99,7 @@ extension BillingEvent {
         return Array(Set(people + transactions)).sorted()
     }
 
-    /// The users whom it may give something. An event without effects that names one identity only concerns no user.
+    /// The users who may get something by it. An event without effects that names one identity only concerns no user.
     public var users: [UserID] {
         guard !effects.isEmpty || identities.count > 1 else { return [] }
         return Array(Set(identityLists.compactMap { $0.lazy.compactMap { UserID($0) }.first })).sorted()

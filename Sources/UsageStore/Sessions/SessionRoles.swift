@@ -1,6 +1,6 @@
 import Postgres
 
-/// As whom the sessions of Headroom act. Each has a name, which pg_stat_activity shows: `headroom lane`.
+/// The roles in which Headroom's sessions act. Each session has a name, which pg_stat_activity shows: `headroom lane`.
 extension ConnectionOptions {
     /// A session of the service, which acts as the service's role.
     static func service(
@@ -18,8 +18,7 @@ extension ConnectionOptions {
         )
     }
 
-    /// A session of a command, which has the rights of whoever logs in; those of the schema's owner where that is a
-    /// superuser.
+    /// A session of a command. It has the rights of its login; for a superuser, the rights of the schema's owner.
     package static func command(
         _ name: String,
         _ databaseURL: String,

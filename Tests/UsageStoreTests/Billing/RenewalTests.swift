@@ -47,7 +47,7 @@ struct RenewalTests {
         try await usage(store, user).renews
     }
 
-    @Test("is the end of what is paid, in the state active alone")
+    @Test("is when the store charges again, in the state active alone")
     func states() async throws {
         let database = try await fresh()
         let store = StoreHarness(database.conninfo, lanes: 1)

@@ -1,12 +1,11 @@
 -- Finds the customer that has these names. Creates a customer if none has them. If several customers have them, merges these
 -- customers into the one with the lowest number. Returns the customer. Its row stays locked until the transaction ends.
 -- Call this function before any function that locks a user.
---
--- p_names: distinct, in ascending order.
 create or replace function headroom.lock_customer(p_names text[]) returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
+    v_names constant text[] := array(select distinct name from unnest(p_names) as names (name) order by name);
     v_found bigint[];
     v_locked bigint[];
     v_customer_id bigint;
@@ -16,7 +15,7 @@ begin
     loop
         begin
             select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}') into v_found
-            from headroom.customer_names as names where names.name = any (p_names);
+            from headroom.customer_names as names where names.name = any (v_names);
             if v_found = '{}' then
                 insert into headroom.customers default values returning customer_id into v_customer_id;
             else
@@ -25,12 +24,12 @@ begin
                 v_customer_id := v_found[1];
             end if;
             select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}'),
-                cardinality(p_names) - count(*)
+                cardinality(v_names) - count(*)
             into v_locked, v_missing
-            from headroom.customer_names as names where names.name = any (p_names);
+            from headroom.customer_names as names where names.name = any (v_names);
             if v_locked = v_found and v_missing > 0 then
                 insert into headroom.customer_names (name, customer_id)
-                select name, v_customer_id from unnest(p_names) as names (name)
+                select name, v_customer_id from unnest(v_names) as names (name)
                 on conflict (name) do nothing;
                 get diagnostics v_taken = row_count;
             end if;

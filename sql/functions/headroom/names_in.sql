@@ -1,4 +1,4 @@
--- The lists of names in these effects: whom a transfer leads from and to, and whom an alias names.
+-- The lists of names in these effects: the two sides of a transfer, and the identities of an alias.
 create or replace function headroom.names_in(p_effects jsonb) returns setof text[]
     language sql immutable parallel safe
 begin atomic

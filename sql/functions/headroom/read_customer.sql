@@ -19,21 +19,22 @@ declare
     v_users uuid[];
     v_locked_id uuid;
 begin
-    if p_names <> '{}' then
+    for v_turn in 1 .. 2 loop
+        select events.outcome, events.user_id, events.problem, events.received_at
+        into v_outcome, v_user_id, v_problem, v_received_at
+        from headroom.billing_events as events where events.source = p_source and events.id = p_id;
+        -- Of a forgotten user's event nothing is applied any more.
+        if v_outcome = 'forgotten' or not p_is_again and v_outcome <> 'failed' then
+            return json_build_object(
+                'answer', headroom.billing_answer('duplicate', v_user_id, v_problem, case
+                    when v_user_id is not null then headroom.entitlement(v_user_id, headroom.now(), 'deny')
+                end)
+            );
+        end if;
+        -- Once more when the lock is held: the session that held it may have applied this very event.
+        exit when v_turn = 2 or p_names = '{}';
         v_customer_id := headroom.lock_customer(p_names);
-    end if;
-    -- The customer is locked first: the session that held the lock may have applied this very event.
-    select events.outcome, events.user_id, events.problem, events.received_at
-    into v_outcome, v_user_id, v_problem, v_received_at
-    from headroom.billing_events as events where events.source = p_source and events.id = p_id;
-    -- Of a forgotten user's event nothing is applied any more.
-    if v_outcome = 'forgotten' or not p_is_again and v_outcome <> 'failed' then
-        return json_build_object(
-            'answer', headroom.billing_answer('duplicate', v_user_id, v_problem, case
-                when v_user_id is not null then headroom.entitlement(v_user_id, headroom.now(), 'deny')
-            end)
-        );
-    end if;
+    end loop;
     select coalesce(array_agg(known.user_id order by known.user_id), '{}') into v_users
     from (
         select subscriber.user_id

@@ -31,7 +31,15 @@ begin
         select attname, format('headroom.is_instant(%I)', attname) from pg_attribute
         where attrelid = p_table::regclass and atttypid = 'headroom.instant'::regtype
     loop
-        execute format('select %s from jsonb_populate_record(null::%s, $1)', v_rule, p_table) into v_is_valid using p_row;
+        -- Of the base type, because a value of the domain headroom.instant could not be read here.
+        execute format(
+            'select %s from jsonb_to_record($1) as invalid (cycle text, %I %s)', v_rule, v_column, (
+                select coalesce(nullif(types.typbasetype, 0), types.oid)::regtype
+                from pg_attribute as attributes
+                join pg_type as types on types.oid = attributes.atttypid
+                where attributes.attrelid = p_table::regclass and attributes.attname = v_column
+            )
+        ) into v_is_valid using p_row;
         if not v_is_valid then
             raise exception '%.% is out of range', replace(p_table, 'public.', ''), v_column
                 using errcode = 'HR006', detail = format('The value is %s.', coalesce(p_row ->> v_column, 'null')),
