@@ -258,10 +258,16 @@ def renewals(result: Result) -> str:
         return unmeasured("renewals")
     fields = ("p50_ms", "p99_ms", "event_p50_ms", "event_p99_ms", "service_ms", "postgres_ms")
     lines = [
-        [TITLES[name], whole(sample["per_second"]), *(short(sample.get(field)) for field in fields)]
+        [
+            TITLES[name],
+            whole(sample["per_second"]),
+            whole(sample.get("refused")),
+            *(short(sample.get(field)) for field in fields),
+        ]
         for name, sample in found.items()
     ]
-    head = ["", "per second", "p50 ms", "p99 ms", "event p50 ms", "event p99 ms", "service ms", "PostgreSQL ms"]
+    head = ["", "per second", "refused", "p50 ms", "p99 ms", "event p50 ms", "event p99 ms", "service ms"]
+    head.append("PostgreSQL ms")
     return table(head, lines) + "\n\n" + ratios(result, "renewals")
 
 

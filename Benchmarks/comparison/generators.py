@@ -164,7 +164,9 @@ class HeadroomBench:
         seed: int = 1,
         seconds: float | None = None,
         warmup: float = 1,
+        may_refuse: bool = False,
     ) -> Sample:
+        """may_refuse: messages that are refused as overload are a figure, and do not fail the run."""
         seconds = seconds or self.seconds
         arguments = [
             str(self.program),
@@ -193,15 +195,17 @@ class HeadroomBench:
             arguments += ["--key-share", f"{key_share:g}"]
         if idle_connections:
             arguments += ["--idle-connections", str(idle_connections)]
-        return parse_headroom_bench(run(arguments, seconds + warmup + 120, self.work / "headroom-bench.log"))
+        out = run(arguments, seconds + warmup + 120, self.work / "headroom-bench.log")
+        return parse_headroom_bench(out, may_refuse)
 
 
-def parse_headroom_bench(out: str) -> Sample:
+def parse_headroom_bench(out: str, may_refuse: bool = False) -> Sample:
     try:
         report: dict[str, Any] = json.loads(out)
         latency = report["latency_ms"]
+        refused = report["errors"].pop("OVERLOADED", 0) if may_refuse else 0
         # Those of the warm-up are in the database, too.
-        messages = report["replies"] + report["warmup_replies"]
+        messages = report["replies"] + report["warmup_replies"] - refused
         sample: Sample = {
             "per_second": rounded(report["per_second"], 6),
             "p50_ms": rounded(latency["p50"]),
@@ -211,6 +215,8 @@ def parse_headroom_bench(out: str) -> Sample:
             "messages": messages,
             "series": report["series"],
         }
+        if may_refuse:
+            sample["refused"] = refused
         if report["mode"] == "open":
             sample |= {"rate_offered": report["rate_offered"], "send_lag_p99_ms": rounded(report["send_lag_ms"]["p99"])}
         wrong = {

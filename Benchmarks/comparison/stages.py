@@ -191,9 +191,9 @@ def renewals_stage(bench: Bench) -> None:
         bench.by_renewals("renewals_alone", service, renewals)
         bench.by_headroom_bench("headroom_unrenewed_full", service, USERS)
         half = bench.latest("headroom_unrenewed_full")["per_second"] / 2
-        bench.by_headroom_bench("headroom_unrenewed_half", service, USERS, rate=half)
+        bench.by_headroom_bench("headroom_unrenewed_half", service, USERS, rate=half, may_refuse=True)
         with renewals.beside(EVENTS_PER_SECOND):
-            bench.by_headroom_bench("headroom_renewed_half", service, USERS, rate=half)
+            bench.by_headroom_bench("headroom_renewed_half", service, USERS, rate=half, may_refuse=True)
         bench.latest("headroom_renewed_half").update(renewals.figures())
 
     rounds(bench, measure)

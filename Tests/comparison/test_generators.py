@@ -127,6 +127,14 @@ class HeadroomBench(unittest.TestCase):
             with self.assertRaisesRegex(Failure, "should not be"):
                 self.parsed(**wrong)
 
+    def test_refused_messages_are_a_figure_where_they_may_be(self):
+        report = {**HEADROOM_BENCH, "errors": {"OVERLOADED": 2}, "allowed": 1998}
+        found = generators.parse_headroom_bench(json.dumps(report), may_refuse=True)
+        self.assertEqual((found["messages"], found["refused"]), (2498, 2))
+        report["allowed"] = 1997
+        with self.assertRaisesRegex(Failure, "not allowed"):
+            generators.parse_headroom_bench(json.dumps(report), may_refuse=True)
+
     def test_what_is_no_report_is_a_failure(self):
         for out in ("", "[]", "{}"):
             with self.assertRaises(Failure):
