@@ -1,6 +1,7 @@
-@testable import Postgres
 import TestSupport
 import Testing
+
+@testable import Postgres
 
 /// The first and the last statement of a transaction, each in one round trip with its BEGIN or COMMIT.
 @Suite struct TransactionTests {
