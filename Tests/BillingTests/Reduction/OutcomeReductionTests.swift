@@ -56,6 +56,17 @@ struct OutcomeReductionTests {
         #expect(ReducedCustomer(refund, pack).outcome("2026-01-10") == .applied)
     }
 
+    @Test("Messages bought in one event with a refund of messages that a later event sells are granted, too")
+    func purchaseBesideRefund() {
+        let both = event("2026-01-10", by: [], effect(.granted, "T", messages: 50), effect(.reinstated, "G"))
+        let owner = event("2026-02-03", by: ["\(ben)"], effect(.purchased, "T"))
+        let customer = ReducedCustomer(both, pack, owner)
+        #expect(customer.outcome("2026-01-10") == .applied)
+        #expect(customer.state.purchases.map(\.transaction) == ["T", "G"])
+        #expect(customer.state.purchases.map(\.user) == [ben, ada])
+        #expect(ReducedCustomer(both, owner).state.purchases.isEmpty, "as long as G is not bought")
+    }
+
     @Test("A refund counts beside another effect of its event on the same purchase")
     func refundInOneEvent() {
         let customer = ReducedCustomer(

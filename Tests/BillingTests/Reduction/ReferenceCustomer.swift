@@ -221,15 +221,26 @@ extension ReferenceCustomer {
 // MARK: Messages that were bought once
 
 extension ReferenceCustomer {
+    /// A purchase counts only if nothing else in its event lacks a user, and what does may be about another purchase.
     private mutating func findPurchases() {
+        var found = purchasesMade()
+        while found != purchases {
+            purchases = found
+            found = purchasesMade()
+        }
+    }
+
+    /// Those of the events that have no problem, given the purchases that are known so far.
+    private func purchasesMade() -> [MessagePurchase] {
+        var made: [MessagePurchase] = []
         for event in mistake == .latePurchaseOfMessagesWins ? events.reversed() : events
         where problem(event) == nil {
             for effect in event.effects where effect.kind == .granted {
-                guard let transaction = transaction(effect, event), purchase(transaction) == nil,
-                    let messages = effect.messages, messages > 0,
-                    let buyer = person(of: effect, in: event)?.user
+                guard let transaction = transaction(effect, event), let messages = effect.messages, messages > 0,
+                    !made.contains(where: { $0.source == transaction.source && $0.transaction == transaction.name }),
+                    let buyer = person(event.identities, event.key.source)?.user ?? owner(of: transaction)?.user
                 else { continue }
-                purchases.append(
+                made.append(
                     MessagePurchase(
                         source: transaction.source,
                         transaction: transaction.name,
@@ -241,6 +252,7 @@ extension ReferenceCustomer {
                 )
             }
         }
+        return made
     }
 
     private func isRefunded(_ transaction: Transaction) -> Bool {
