@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Iterator
 
 from support.certificates import Authority
 from support.processes import Failure, resident_bytes, run
@@ -143,64 +144,58 @@ def idle_stage(bench: Bench) -> None:
 # The HTTP side --------------------------------------------------------------------------------------------------------
 
 
-def http_stage(bench: Bench) -> None:
-    """In a database of its own: the events of a store are kept."""
-    database = "visited"
+@contextmanager
+def store_service(bench: Bench, database: str, *settings: str) -> Iterator[Headroom]:
+    """A service that a store sends its events to, over a database of its own: the events are kept."""
     bench.postgres.create_database(database)
     service = Headroom(bench.options.program, bench.postgres, database, bench.work)
     bench.services.append(service)
-    service.start(f"--revenuecat-authorization={AUTHORIZATION}", http="127.0.0.1:0")
+    service.start(f"--revenuecat-authorization={AUTHORIZATION}", *settings, http="127.0.0.1:0")
     service.prepare(USERS)
     service.map_product("revenuecat", PRODUCT)
-    bench.settle(database)
-
-    def compare(loop: str, **how: float) -> None:
-        bench.by_headroom_bench(f"headroom_quiet_{loop}", service, USERS, **how)
-        with Visitors(service, USERS) as visitors:
-            bench.by_headroom_bench(f"headroom_visited_{loop}", service, USERS, **how)
-        bench.latest(f"headroom_visited_{loop}").update(visitors.figures())
-
-    def measure() -> None:
-        compare("full")
-        compare("half", rate=bench.latest("headroom_quiet_full")["per_second"] / 2)
-
-    rounds(bench, measure)
+    yield service
     service.stop()
     bench.services.remove(service)
     bench.postgres.sql(f"drop database {database}", seconds=900)
+
+
+def http_stage(bench: Bench) -> None:
+    with store_service(bench, "visited") as service:
+        bench.settle(service.database)
+
+        def compare(loop: str, **how: float) -> None:
+            bench.by_headroom_bench(f"headroom_quiet_{loop}", service, USERS, **how)
+            with Visitors(service, USERS) as visitors:
+                bench.by_headroom_bench(f"headroom_visited_{loop}", service, USERS, **how)
+            bench.latest(f"headroom_visited_{loop}").update(visitors.figures())
+
+        def measure() -> None:
+            compare("full")
+            compare("half", rate=bench.latest("headroom_quiet_full")["per_second"] / 2)
+
+        rounds(bench, measure)
 
 
 # Renewals -------------------------------------------------------------------------------------------------------------
 
 
 def renewals_stage(bench: Bench) -> None:
-    """In a database of its own, as for visitors."""
-    database = "renewed"
-    bench.postgres.create_database(database)
-    service = Headroom(bench.options.program, bench.postgres, database, bench.work)
-    bench.services.append(service)
-    sessions = f"--billing-sessions={RENEWAL_CONNECTIONS}"
-    service.start(f"--revenuecat-authorization={AUTHORIZATION}", sessions, http="127.0.0.1:0")
-    service.prepare(USERS)
-    service.map_product("revenuecat", PRODUCT)
-    renewals = Renewals(service.http_port)
-    renewals.make_history()
-    bench.settle(database)
+    with store_service(bench, "renewed", f"--billing-sessions={RENEWAL_CONNECTIONS}") as service:
+        renewals = Renewals(service.http_port)
+        renewals.make_history()
+        bench.settle(service.database)
 
-    def measure() -> None:
-        bench.by_renewals("renewals_alone", service, renewals)
-        bench.by_headroom_bench("headroom_unrenewed_full", service, USERS)
-        half = bench.latest("headroom_unrenewed_full")["per_second"] / 2
-        bench.by_headroom_bench("headroom_unrenewed_half", service, USERS, rate=half, may_refuse=True)
-        with renewals.beside(EVENTS_PER_SECOND):
-            bench.by_headroom_bench("headroom_renewed_half", service, USERS, rate=half, may_refuse=True)
-        bench.latest("headroom_renewed_half").update(renewals.figures())
+        def measure() -> None:
+            bench.by_renewals("renewals_alone", service, renewals)
+            bench.by_headroom_bench("headroom_unrenewed_full", service, USERS)
+            half = bench.latest("headroom_unrenewed_full")["per_second"] / 2
+            bench.by_headroom_bench("headroom_unrenewed_half", service, USERS, rate=half, may_refuse=True)
+            with renewals.beside(EVENTS_PER_SECOND):
+                bench.by_headroom_bench("headroom_renewed_half", service, USERS, rate=half, may_refuse=True)
+            bench.latest("headroom_renewed_half").update(renewals.figures())
 
-    rounds(bench, measure)
-    renewals.close()
-    service.stop()
-    bench.services.remove(service)
-    bench.postgres.sql(f"drop database {database}", seconds=900)
+        rounds(bench, measure)
+        renewals.close()
 
 
 # Tokens and TLS -------------------------------------------------------------------------------------------------------
