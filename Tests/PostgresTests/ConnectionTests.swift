@@ -3,18 +3,6 @@ import TestSupport
 import Testing
 
 @Suite struct ConnectionTests {
-    private var soon: ContinuousClock.Instant { .now + waitLimit }
-
-    /// Runs the scenario on a thread, with a connection to the shared server.
-    private func connected(_ scenario: @escaping @Sendable (Connection) throws -> Void) async throws {
-        let conninfo = try await TestServer.shared()
-        try await onThread {
-            let connection = try Connection.connect(conninfo)
-            defer { connection.close() }
-            try scenario(connection)
-        }
-    }
-
     private func expectError(
         _ kind: PostgresError.Kind,
         sourceLocation: SourceLocation = #_sourceLocation,

@@ -9,14 +9,9 @@ import Testing
         name: "add",
         sql: "insert into pairs (a, b) values ($1, 10 / $1) returning b"
     )
-    private var soon: ContinuousClock.Instant { .now + waitLimit }
-
-    /// Runs the scenario on a thread, with a connection that has a table of its own.
-    private func connected(_ scenario: @escaping @Sendable (Connection) throws -> Void) async throws {
-        let conninfo = try await TestServer.shared()
-        try await onThread {
-            let connection = try Connection.connect(conninfo)
-            defer { connection.close() }
+    /// Runs the scenario with a connection that has a table of its own.
+    private func connectedToPairs(_ scenario: @escaping @Sendable (Connection) throws -> Void) async throws {
+        try await connected { connection in
             let table = "create temp table pairs (a int4 unique deferrable initially deferred, b int4)"
             try connection.execute(table, deadline: soon)
             try scenario(connection)
@@ -38,7 +33,7 @@ import Testing
     }
 
     @Test func theRowsOfTheStatementComeBackAndTheTransactionEnds() async throws {
-        try await connected { connection in
+        try await connectedToPairs { connection in
             #expect(try add(2, as: .first, connection) == 5)
             #expect(connection.isInTransaction)
             #expect(try add(5, as: .last, connection) == 2)
@@ -51,7 +46,7 @@ import Testing
     }
 
     @Test func aStatementThatFailsLeavesTheTransactionToBeRolledBack() async throws {
-        try await connected { connection in
+        try await connectedToPairs { connection in
             for position in [Connection.Position.first, .last] {
                 if position == .last { _ = try add(1, as: .first, connection) }
                 #expect(failure { _ = try add(0, as: position, connection) } == .server(.divisionByZero))
@@ -63,7 +58,7 @@ import Testing
     }
 
     @Test func aCommitThatFailsIsAnError() async throws {
-        try await connected { connection in
+        try await connectedToPairs { connection in
             _ = try add(1, as: .first, connection)
             #expect(failure { _ = try add(1, as: .last, connection) } == .server(.uniqueViolation))
             #expect(connection.isUsable && !connection.isInTransaction)
@@ -72,7 +67,7 @@ import Testing
     }
 
     @Test func aStatementThatCannotBePreparedLeavesTheSessionAsItWas() async throws {
-        try await connected { connection in
+        try await connectedToPairs { connection in
             let wrong = PreparedQuery(name: "wrong", sql: "select no_column from pairs")
             for _ in 1...2 {
                 let failure = failure { _ = try connection.query(wrong, as: .first, deadline: soon) }
@@ -83,7 +78,7 @@ import Testing
     }
 
     @Test func theWarningsAreThoseOfTheStatementAndOfCommit() async throws {
-        try await connected { connection in
+        try await connectedToPairs { connection in
             try connection.execute(
                 """
                 create function pg_temp.warn() returns int4 language plpgsql
@@ -104,7 +99,7 @@ import Testing
     }
 
     @Test func aSessionThatEndsBeforeItsCommitIsLost() async throws {
-        try await connected { connection in
+        try await connectedToPairs { connection in
             _ = try add(1, as: .first, connection)
             let end = PreparedQuery(name: "end", sql: "select pg_terminate_backend(pg_backend_pid())")
             #expect(failure { _ = try connection.query(end, as: .last, deadline: soon) } == .connectionLost)
@@ -113,7 +108,7 @@ import Testing
     }
 
     @Test func aStatementThatOutlastsItsDeadlineLosesTheConnection() async throws {
-        try await connected { connection in
+        try await connectedToPairs { connection in
             let long = PreparedQuery(name: "long", sql: "select pg_sleep(600)")
             let end = ContinuousClock.now + .milliseconds(300)
             #expect(failure { _ = try connection.query(long, as: .last, deadline: end) } == .timedOut)

@@ -47,19 +47,7 @@ struct LockOrderTests {
             """
         )
         try await database.psql.execute("analyze")
-        let session = try await Session.open(
-            ConnectionOptions(
-                conninfo: database.conninfo,
-                connectTimeout: waitLimit,
-                sessionSettings: LaneSession.settings(unknownUsers: .trial, requestTimeout: waitLimit * 4),
-                role: ServiceRole.name
-            )
-        )
-        try await session.run { connection in
-            let statement = counting.statement
-            try connection.prepare(statement.rawValue, statement.sql, deadline: .now + waitLimit)
-        }
-        return session
+        return try await Session.lane(database, preparing: counting.statement.rawValue, counting.statement.sql)
     }
 
     @Test("locks users in the order of their ids", arguments: [0, 1, 10, 100, 20_000], Counting.allCases)

@@ -51,17 +51,7 @@ struct LookupTests {
         try await addUsers("select unnest(\(LookupTests.users))", database)
         try await addUsers("select md5(number::text)::uuid from generate_series(1, \(others)) as number", database)
         try await database.psql.execute("analyze")
-        let session = try await Session.open(
-            ConnectionOptions(
-                conninfo: database.conninfo,
-                connectTimeout: waitLimit,
-                sessionSettings: LaneSession.settings(unknownUsers: .trial, requestTimeout: waitLimit * 4),
-                role: ServiceRole.name
-            )
-        )
-        try await session.run { connection in
-            try connection.prepare(reading.name, reading.sql, deadline: .now + waitLimit)
-        }
+        let session = try await Session.lane(database, preparing: reading.name, reading.sql)
         let execution = "execute \(reading.name)(\(reading.arguments))"
         try await session.execute(execution)
         try await addUsers("select md5('later ' || number)::uuid from generate_series(1, 5000) as number", database)
