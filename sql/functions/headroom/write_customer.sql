@@ -13,9 +13,6 @@ declare
     v_id constant text := v_event ->> 'id';
     v_reason constant text := (v_event ->> 'type') || ' reported by ' || v_source;
     v_user_id constant uuid := (v_event ->> 'user')::uuid;
-    -- Numbers of the last entries; a loop over elements as rows costs ten times as much.
-    v_last_lock constant integer := coalesce(jsonb_array_length(p_change -> 'locks'), 0) - 1;
-    v_last_user constant integer := coalesce(jsonb_array_length(p_change -> 'users'), 0) - 1;
     v_user jsonb;
     v_locked_id uuid;
     v_written record;
@@ -23,13 +20,14 @@ declare
     v_is_recorded boolean := false;
     v_answer jsonb;
 begin
-    -- Batches of messages lock usage rows in this order, too.
-    for v_place in 0 .. v_last_lock loop
+    -- Batches of messages lock usage rows in this order, too. All loops here count, because a loop over the elements as rows
+    -- opens a cursor, also where there are none.
+    for v_place in 0 .. coalesce(jsonb_array_length(p_change -> 'locks'), 0) - 1 loop
         v_locked_id := (p_change -> 'locks' ->> v_place)::uuid;
         perform from public.message_usage
         where bucket = headroom.bucket_of(v_locked_id) and user_id = v_locked_id order by billing_period for update;
     end loop;
-    for v_place in 0 .. v_last_user loop
+    for v_place in 0 .. coalesce(jsonb_array_length(p_change -> 'users'), 0) - 1 loop
         v_user := p_change -> 'users' -> v_place;
         v_written := headroom.write_subscriptions(v_user, v_reason, v_id);
         if (v_user ->> 'user')::uuid = v_user_id then
@@ -43,7 +41,7 @@ begin
     for v_place in 0 .. coalesce(jsonb_array_length(p_change -> 'purchases'), 0) - 1 loop
         perform headroom.write_purchase(p_change -> 'purchases' -> v_place, v_reason, v_id);
     end loop;
-    for v_place in 0 .. v_last_user loop
+    for v_place in 0 .. coalesce(jsonb_array_length(p_change -> 'users'), 0) - 1 loop
         perform headroom.move_purchases((p_change -> 'users' -> v_place ->> 'user')::uuid, v_reason, v_id);
     end loop;
     if p_change ? 'results' then
