@@ -2,7 +2,7 @@ import Usage
 
 /// What a lane remembers of the users whom it met: where it expects their usage rows, and their terms, which a counting
 /// statement then need not send. Only hints: the row decides. A statement that finds no usable row there sends the user the
-/// careful way, and one that finds other terms sends them, so a wrong or forgotten hint costs time and never an answer.
+/// slow path, and one that finds other terms sends them, so a wrong or forgotten hint costs time and never an answer.
 struct KnownUsers {
     struct Known {
         var terms: Terms

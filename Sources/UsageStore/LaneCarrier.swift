@@ -8,7 +8,7 @@ import Usage
 /// A user goes one of three ways:
 /// - **counted** by the hot statement, which touches one row per user and joins nothing;
 /// - **read**, where nothing is to be counted, or where the user was seen to have nothing left;
-/// - **performed** the careful way, where one of the others found no row that could be used as it stood, and for holds
+/// - **performed** on the slow path, where one of the others found no row that could be used as it stood, and for holds
 ///   and repeated keys.
 struct LaneCarrier {
     typealias Deliver = ([Completion]) -> Void
@@ -199,7 +199,7 @@ struct LaneCarrier {
             batch,
             completions in
             guard batch.isRefusedThroughout(group, at: standing) else { return false }
-            // The careful way writes the limit that refuses into the row: an operator's UPDATE of it would be undone by
+            // The slow path writes the limit that refuses into the row: an operator's UPDATE of it would be undone by
             // the next message otherwise, and a client that reads the table would show the limit of before.
             guard group.consumes == 0 || !row.isStale else { return false }
             let after = batch.settle(group, from: standing, into: &completions)
@@ -268,7 +268,7 @@ struct LaneCarrier {
         }
     }
 
-    // MARK: The careful way
+    // MARK: The slow path
 
     private mutating func perform(_ groups: ArraySlice<Batch.Group>, of batch: inout Batch, deliver: Deliver) {
         let requests = groups.flatMap(\.range)

@@ -1,6 +1,6 @@
 import Usage
 
-/// What the careful way did for one request.
+/// What the slow path did for one request.
 struct Performed: Equatable {
     enum Verdict: String {
         case ok, allowed, blocked, held, released, conflict, expired

@@ -96,7 +96,7 @@ struct KeyRaceTests {
         try await running { database, stores in
             let user = user(7)
             for store in stores {
-                // Both lanes have to expect the row where it is, or they would take the careful way.
+                // Both lanes have to expect the row where it is, or they would take the slow path.
                 _ = try await store.ask(user, .consume(1))
             }
             for round in 0..<10 {

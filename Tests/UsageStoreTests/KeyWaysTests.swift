@@ -4,8 +4,8 @@ import Usage
 
 @testable import UsageStore
 
-/// Keyed messages are counted by the hot statement, or the careful way when another request of their user needs it.
-@Suite("A keyed message, counted the hot way and the careful way")
+/// Keyed messages are counted by the hot statement, or on the slow path when another request of their user needs it.
+@Suite("A keyed message, counted by the hot statement and on the slow path")
 struct KeyWaysTests {
     private let noon = at("2026-11-10T12:00:00Z")
 
@@ -15,7 +15,7 @@ struct KeyWaysTests {
         var counts: String?
     }
 
-    /// What is told and kept when each load goes the hot way, or, with a release of an unknown key in it, the careful way.
+    /// What is answered and kept when the hot statement counts each load, or, with a release of an unknown key in it, the slow path.
     private func run(seed: UInt64, isCareful: Bool) async throws -> Told {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)

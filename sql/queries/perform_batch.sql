@@ -1,4 +1,4 @@
--- Carries out requests the careful way, in their order: what count_batch could not count, keys that may be repeated, and
+-- Carries out requests on the slow path, in their order: what count_batch could not count, keys that may be repeated, and
 -- holds.
 --
 -- $1 uuid: the lane. $2 bigint: the batch's number. $3 uuid[]: users, ascending, each once. $4 integer[]: where each user's

@@ -1,7 +1,7 @@
 -- For which users another session holds a row locked, without waiting for it. $1 uuid[]: users. A row per such user: the
 -- place in $1.
 --
--- Counting locks a user's usage rows, and on the careful way the subscriber's row, which a change of plan holds. Each
+-- Counting locks a user's usage rows. The slow path locks the subscriber's row as well, and so does a change of plan. Each
 -- count is of one user's rows, so that it is made by index: the planner may read a whole table for a join or for EXISTS.
 select request.ordinal::integer
 from unnest($1::uuid[]) with ordinality as request (user_id, ordinal)

@@ -41,7 +41,7 @@ final class LaneMetrics: Sendable {
 public enum StatementKind: Int, CaseIterable, Sendable {
     /// The hot way, with keys or without.
     case count
-    /// The careful way: new users, new periods, holds, repeated keys.
+    /// The slow path: new users, new periods, holds, repeated keys.
     case perform
     /// What changes nothing.
     case read

@@ -29,7 +29,7 @@ struct LaneMetricsTests {
             _ = try await store.ask(user(2), .commit(messageKey("b")))
             _ = try await store.ask(user(2), .commit(messageKey("b")))
             #expect(store.store.activity.messages == 18)
-            // Refused on the careful way, then by reading; what only asks is no refusal.
+            // Refused on the slow path, then by reading; what only asks is no refusal.
             _ = try await store.ask(user(3), .consume(800))
             for _ in 0..<3 { _ = try await store.ask(user(3), .consume(1)) }
             _ = try await store.ask(user(3), .reserve(1, key: messageKey("c"), ttlSeconds: 60))
@@ -81,7 +81,7 @@ struct LaneMetricsTests {
         #expect(sizes.counts[0] == 4 && sizes.counts[3] == 1 && sizes.counts[6] == 1)
         #expect(metrics.queueWaits.count == 6)
         let counts = Dictionary(uniqueKeysWithValues: metrics.statements.map { ($0.kind, $0.times.count) })
-        // New users are counted after all, the careful way: the first, six more, thirty-three more.
+        // New users are counted after all, on the slow path: the first, six more, thirty-three more.
         #expect(counts == [.count: 3, .perform: 3, .read: 3])
         // One after the other, so together they took no longer than the test.
         let elapsed = ContinuousClock.now - start

@@ -6,7 +6,7 @@ from support.waiting import wait_until
 from support.wire import Answer
 
 CAREFUL = (b"perform_batch",)
-"""Prepared statements of the careful way, by the names they have had."""
+"""Prepared statements of the slow path, by the names they have had."""
 
 
 class LostReplies(Case):

@@ -8,7 +8,7 @@
 --
 -- The first row has the counts, place in the arrays * 2^32 + message_count. A row follows for each user whose terms the
 -- caller does not know, or who holds messages. Who is missing from the counts was not counted (no row, another period,
--- blocked, lapsed, out of date, or a key that was used before) and takes the careful way: headroom.perform_batch.
+-- blocked, lapsed, out of date, or a key that was used before) and takes the slow path: headroom.perform_batch.
 --
 -- Plain statements on one table each, which a distributed database can carry out
 -- (docs/decisions/0026-ready-to-be-distributed.md). Rows are locked in the order of their index, which "= any" walks once,
