@@ -104,6 +104,20 @@ class ChatBrowser(Browser):
         wait_until(lambda: self.is_another_page() and self.has_loaded(), "the chat has loaded")
         return self
 
+    def wait_until_it_shows(self, usage):
+        """The page has what it begins with, but on a busy machine not where the user stands: its backend had asked the service
+        for that, and did not wait longer than a person would. It comes by the stream of changes then."""
+
+        def shown():
+            return self.run(
+                "const {display, tier} = document.getElementById('indicator').dataset;"
+                "const label = document.querySelector('#plan-and-usage .about').textContent;"
+                "return [display, tier, label, document.getElementById('connection').checkVisibility()]"
+            )
+
+        wanted = [usage["display"], usage["tier"], usage["label"], False]
+        wait_until(lambda: shown() == wanted, lambda: f"{wanted} shows; there is {shown()}, and the page says\n{self.text('body')}")
+
     def has_loaded(self):
         return self.run("return document.documentElement.dataset.loaded") == "true"
 
