@@ -164,9 +164,9 @@ final class ConnectionPool: Sendable {
                     switch event {
                     case .answered: self?.state.withLock { $0.endpoints.answered(attempt) }
                     case .told(let status): told(status)
-                    case .retiring: self?.ended(attempt, cause: nil)
+                    case .retiring: self?.closed(attempt, cause: nil)
                     case .left: self?.left(attempt)
-                    case .closed(let cause): self?.ended(attempt, cause: cause)
+                    case .closed(let cause): self?.closed(attempt, cause: cause)
                     }
                 }
                 guard let self else { return connection.cut() }
@@ -182,7 +182,10 @@ final class ConnectionPool: Sendable {
             guard !state.isClosed, state.endpoints.opened(attempt, connection) else { return (false, [Waiter]()) }
             return (true, state.takeWaiters())
         }
-        guard isWanted else { return connection.cut() }
+        guard isWanted else {
+            connection.cut()
+            return ended(attempt, cause: nil)
+        }
         metrics.connectionOpened()
         logger.debug("connected", metadata: ["endpoint": "\(configuration.endpoints[attempt.endpoint])"])
         for waiter in waiters { waiter.continuation.resume(returning: .connection(connection)) }
@@ -195,15 +198,22 @@ final class ConnectionPool: Sendable {
         logger.debug("connection closed", metadata: ["endpoint": "\(configuration.endpoints[attempt.endpoint])"])
     }
 
+    private func closed(_ attempt: Endpoints.Attempt, cause: (any Error)?) {
+        end(attempt, cause: cause) { $0.endpoints.closed(attempt, now: .now(), using: &$0.generator) }
+    }
+
     private func ended(_ attempt: Endpoints.Attempt, cause: (any Error)?) {
+        end(attempt, cause: cause) { $0.endpoints.ended(attempt, now: .now(), using: &$0.generator) }
+    }
+
+    private func end(_ attempt: Endpoints.Attempt, cause: (any Error)?, by change: (inout State) -> Endpoints.End) {
         // A client that is refused will be refused again, whoever waits.
         let refusal = (cause as? HeadroomError).flatMap { $0.isPassing ? nil : $0 }
         let (end, refused) = state.withLock { state in
-            let end = state.endpoints.ended(attempt, now: .now(), using: &state.generator)
+            let end = change(&state)
             // What the client itself has closed is no news.
             guard !state.isClosed else { return (Endpoints.End.known, [Waiter]()) }
             state.lastFailure = cause ?? state.lastFailure
-            // Also where it is known: the connection's end may be told before what was answered on it.
             guard refusal != nil, state.endpoints.openCount == 0 else { return (end, []) }
             return (end, state.takeWaiters())
         }

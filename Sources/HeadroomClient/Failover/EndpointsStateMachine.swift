@@ -16,6 +16,8 @@ struct EndpointsStateMachine<Connection> {
         /// Nil while nothing speaks against trying it.
         var retryAt: NIODeadline?
         var opening: Set<UInt64> = []
+        /// Those of `opening` whose connection has closed. Why it closed is in the error that opening it throws.
+        var closedWhileOpening: Set<UInt64> = []
         var open: [(id: UInt64, connection: Connection)] = []
     }
 
@@ -81,8 +83,9 @@ struct EndpointsStateMachine<Connection> {
         return Attempt(id: lastID, endpoint: endpoint)
     }
 
-    /// - Returns: false when it has ended already.
+    /// - Returns: false when the connection has closed already; `ended` comes next.
     mutating func opened(_ attempt: Attempt, _ connection: Connection) -> Bool {
+        guard !endpoints[attempt.endpoint].closedWhileOpening.contains(attempt.id) else { return false }
         guard endpoints[attempt.endpoint].opening.remove(attempt.id) != nil else { return false }
         endpoints[attempt.endpoint].retryAt = nil
         endpoints[attempt.endpoint].open.append((attempt.id, connection))
@@ -108,13 +111,30 @@ struct EndpointsStateMachine<Connection> {
         case lost
     }
 
-    /// The connection could not be opened, has ended, or takes no more requests.
+    /// The connection has closed, or takes no more requests.
+    ///
+    /// While it is being opened nothing else is tried: a token that is refused closes the connection too, and whoever waits
+    /// gets the refusal instead of another connection that would be refused.
+    mutating func closed(
+        _ attempt: Attempt,
+        now: NIODeadline,
+        using generator: inout some RandomNumberGenerator
+    ) -> End {
+        guard !endpoints[attempt.endpoint].opening.contains(attempt.id) else {
+            endpoints[attempt.endpoint].closedWhileOpening.insert(attempt.id)
+            return .known
+        }
+        return ended(attempt, now: now, using: &generator)
+    }
+
+    /// The connection could not be opened, or has ended.
     mutating func ended(
         _ attempt: Attempt,
         now: NIODeadline,
         using generator: inout some RandomNumberGenerator
     ) -> End {
         let wasOpening = endpoints[attempt.endpoint].opening.remove(attempt.id) != nil
+        endpoints[attempt.endpoint].closedWhileOpening.remove(attempt.id)
         let place = endpoints[attempt.endpoint].open.firstIndex { $0.id == attempt.id }
         if let place { endpoints[attempt.endpoint].open.remove(at: place) }
         guard wasOpening || place != nil else { return .known }

@@ -69,6 +69,21 @@ struct EndpointsStateMachineTests {
         #expect(machine.choose() == "b")
     }
 
+    @Test("While a connection that has closed is still being opened no other is tried, until opening it says why")
+    mutating func closedWhileOpening() throws {
+        var machine = Self.machine(2)
+        let attempt = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
+        #expect(machine.closed(attempt, now: Self.at(0), using: &generator) == .known)
+        #expect(machine.next(now: Self.at(10_000)) == .nothing)
+        let isWanted = machine.opened(attempt, "a")
+        #expect(!isWanted && machine.choose() == nil)
+        #expect(machine.ended(attempt, now: Self.at(0), using: &generator) == .notOpened)
+        let other = try #require(Self.attempts(machine.next(now: Self.at(0))).first)
+        let isOtherWanted = machine.opened(other, "b")
+        #expect(isOtherWanted && machine.choose() == "b")
+        #expect(machine.closed(other, now: Self.at(0), using: &generator) == .lost)
+    }
+
     @Test("It stays with the endpoint that works, also when the first is back")
     mutating func sticky() throws {
         var machine = Self.machine(2)
