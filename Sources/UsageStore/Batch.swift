@@ -18,8 +18,8 @@ struct Batch {
         var consumes: Int
         /// The request with a key, where there is one.
         var keyed: Keyed?
-        /// Holds, or several keys: only the slow path can tell these requests what becomes of them.
-        var needsCare = false
+        /// Holds, or several keys, which only the slow path can execute.
+        var needsSlowPath = false
         /// One of the requests is `usage`, which shows more than the counting statements return.
         var asksForUsage = false
     }
@@ -72,7 +72,7 @@ struct Batch {
             case .check(let messages): answer = standing.check(messages, of: group.user)
             case .usage: answer = standing.usage(of: group.user)
             case .reserve, .commit, .release:
-                preconditionFailure("a group with holds takes the slow path; Group.needsCare says so")
+                preconditionFailure("a group with holds takes the slow path; Group.needsSlowPath says so")
             case .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget, .attributed:
                 preconditionFailure("such a request goes alone; LaneQueue.take sees to it")
             }
@@ -82,7 +82,7 @@ struct Batch {
         return standing
     }
 
-    /// What the request at `index` is told, given what the slow path performed for it.
+    /// Answers the request at `index` with the result of the slow path.
     func settle(_ index: Int, _ performed: Performed, into completions: inout [Completion]) {
         guard !isAnswered[index] else { return }
         let request = requests[index]
@@ -170,10 +170,10 @@ extension Batch.Group {
             self.messages += messages
             consumes += 1
             guard let key else { return }
-            if keyed != nil { needsCare = true }
+            if keyed != nil { needsSlowPath = true }
             keyed = Batch.Keyed(key: key, messages: messages, messagesSoFar: self.messages)
         case .reserve, .commit, .release:
-            needsCare = true
+            needsSlowPath = true
         case .usage:
             asksForUsage = true
         case .check, .usageInPeriod, .history, .setPlan, .grant, .resetUsage, .forget, .attributed:

@@ -13,8 +13,8 @@ import Usage
 struct LaneCarrier {
     typealias Deliver = ([Completion]) -> Void
 
-    /// Users that one careful statement carries at most.
-    private static let carefulMaximum = 128
+    /// The most users in one statement of the slow path.
+    private static let slowPathUsersMaximum = 128
 
     let link: LaneLink
     let trips: ExactlyOnce
@@ -52,7 +52,7 @@ struct LaneCarrier {
         var toRead: [Batch.Group] = []
         var toPerform: [Batch.Group] = []
         for group in batch.groups {
-            if group.needsCare {
+            if group.needsSlowPath {
                 toPerform.append(group)
             } else if group.consumes == 0 {
                 toRead.append(group)
@@ -76,12 +76,12 @@ struct LaneCarrier {
         toPerform.sort { $0.user < $1.user }
         var rest = toPerform[...]
         while !rest.isEmpty {
-            perform(rest.prefix(LaneCarrier.carefulMaximum), of: &batch, deliver: deliver)
-            rest = rest.dropFirst(LaneCarrier.carefulMaximum)
+            perform(rest.prefix(LaneCarrier.slowPathUsersMaximum), of: &batch, deliver: deliver)
+            rest = rest.dropFirst(LaneCarrier.slowPathUsersMaximum)
         }
     }
 
-    // MARK: The hot way
+    // MARK: The fast path
 
     /// Returns the groups that could not be counted this way.
     private mutating func count(
@@ -309,7 +309,7 @@ struct LaneCarrier {
             carry(Batch(batch.unanswered(groups)), deliver: deliver)
         case .repeated:
             // perform_batch repeats its own rows; only a counting batch is told from its receipt.
-            assertionFailure("a careful batch without rows")
+            assertionFailure("a batch on the slow path without rows")
             fail(groups, .unknown, of: batch, deliver: deliver)
         case .rejected(let error):
             _ = isolate(groups, error, of: &batch, deliver: deliver) { carrier, half, batch in

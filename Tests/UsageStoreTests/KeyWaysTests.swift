@@ -16,7 +16,7 @@ struct KeyWaysTests {
     }
 
     /// What is answered and kept when the hot statement counts each load, or, with a release of an unknown key in it, the slow path.
-    private func run(seed: UInt64, isCareful: Bool) async throws -> Told {
+    private func run(seed: UInt64, isSlow: Bool) async throws -> Told {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
         let harness = StoreHarness(database.conninfo, lanes: 1)
@@ -35,13 +35,13 @@ struct KeyWaysTests {
                     let others = [StoreOperation.consume(messages), .check(1), .usage].shuffled(using: &generator)
                     let own = ([keyed] + others.prefix(2)).shuffled(using: &generator)
                     asked += own.map { (user, $0) }
-                    if isCareful { asked.append((user, .release(messageKey("never used")))) }
+                    if isSlow { asked.append((user, .release(messageKey("never used")))) }
                 }
                 let outcomes = try await harness.ask(asked)
                 told += zip(asked, outcomes).compactMap { request, outcome in
                     if case .release = request.operation { nil } else { outcome }
                 }
-                try await expectWay(isCareful, database, isFirst: round == 0)
+                try await expectWay(isSlow, database, isFirst: round == 0)
             }
             let keys = """
                 select string_agg(concat_ws(' ', user_id, key, messages, used, held, "limit", verb, status,
@@ -59,26 +59,26 @@ struct KeyWaysTests {
     }
 
     /// The receipt says which way the lane's newest batch went; in the first, every key is new.
-    private func expectWay(_ isCareful: Bool, _ database: TestDatabase, isFirst: Bool) async throws {
+    private func expectWay(_ isSlow: Bool, _ database: TestDatabase, isFirst: Bool) async throws {
         guard isFirst else { return }
         let way = try await database.psql.text(
             "select standings is not null from headroom.lane_receipts order by moved_at desc limit 1"
         )
-        #expect(way == (isCareful ? "true" : "false"))
+        #expect(way == (isSlow ? "true" : "false"))
     }
 
     @Test("is answered and remembered alike", arguments: SeededGenerator.seeds(always: [1, 2]))
     func alike(seed: UInt64) async throws {
-        print("hot and careful keys, seed \(seed)")
-        let hot = try await run(seed: seed, isCareful: false)
-        let careful = try await run(seed: seed, isCareful: true)
-        for (index, pair) in zip(hot.outcomes, careful.outcomes).enumerated() where pair.0 != pair.1 {
-            Issue.record("seed \(seed), answer \(index): hot \(pair.0), careful \(pair.1)")
+        print("keys on the fast and the slow path, seed \(seed)")
+        let fast = try await run(seed: seed, isSlow: false)
+        let slow = try await run(seed: seed, isSlow: true)
+        for (index, pair) in zip(fast.outcomes, slow.outcomes).enumerated() where pair.0 != pair.1 {
+            Issue.record("seed \(seed), answer \(index): fast \(pair.0), slow \(pair.1)")
             break
         }
-        #expect(hot == careful, "seed \(seed)")
-        let answers = hot.outcomes.compactMap(\.answer)
+        #expect(fast == slow, "seed \(seed)")
+        let answers = fast.outcomes.compactMap(\.answer)
         #expect(answers.contains { $0.isReplay } && answers.contains { $0.crossed != nil })
-        #expect(hot.outcomes.contains(.failure(.keyConflict)))
+        #expect(fast.outcomes.contains(.failure(.keyConflict)))
     }
 }

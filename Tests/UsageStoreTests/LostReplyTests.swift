@@ -35,7 +35,7 @@ struct LostReplyTests {
         }
     }
 
-    /// Ada is on the paid plan, and her row is known to the store, so that she is counted the hot way.
+    /// Ada is on the paid plan, and her row is known to the store, so that she is counted on the fast path.
     private func running(_ body: @Sendable (Scene) async throws -> Void) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
@@ -80,7 +80,7 @@ struct LostReplyTests {
             for round in 0..<5 {
                 let user = user(UInt64(100 + round))
                 let key = messageKey("first")
-                // The hot statement finds no row, and its reply is lost; then the careful one's is.
+                // The hot statement finds no row, and its reply is lost; then the slow path's is.
                 for messages in [2, 4] {
                     let key = messages == 2 ? key : messageKey("second")
                     let told = try #require(try await scene.losing(user, .consume(messages / 2, key: key)).answer)

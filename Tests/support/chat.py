@@ -105,8 +105,8 @@ class ChatBrowser(Browser):
         return self
 
     def wait_until_it_shows(self, usage):
-        """The page has what it begins with, but on a busy machine not where the user stands: its backend had asked the service
-        for that, and did not wait longer than a person would. It comes by the stream of changes then."""
+        """Waits until the page shows this usage. On a busy machine the chat's backend may give up reading the usage when the
+        page loads; the page then gets it from the stream of changes."""
 
         def shown():
             return self.run(

@@ -116,7 +116,7 @@ extension Metric {
         "headroom_statement_duration_seconds",
         .histogram,
         ["statement"],
-        "From sending a batch's statement to having its result: count is the hot way, perform the careful one, read changes "
+        "From sending a batch's statement to having its result: count is the fast path, perform the slow path, read changes "
             + "nothing."
     )
     static let reconnects = Metric(

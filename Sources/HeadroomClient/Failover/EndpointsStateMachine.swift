@@ -15,9 +15,8 @@ struct EndpointsStateMachine<Connection> {
         var failures = 0
         /// Nil while nothing speaks against trying it.
         var retryAt: NIODeadline?
-        var opening: Set<UInt64> = []
-        /// Those of `opening` whose connection has closed. Why it closed is in the error that opening it throws.
-        var closedWhileOpening: Set<UInt64> = []
+        /// Attempts that are under way, and whether the connection of each has closed meanwhile.
+        var opening: [UInt64: Bool] = [:]
         var open: [(id: UInt64, connection: Connection)] = []
     }
 
@@ -79,14 +78,14 @@ struct EndpointsStateMachine<Connection> {
 
     private mutating func attempt(_ endpoint: Int) -> Attempt {
         lastID += 1
-        endpoints[endpoint].opening.insert(lastID)
+        endpoints[endpoint].opening[lastID] = false
         return Attempt(id: lastID, endpoint: endpoint)
     }
 
     /// - Returns: false when the connection has closed already; `ended` comes next.
     mutating func opened(_ attempt: Attempt, _ connection: Connection) -> Bool {
-        guard !endpoints[attempt.endpoint].closedWhileOpening.contains(attempt.id) else { return false }
-        guard endpoints[attempt.endpoint].opening.remove(attempt.id) != nil else { return false }
+        guard endpoints[attempt.endpoint].opening[attempt.id] == false else { return false }
+        endpoints[attempt.endpoint].opening[attempt.id] = nil
         endpoints[attempt.endpoint].retryAt = nil
         endpoints[attempt.endpoint].open.append((attempt.id, connection))
         if endpoints[current].open.isEmpty { current = attempt.endpoint }
@@ -113,15 +112,15 @@ struct EndpointsStateMachine<Connection> {
 
     /// The connection has closed, or takes no more requests.
     ///
-    /// While it is being opened nothing else is tried: a token that is refused closes the connection too, and whoever waits
-    /// gets the refusal instead of another connection that would be refused.
+    /// If the attempt to open it is still under way, no other attempt begins before `ended` reports why it failed. The cause may
+    /// be a refused token, which fails all waiting requests: another connection would be refused as well.
     mutating func closed(
         _ attempt: Attempt,
         now: NIODeadline,
         using generator: inout some RandomNumberGenerator
     ) -> End {
-        guard !endpoints[attempt.endpoint].opening.contains(attempt.id) else {
-            endpoints[attempt.endpoint].closedWhileOpening.insert(attempt.id)
+        guard endpoints[attempt.endpoint].opening[attempt.id] == nil else {
+            endpoints[attempt.endpoint].opening[attempt.id] = true
             return .known
         }
         return ended(attempt, now: now, using: &generator)
@@ -133,8 +132,7 @@ struct EndpointsStateMachine<Connection> {
         now: NIODeadline,
         using generator: inout some RandomNumberGenerator
     ) -> End {
-        let wasOpening = endpoints[attempt.endpoint].opening.remove(attempt.id) != nil
-        endpoints[attempt.endpoint].closedWhileOpening.remove(attempt.id)
+        let wasOpening = endpoints[attempt.endpoint].opening.removeValue(forKey: attempt.id) != nil
         let place = endpoints[attempt.endpoint].open.firstIndex { $0.id == attempt.id }
         if let place { endpoints[attempt.endpoint].open.remove(at: place) }
         guard wasOpening || place != nil else { return .known }

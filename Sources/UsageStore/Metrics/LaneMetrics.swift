@@ -39,7 +39,7 @@ final class LaneMetrics: Sendable {
 
 /// What a lane asks the database for.
 public enum StatementKind: Int, CaseIterable, Sendable {
-    /// The hot way, with keys or without.
+    /// The fast path, with keys or without.
     case count
     /// The slow path: new users, new periods, holds, repeated keys.
     case perform

@@ -17,7 +17,7 @@ struct StoppedBackendTests {
         defer { proxy.close() }
         let harness = StoreHarness(database.conninfo(through: proxy), lanes: 1, requestTimeout: requestTimeout)
         try await harness.running {
-            // Makes the row, so that what follows is counted the hot way.
+            // Makes the row, so that what follows is counted on the fast path.
             #expect(try await harness.ask(user(1), .consume(1)).isAllowed)
             try await body(database, proxy, harness)
         }

@@ -7,11 +7,11 @@ extension Session {
     /// A session with a lane's settings and role, in which a statement is prepared.
     static func lane(_ database: TestDatabase, preparing name: String, _ sql: String) async throws -> Session {
         let session = try await Session.open(
-            ConnectionOptions(
-                conninfo: database.conninfo,
+            .service(
+                "lane",
+                database.conninfo,
                 connectTimeout: waitLimit,
-                sessionSettings: LaneSession.settings(unknownUsers: .trial, requestTimeout: waitLimit * 4),
-                role: ServiceRole.name
+                settings: LaneSession.settings(unknownUsers: .trial, requestTimeout: waitLimit * 4)
             )
         )
         try await session.run { connection in try connection.prepare(name, sql, deadline: .now + waitLimit) }

@@ -78,8 +78,8 @@ extension StoreError {
 
 extension Outcome {
     /// Without what nobody promises: an answer about another period than the user's current one has that period's
-    /// numbers, and the rest of its standing, the limit too, as its row was last written, which a mere reading in a
-    /// careful batch may do. When a plan that never resets began shows nowhere.
+    /// numbers, and the rest of its standing, the limit too, as its row was last written, which a mere reading on
+    /// the slow path may do. When a plan that never resets began shows nowhere.
     func comparable(in current: BillingPeriod) -> Outcome {
         guard case .answer(var answer) = self else { return self }
         if answer.standing.period != current {
