@@ -8,15 +8,19 @@ private func whileKilling<Result: Sendable>(
     times: Int,
     _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {
-    async let killing: Void = {
-        for _ in 0..<times {
-            try await service.kill9()
-            try await service.restart()
+    try await withThrowingTaskGroup(of: Result?.self) { group in
+        group.addTask { try await body() }
+        group.addTask {
+            for _ in 0..<times {
+                try await service.kill9()
+                try await service.restart()
+            }
+            return nil
         }
-    }()
-    let result = try await body()
-    try await killing
-    return result
+        // If the service does not come back, the group cancels the body, whose requests would wait for it in vain.
+        let results = try await group.reduce(into: [Result?]()) { $0.append($1) }
+        return try #require(results.compactMap { $0 }.first)
+    }
 }
 
 @Suite("However the connection breaks, every message counts once", .serialized)

@@ -15,7 +15,7 @@ public final class ServiceProcess: Sendable {
     private let environment: [String: String]
     private let process: Mutex<Process>
 
-    /// Starts a service on a free port.
+    /// Starts a service on a free port, to which `restart` comes back.
     ///
     /// - Parameters:
     ///   - databaseURL: a fresh, migrated database's unless given.
