@@ -122,11 +122,10 @@ struct ReachabilityTests {
         let service = try await ServiceProcess.start("--authentication", "required")
         let directory = try TemporaryDirectory()
         let file = directory.path + "/token"
-        try service.token("chat", "dashboard").write(toFile: file, atomically: true, encoding: .utf8)
+        try await service.token("chat", "dashboard").write(toFile: file, atomically: true, encoding: .utf8)
         let user = UserID.random
         try await RunningChat.with(service, "--headroom-token-file", file) { chat in
             var page = EventReader(try await chat.request("GET", "/users/\(user)/changes"))
-            // The service learns of a new token from its database, in a moment.
             #expect(try await page.next("usage")?.int("used") == 0)
             var events = try await chat.events(user)
             let question = try await chat.question()

@@ -30,8 +30,9 @@ public final class ServiceProcess: Sendable {
     ) async throws -> ServiceProcess {
         let url: String
         if let databaseURL { url = databaseURL } else { url = try await TestServer.migratedDatabase() }
-        let allArguments = ["--http", http ? "127.0.0.1:0" : "off"] + arguments
-        let launched = try await launch(url, "127.0.0.1:0", allArguments, environment)
+        let httpAddress = http ? "127.0.0.1:\(try await freePort())" : "off"
+        let listenAddress = "127.0.0.1:\(try await freePort())"
+        let launched = try await launch(url, listenAddress, ["--http", httpAddress] + arguments, environment)
         return ServiceProcess(url, arguments, environment, launched)
     }
 
@@ -90,13 +91,17 @@ public final class ServiceProcess: Sendable {
         "first-request", "incomplete-request", "output", "authentication", "tls-handshake",
     ].flatMap { ["--\($0)-timeout-ms", "120000"] }
 
-    /// Makes a token, as an operator does.
-    public func token(_ scopes: String...) throws -> String {
-        try Process.run(
+    /// Makes a token, as an operator does, and waits until the service accepts it: it reads new tokens from its database.
+    public func token(_ scopes: String...) async throws -> String {
+        let token = try Process.run(
             builtProgram("headroom"),
             ["token", "create", "backend"] + scopes.flatMap { ["--scope", $0] },
             environment: ["HEADROOM_DATABASE_URL": databaseURL]
         ).trimmingCharacters(in: .whitespacesAndNewlines)
+        try await HeadroomClient.with(self, configure: { $0.credentials = .init(token: token) }) { client in
+            try await waitUntil("the token is known") { (try? await client.info()) != nil }
+        }
+        return token
     }
 
     private static func launch(
