@@ -2,6 +2,7 @@ import HeadroomClient
 import NIOCore
 import NIOPosix
 import Synchronization
+import TestSupport
 
 /// Listens where a service should, and says what a test has it say.
 final class ScriptedService: Sendable {
@@ -72,11 +73,9 @@ final class ScriptedService: Sendable {
         for channel in state.mutex.withLock({ Array($0.open.values) }) { channel.close(promise: nil) }
     }
 
-    /// Where nobody listens: the port was free a moment ago.
+    /// An endpoint where nobody listens.
     static func endpointOfNobody() async throws -> HeadroomClient.Endpoint {
-        let service = try await start { _, _ in .nothing }
-        await service.close()
-        return service.endpoint
+        HeadroomClient.Endpoint(host: "127.0.0.1", port: try await freePort())
     }
 
     /// What a user who is silent is told of a message.

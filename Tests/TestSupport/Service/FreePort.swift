@@ -2,10 +2,11 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// Finds a port of 127.0.0.1 on which nobody listens, for a program that is started again on the same port.
+/// Finds a port of 127.0.0.1 on which nobody listens, nor will while a test needs it so: before a program starts there, or while
+/// it is down.
 ///
-/// The kernel takes the ports of outgoing connections, and the free ports that it picks for listeners, from one range. A port
-/// below that range stays free while the program is down.
+/// The kernel takes the ports of outgoing connections, and the free ports that it picks for listeners, from one range. This port
+/// is below that range.
 public func freePort() async throws -> Int {
     let range = try String(contentsOfFile: "/proc/sys/net/ipv4/ip_local_port_range", encoding: .utf8)
     let lowest = range.split(whereSeparator: \.isWhitespace).first.flatMap { Int($0) } ?? 0

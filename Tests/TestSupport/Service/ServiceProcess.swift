@@ -98,7 +98,10 @@ public final class ServiceProcess: Sendable {
             ["token", "create", "backend"] + scopes.flatMap { ["--scope", $0] },
             environment: ["HEADROOM_DATABASE_URL": databaseURL]
         ).trimmingCharacters(in: .whitespacesAndNewlines)
-        try await HeadroomClient.with(self, configure: { $0.credentials = .init(token: token) }) { client in
+        func present(_ configuration: inout HeadroomClient.Configuration) {
+            configuration.credentials = HeadroomClient.Credentials(token: token)
+        }
+        try await HeadroomClient.with(self, configure: present) { client in
             try await waitUntil("the token is known") { (try? await client.info()) != nil }
         }
         return token

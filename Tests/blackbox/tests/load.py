@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import threading
 
@@ -100,10 +99,7 @@ class Load(Case):
         self.assertIn("-OVERLOADED", done.stderr)
 
     def test_an_address_where_nobody_listens_is_told(self):
-        with socket.socket() as unused:
-            unused.bind(("127.0.0.1", 0))
-            port = unused.getsockname()[1]
-        done = command("bench", "--target", f"127.0.0.1:{port}", "--duration", "1")
+        done = command("bench", "--target", f"127.0.0.1:{processes.free_port()}", "--duration", "1")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("cannot be reached", done.stderr)
 
