@@ -12,6 +12,8 @@ public struct ReferenceModel: Sendable {
         var planLimit: Int?
         /// Messages granted in this period beyond the allowance; they outlast a change of plan.
         var granted = 0
+        /// Messages that were counted here and are not any more: given back, or reset.
+        var released = 0
         /// The user's standing when the row was last written: what a period that is over is told from.
         var written: Standing
         /// When a message was last counted or held, or the count reset.
@@ -115,6 +117,7 @@ extension ReferenceModel {
             limit: standing.limit,
             planLimit: allowance(of: user, under: standing.plan),
             granted: row?.granted ?? 0,
+            released: row?.released ?? 0,
             written: standing,
             updatedAt: isUsed ? now : row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
@@ -194,10 +197,11 @@ extension ReferenceModel {
     }
 
     /// Never goes back: after an anchor change the month that holds `now` may be one earlier than that of a row the
-    /// user already has, and to begin it again would be a free reset.
+    /// user has already used, and to begin it again would be a free reset.
     func currentCycle(of user: UserID, anchorDay: Int, at now: Instant) -> BillingCycle {
         let cycle = BillingCycle(containing: now, anchorDay: anchorDay)
-        let latest = (rows[user] ?? [:]).keys.filter { $0.month != nil }.max { $0.label < $1.label }
+        let latest = (rows[user] ?? [:]).keys.filter { $0.month != nil && !isUnused($0, of: user, at: now) }
+            .max { $0.label < $1.label }
         guard let latest, latest.label > cycle.period.label, let (year, month) = latest.month else { return cycle }
         return BillingCycle(year: year, month: month, anchorDay: anchorDay)
     }

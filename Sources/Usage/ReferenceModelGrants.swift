@@ -23,6 +23,7 @@ extension ReferenceModel {
             limit: limit,
             planLimit: allowance(of: user, under: standing.plan),
             granted: granted,
+            released: row?.released ?? 0,
             written: standing,
             updatedAt: row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()

@@ -126,6 +126,7 @@ extension ReferenceModel {
             if let row = rows[user]?[known.period], row.generation == known.generation {
                 released = known.messages
                 rows[user]?[known.period]?.count = max(0, row.count - known.messages)
+                rows[user]?[known.period]?.released += known.messages
                 rows[user]?[known.period]?.updatedAt = now
             }
         }

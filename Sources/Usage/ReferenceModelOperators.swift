@@ -10,7 +10,7 @@ public enum ModelError: Error, Sendable, Equatable {
 }
 
 extension ReferenceModel {
-    /// `SETPLAN`: replaces the user's subscription. Usage is left alone: what changed takes effect with the next
+    /// `SETPLAN`: replaces the user's subscription. Counts are left alone: what changed takes effect with the next
     /// message.
     public mutating func setPlan(_ change: PlanChange, at now: Instant) throws(ModelError) -> Answer {
         guard let plan = plans[change.plan] else { throw .unknownPlan }
@@ -33,6 +33,7 @@ extension ReferenceModel {
             anchorDay: anchorDay,
             previousPlan: previousPlan(replacing: old, by: plan)
         )
+        openPeriod(of: change.user, at: now)
         return Answer(user: change.user, status: .ok, standing: standing(of: change.user, at: now))
     }
 
@@ -65,7 +66,10 @@ extension ReferenceModel {
     /// reset, however far it falls.
     public mutating func setCount(_ user: UserID, period: BillingPeriod, count: Int) {
         guard var row = rows[user]?[period] else { return }
-        if count < row.count { row.generation = nextGeneration() }
+        if count < row.count {
+            row.generation = nextGeneration()
+            row.released += row.count - count
+        }
         row.count = count
         rows[user]?[period] = row
     }

@@ -36,9 +36,9 @@ struct ReferenceModelTests {
 
     @Test("begins a row with the first counted message, not with a question or a refusal")
     func rowCreation() throws {
-        var model = try ReferenceModel.subscribed(to: "paid", at: now)
+        var model = ReferenceModel()
         #expect(model.check(ada, messages: 1, at: now).status == .allowed)
-        #expect(model.consume(ada, messages: 801, at: now).status == .blocked(.limitReached))
+        #expect(model.consume(ada, messages: 101, at: now).status == .blocked(.trialLimitReached))
         #expect(model.usage(ada, at: now).standing.used == 0)
         #expect(model.history(ada, months: 12, at: now).isEmpty)
         _ = model.consume(ada, messages: 1, at: now)
@@ -131,9 +131,9 @@ struct ReferenceModelTests {
 
     @Test("changes no limit where there is no row")
     func limitWithoutRow() throws {
-        var model = try ReferenceModel.subscribed(to: "paid", at: now)
-        model.setLimit(ada, period: billingPeriod("2026-11"), limit: 5)
-        #expect(model.usage(ada, at: now).standing.limit == 800)
+        var model = ReferenceModel()
+        model.setLimit(ada, period: billingPeriod("trial"), limit: 5)
+        #expect(model.usage(ada, at: now).standing.limit == 100)
         #expect(model.history(ada, months: 12, at: now).isEmpty)
     }
 

@@ -89,7 +89,8 @@ alter table public.message_usage
 
 comment on column public.message_usage."limit" is
     'Messages allowed in this period; null is unlimited. A plain UPDATE of it holds until the plan itself changes.';
-comment on column public.message_usage.released is 'Messages that were counted in this period and given back.';
+comment on column public.message_usage.released is
+    'Messages that were counted in this period and are not any more: given back, or reset.';
 comment on column public.message_usage.held is 'Messages reserved and not yet committed; they count as used.';
 comment on column public.message_usage.bucket is
     'Which part of a distributed database the user is in (docs/decisions/0026); 0 on one machine.';

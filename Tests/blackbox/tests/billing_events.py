@@ -44,6 +44,24 @@ class BillingEvents(Case):
         self.assertEqual((revoked["access"], revoked["reason"]), (False, "revoked"))
         self.assertEqual(Answer(self.service.ask(f"CONSUME {user}")).fields["reason"], "revoked")
 
+    def test_clients_that_read_the_table_see_the_new_period_between_the_purchase_and_the_first_message(self):
+        bought, declared = self.user(), self.user()
+        for user in (bought, declared):
+            self.service.ask(f"CONSUME {user} 100")
+        transaction = str(uuid.uuid4())
+        self.apply(user=bought, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
+        self.service.ask(f"SETPLAN {declared} paid")
+        rows = "json_agg(json_build_array(billing_period, message_count, \"limit\") order by billing_period)"
+        for user in (bought, declared):
+            found = json.loads(self.psql.value(f"select {rows} from message_usage where user_id = '{user}'"))
+            self.assertEqual(found, [["2026-11", 0, 800], ["trial", 100, 100]])
+            self.assertEqual(Answer(self.service.ask(f"CONSUME {user}")).fields["used"], "1")
+        # A refund before the first message takes the period with it.
+        refunded, transaction = self.user(), str(uuid.uuid4())
+        self.apply(user=refunded, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
+        self.apply(kind="revoked", at="2026-11-05T12:50:00Z", transaction=transaction)
+        self.assertEqual(self.psql.number(f"select count(*) from message_usage where user_id = '{refunded}'"), 0)
+
     def test_usage_says_when_a_subscription_renews_until_it_is_cancelled(self):
         user, transaction = self.user(), str(uuid.uuid4())
         first, second, third = ("2026-12-05T12:00:00Z", "2027-01-05T12:00:00Z", "2027-02-05T12:00:00Z")

@@ -58,10 +58,8 @@ begin
             subscription.revoked_at,
             case when subscription.user_id is null then coalesce(v_trial_started_at, p_at) else subscription.started_at end
                 as started_at,
-            case
-                when subscription.user_id is null and plans.cycle = 'trial' then v_trial_ends_at
-                else subscription.expires_at
-            end as expires_at
+            case when subscription.user_id is null and plans.cycle = 'trial' then v_trial_ends_at
+                else subscription.expires_at end as expires_at
         from headroom.plan_revision as revised
         left join headroom.subscriptions as subscription
             on subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
@@ -178,11 +176,15 @@ begin
     v_anchor_day := coalesce(v_subscriber.anchor_day, 1);
     v_month := headroom.cycle_month(p_at, v_anchor_day);
     -- A period never goes back: when a later anchor day, or a clock set back, would name the month before one that
-    -- already has a row, that row's month stays.
+    -- already has a used row, that row's month stays.
     if exists (
         select from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
             and usage.billing_period = headroom.month_label((v_month + interval '1 month')::date)
+            and not headroom.is_unused(
+                usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.released, usage.granted,
+                usage.plan, usage.plan_limit, usage."limit"
+            )
     ) then
         v_month := (v_month + interval '1 month')::date;
     end if;

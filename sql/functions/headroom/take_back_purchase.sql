@@ -30,5 +30,7 @@ begin
         v_user_id, v_period, 'grant', headroom.usage_record(v_period, v_row.message_count, v_row."limit"),
         headroom.usage_record(v_period, v_row.message_count, v_limit), p_reason, p_id
     );
+    -- The row may hold nothing but the plan's allowance now.
+    perform headroom.open_period(v_user_id, headroom.entitlement(v_user_id, headroom.now(), 'deny'));
 end
 $$;

@@ -21,8 +21,11 @@ declare
     v_answer jsonb;
 begin
     -- Batches of messages lock usage rows in this order, too. All loops here count, because a loop over the elements as rows
-    -- opens a cursor, also where there are none.
-    for v_place in 0 .. coalesce(jsonb_array_length(p_change -> 'locks'), 0) - 1 loop
+    -- opens a cursor, also where there are none. A user whose subscription alone changes is locked by headroom.open_period.
+    for v_place in 0 .. case
+        when p_change -> 'locks' = jsonb_build_array(p_change #> '{users,0,user}') then -1
+        else coalesce(jsonb_array_length(p_change -> 'locks'), 0) - 1
+    end loop
         v_locked_id := (p_change -> 'locks' ->> v_place)::uuid;
         perform from public.message_usage
         where bucket = headroom.bucket_of(v_locked_id) and user_id = v_locked_id order by billing_period for update;

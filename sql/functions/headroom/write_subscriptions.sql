@@ -50,19 +50,7 @@ begin
         excluded.environment, excluded.event_at, excluded.anchor_day
     );
     terms := headroom.entitlement(v_user_id, headroom.now(), 'deny');
-    -- The next message of this user finds no usable row, resolves the new terms and keeps the count. A new anchor day
-    -- moves the end of the open month, which transfers and refunds read from the row.
-    update public.message_usage as usage
-    set usable_until = '-infinity',
-        resets_at = case
-            when usage.billing_period = terms.billing_period and usage.resets_at is not null
-                then coalesce(terms.resets_at, usage.resets_at)
-            else usage.resets_at
-        end
-    where usage.bucket = headroom.bucket_of(v_user_id) and usage.user_id = v_user_id and (
-        usage.usable_until > '-infinity'
-        or usage.billing_period = terms.billing_period and usage.resets_at <> terms.resets_at
-    );
+    perform headroom.open_period(v_user_id, terms);
     v_after := headroom.subscription_record(p_user -> 'after', terms);
     is_recorded := v_before is distinct from v_after;
     perform headroom.record_change(

@@ -1,5 +1,6 @@
--- Puts a user on a plan, from the next message on; the count of the period stays. What is left out is as if never
--- said, except the anchor day and the start of a trial, which stay. Returns the user's usage under the new plan.
+-- Puts a user on a plan, from the next message on; the count of the period stays, and a period without a row gets one. What is
+-- left out is as if never said, except the anchor day and the start of a trial, which stay. Returns the user's usage under the
+-- new plan.
 create or replace function public.set_plan(
     p_user_id uuid,
     p_plan text,
@@ -17,6 +18,7 @@ declare
     v_state text;
     v_subscriber headroom.subscribers;
     v_before headroom.terms;
+    v_terms headroom.terms;
     v_record jsonb;
     v_previous_plan text;
     v_started timestamptz := p_started;
@@ -105,15 +107,11 @@ begin
         end,
         case when v_state = 'revoked' then v_now end
     );
-    -- The next message of this user finds no usable row, resolves the new terms and keeps the count.
-    update public.message_usage as usage
-    set usable_until = '-infinity'
-    where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id and usage.usable_until > '-infinity';
+    v_terms := headroom.entitlement(p_user_id, v_now, 'deny');
+    perform headroom.open_period(p_user_id, v_terms);
     perform headroom.record_change(
         p_user_id, null, 'plan', v_record,
-        headroom.plan_record(
-            headroom.entitlement(p_user_id, v_now, 'deny'), v_subscriber.anchor_day, v_subscriber.previous_plan
-        )
+        headroom.plan_record(v_terms, v_subscriber.anchor_day, v_subscriber.previous_plan)
     );
     return headroom.answer_to(p_user_id, headroom.peek(p_user_id, 'deny'), 0);
 end
