@@ -27,7 +27,7 @@ extension Answer {
             switch status {
             case .allowed: ("ALLOWED", nil)
             case .held: ("HELD", nil)
-            case .ok: ("OK", nil)
+            case .ok: ("OK", standing.missingAccess)
             case .blocked(let refusal): ("BLOCKED", refusal)
             }
         let outcome: ExpectedFields = [

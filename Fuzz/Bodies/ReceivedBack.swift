@@ -40,6 +40,7 @@ extension Answer {
         usage.day = standing.trialDay?.day
         usage.days = standing.trialDay?.days
         usage.crossed = crossed
+        usage.reason = reason
         usage.retryAfter = retryAfterSeconds.map { .seconds($0) }
         usage.previousPlan = standing.previousPlan.map(inOneLine)
         usage.label = isDetailed ? inOneLine(standing.label) : nil

@@ -46,7 +46,7 @@ extension Answer {
     /// What this request did, beside what it found.
     private func putOutcome(into line: inout LineWriter) {
         if let crossed { line.putField(" crossed=", crossed.rawValue) }
-        if case .blocked(let refusal) = status { line.putField(" reason=", refusal.rawValue) }
+        if let reason { line.putField(" reason=", reason.rawValue) }
         if let retryAfterSeconds {
             line.putLiteral(" retry_after=")
             line.put(Int(clamping: retryAfterSeconds))

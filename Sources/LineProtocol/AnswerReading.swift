@@ -84,7 +84,6 @@ private struct AnswerFields {
     private var limit: Int??
     private var remaining: Int??
     private var period: BillingPeriod?
-    private var reason: Refusal?
     private var released: Int?
     private var isDegraded = false
     /// Those that may be absent, in their places.
@@ -109,7 +108,7 @@ private struct AnswerFields {
         case .day: return AnswerFields.set(&rest.day, value.bytes.plainNumber)
         case .days: return AnswerFields.set(&rest.days, value.bytes.plainNumber)
         case .crossed: return AnswerFields.set(&rest.crossed, Tier(rawValue: value.text))
-        case .reason: return AnswerFields.set(&reason, Refusal(rawValue: value.text))
+        case .reason: return AnswerFields.set(&rest.reason, Refusal(rawValue: value.text))
         case .retryAfter: return AnswerFields.set(&rest.retryAfter, value.bytes.plainNumber.map { .seconds($0) })
         case .released: return AnswerFields.set(&released, value.bytes.plainNumber)
         case .replayed: return AnswerFields.set(&rest.isReplayed, value.bytes.plainNumber.map { $0 == 1 })
@@ -137,7 +136,7 @@ private struct AnswerFields {
         let status: Answer.Status
         if word.isWord("ALLOWED") {
             status = .allowed
-        } else if word.isWord("BLOCKED"), let reason {
+        } else if word.isWord("BLOCKED"), let reason = rest.reason {
             status = .blocked(reason)
         } else if word.isWord("HELD") {
             status = .held

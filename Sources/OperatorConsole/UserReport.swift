@@ -17,6 +17,7 @@ public struct UserReport: Sendable, Encodable {
         table.add("usage", usage.text("accessible") ?? "")
         if usage.count("held") > 0 { table.add("held", "\(grouped(usage.count("held"))) reserved, counting as used") }
         table.add("remaining", remaining)
+        if let reason = usage.text("reason") { table.add("no access", reason) }
         table.add("tier", "\(usage.text("tier") ?? ""), shown as \(usage.text("display") ?? "")")
         if let notice = usage.text("notice") { table.add("notice", notice) }
         if let banner = usage.text("banner") { table.add("banner", banner) }
@@ -36,7 +37,10 @@ public struct UserReport: Sendable, Encodable {
 
     private var remaining: String {
         var parts = [usage.allowance("remaining")]
-        if let resets = usage.text("resets") { parts.append("the allowance comes back \(resets)") }
+        // Instants of one form: their texts are in the order of time. Access that has ended by then gets nothing from it.
+        if let resets = usage.text("resets"), usage.text("expires").map({ $0 > resets }) ?? true {
+            parts.append("the allowance comes back \(resets)")
+        }
         return parts.joined(separator: ", ")
     }
 

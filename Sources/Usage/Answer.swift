@@ -44,6 +44,15 @@ public struct Answer: Sendable, Equatable {
         self.isDetailed = isDetailed
     }
 
+    /// Why nothing may be sent: of a refusal, and of a reading or an operator's change where there is no access.
+    public var reason: Refusal? {
+        switch status {
+        case .blocked(let refusal): refusal
+        case .ok: standing.missingAccess
+        case .allowed, .held: nil
+        }
+    }
+
     /// When the store renews the subscription, where usage was asked for.
     public var renews: Instant? { isDetailed ? standing.renewsAt : nil }
 }

@@ -113,6 +113,13 @@ extension Standing {
         limit != nil && lapse == nil && !isPast ? resetsAt : nil
     }
 
+    /// When messages really come back: never to whom access has ended by then. Intervals are half-open, so access that ends
+    /// at the reset has ended.
+    public var comesBackAt: Instant? {
+        guard let resetsShown, expiresAt.map({ $0 > resetsShown }) ?? true else { return nil }
+        return resetsShown
+    }
+
     /// When a trial, or a cancelled subscription, ends.
     public var expiresShown: Instant? {
         plan.isTrial || state == .cancelled ? expiresAt : nil
@@ -137,13 +144,18 @@ extension Standing {
         return limit.map { max(0, $0 - used - held) }
     }
 
+    /// Why there is no access at all; nil with access, also to an allowance that is used up, and of a period that is over.
+    public var missingAccess: Refusal? {
+        if let lapse { return lapse }
+        // A plan that allows nothing was never a subscription; there is no limit that somebody reached.
+        return limit == 0 && plan.cycle == .lifetime && !isPast ? .noSubscription : nil
+    }
+
     /// Why `messages` more may not be sent now, or nil when they may. All or nothing.
     public func refusal(of messages: Int) -> Refusal? {
-        if let lapse { return lapse }
+        if let missingAccess { return missingAccess }
         guard let limit, used + held + messages > limit else { return nil }
-        if plan.isTrial { return .trialLimitReached }
-        // A plan that allows nothing was never a subscription; there is no limit that somebody reached.
-        return limit == 0 && plan.cycle == .lifetime ? .noSubscription : .limitReached
+        return plan.isTrial ? .trialLimitReached : .limitReached
     }
 
     /// Counts `messages`, which `refusal(of:)` allowed. An unlimited count stops at `countMaximum`.
@@ -155,10 +167,9 @@ extension Standing {
     /// not mend it: a trial never comes back, a subscription may end before the reset, and more than the whole
     /// allowance never fits.
     public func retryAfterSeconds(_ refusal: Refusal, messages: Int) -> Int64? {
-        guard refusal == .limitReached, let resetsAt, resetsAt > observedAt else { return nil }
+        guard refusal == .limitReached, let comesBackAt else { return nil }
         if let allowance = plan.allowance, messages > allowance { return nil }
-        if let expiresAt, expiresAt <= resetsAt { return nil }
-        return resetsAt.secondsRoundedUp(since: observedAt)
+        return comesBackAt.secondsRoundedUp(since: observedAt)
     }
 
     /// Day X of N of a trial: day 1 is the first 24 hours, and the last day stays the last when the trial is over. A

@@ -31,6 +31,8 @@ public struct UsageStatus: Sendable, Hashable {
     public var days: Int?
     /// The tier into which this very message moved the user. Told once, so whoever reads it may notify the user.
     public var crossed: Tier?
+    /// Why nothing may be sent: of a refusal, and wherever there is no access at all.
+    public var reason: Refusal?
     /// Of a refusal that waiting alone mends: after how long.
     public var retryAfter: Duration?
     /// The monthly plan held before this one, or the one that lapsed: what a paywall may highlight.

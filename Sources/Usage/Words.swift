@@ -3,10 +3,17 @@
 /// The database gets the same sentences from here (`headroom.words`, written by each migration), so that
 /// `increment_and_check_usage` and the line protocol cannot drift apart.
 public enum Words: String, Sendable, CaseIterable {
-    case gentle, prominent, trial
+    case gentle
+    case gentleLifetime = "gentle_lifetime"
+    case prominent
+    case prominentUndated = "prominent_undated"
+    case trial
     case blockedMonthly = "blocked_monthly"
+    case blockedMonthlyUndated = "blocked_monthly_undated"
     case blockedTrial = "blocked_trial"
+    case blockedTrialEnded = "blocked_trial_ended"
     case blockedNoAccess = "blocked_no_access"
+    case blockedNeverSubscribed = "blocked_never_subscribed"
     case cancelled
     case billingIssue = "billing_issue"
     case labelTrial = "label_trial"
@@ -14,20 +21,26 @@ public enum Words: String, Sendable, CaseIterable {
     case accessibleMonthlyUnlimited = "accessible_monthly_unlimited"
     case accessibleTrial = "accessible_trial"
     case accessibleLifetime = "accessible_lifetime"
+    case accessibleLifetimeUnlimited = "accessible_lifetime_unlimited"
     case accessiblePast = "accessible_past"
     case accessiblePastUnlimited = "accessible_past_unlimited"
     case unreadable
 
-    /// The sentence; what stands in braces is filled in by `filled`.
-    public var template: String {
+    /// The sentence where `number` is not 1, or is none; what stands in braces is filled in by `filled`.
+    public var other: String {
         switch self {
         case .gentle: "You have {remaining} conversations left this month"
+        case .gentleLifetime: "You have {remaining} conversations left"
         case .prominent: "Almost there — {remaining} messages left until {date}"
+        case .prominentUndated: "Almost there — {remaining} messages left"
         case .trial: "{remaining} of {limit} trial messages remaining"
         case .blockedMonthly:
             "We've had a lot of great conversations this month! Your next session refreshes on {date}."
+        case .blockedMonthlyUndated: "We've had a lot of great conversations this month!"
         case .blockedTrial: "You've used your trial sessions — ready to continue?"
+        case .blockedTrialEnded: "Your trial has ended — ready to continue?"
         case .blockedNoAccess: "Ready to come back? Your conversations are still here."
+        case .blockedNeverSubscribed: "Ready to begin? A subscription opens our conversations."
         case .cancelled: "Your subscription is active until {date}. You can resubscribe anytime."
         case .billingIssue: "There's a hiccup with your payment. Let's get that sorted."
         case .labelTrial: "{label} — Day {day} of {days}"
@@ -35,19 +48,47 @@ public enum Words: String, Sendable, CaseIterable {
         case .accessibleMonthlyUnlimited: "{used} messages used this month"
         case .accessibleTrial: "{used} of {limit} trial messages used"
         case .accessibleLifetime: "{used} of {limit} messages used"
+        case .accessibleLifetimeUnlimited: "{used} messages used"
         case .accessiblePast: "{used} of {limit} messages used in {period}"
         case .accessiblePastUnlimited: "{used} messages used in {period}"
         case .unreadable: "I couldn't check your usage right now — don't worry, you can keep chatting."
         }
     }
 
+    /// The sentence where `number` is exactly 1; nil where it is `other` as well.
+    public var one: String? {
+        switch self {
+        case .gentle: "You have {remaining} conversation left this month"
+        case .gentleLifetime: "You have {remaining} conversation left"
+        case .prominent: "Almost there — {remaining} message left until {date}"
+        case .prominentUndated: "Almost there — {remaining} message left"
+        case .accessibleMonthlyUnlimited: "{used} message used this month"
+        case .accessibleLifetimeUnlimited: "{used} message used"
+        case .accessiblePastUnlimited: "{used} message used in {period}"
+        default: nil
+        }
+    }
+
+    /// The number that a sentence is about, which chooses between `one` and `other`.
+    private func number(in standing: Standing) -> Int? {
+        switch self {
+        case .gentle, .gentleLifetime, .prominent, .prominentUndated, .trial: standing.remaining
+        case .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleTrial, .accessibleLifetime,
+            .accessibleLifetimeUnlimited, .accessiblePast, .accessiblePastUnlimited:
+            standing.used
+        default: nil
+        }
+    }
+
     /// The sentence with its blanks filled in. A blank that the standing cannot fill is left out of no sentence: which
     /// sentence stands where is decided by `Standing.banner` and its siblings, which know.
     func filled(from standing: Standing, date: Instant? = nil) -> String {
+        guard let forms = Words.forms[self] else { preconditionFailure("forms has all cases") }
+        let parts = number(in: standing) == 1 ? forms.one : forms.other
         var text = ""
         // Nearly always enough, so that the text is allocated once.
-        text.reserveCapacity(template.utf8.count + 16)
-        for part in Words.parts[self, default: []] {
+        text.reserveCapacity(96)
+        for part in parts {
             switch part {
             case .text(let words): text += words
             case .blank(.remaining): text += standing.remaining.map(String.init) ?? "unlimited"
@@ -73,7 +114,11 @@ public enum Words: String, Sendable, CaseIterable {
     }
 
     /// Taken apart once, because looking for braces costs more than all the rest of a sentence.
-    private static let parts = Dictionary(uniqueKeysWithValues: allCases.map { ($0, parts(of: $0.template)) })
+    private static let forms = Dictionary(
+        uniqueKeysWithValues: allCases.map { words in
+            (words, (one: parts(of: words.one ?? words.other), other: parts(of: words.other)))
+        }
+    )
 
     private static func parts(of template: String) -> [Part] {
         var parts: [Part] = []
@@ -98,21 +143,25 @@ extension Standing {
         case .blocked: blockedBanner
         case _ where plan.isTrial: Words.trial.filled(from: self)
         case .silent: nil
-        case .gentle: Words.gentle.filled(from: self)
-        // "until {date}" needs a date; an allowance that never comes back has none.
+        // An allowance that never comes back is not this month's.
+        case .gentle: (plan.cycle == .monthly ? Words.gentle : .gentleLifetime).filled(from: self)
         case .prominent:
-            resetsAt == nil ? Words.gentle.filled(from: self) : Words.prominent.filled(from: self, date: resetsAt)
+            comesBackAt.map { Words.prominent.filled(from: self, date: $0) }
+                ?? Words.prominentUndated.filled(from: self)
         }
     }
 
     private var blockedBanner: String {
         if plan.isTrial && (lapse == nil || lapse == .trialEnded) {
-            Words.blockedTrial.filled(from: self)
-        } else if lapse == nil, plan.cycle == .monthly {
-            Words.blockedMonthly.filled(from: self, date: resetsAt)
-        } else {
-            Words.blockedNoAccess.filled(from: self)
+            let hasMessagesLeft = limit.map { used + held < $0 } ?? true
+            return (hasMessagesLeft ? Words.blockedTrialEnded : .blockedTrial).filled(from: self)
         }
+        if lapse == nil, plan.cycle == .monthly {
+            return comesBackAt.map { Words.blockedMonthly.filled(from: self, date: $0) }
+                ?? Words.blockedMonthlyUndated.filled(from: self)
+        }
+        let hasNeverSubscribed = state == .free && previousPlan == nil
+        return (hasNeverSubscribed ? Words.blockedNeverSubscribed : .blockedNoAccess).filled(from: self)
     }
 
     /// What to tell the user about the subscription, or nil.
@@ -138,7 +187,7 @@ extension Standing {
             case .monthly where isPast: limit == nil ? .accessiblePastUnlimited : .accessiblePast
             case .monthly: limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly
             case .trial: .accessibleTrial
-            case .lifetime: .accessibleLifetime
+            case .lifetime: limit == nil ? .accessibleLifetimeUnlimited : .accessibleLifetime
             }
         return words.filled(from: self)
     }

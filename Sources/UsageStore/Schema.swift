@@ -81,7 +81,8 @@ public enum Schema {
         let words = Words.allCases
         var parameters = Parameters()
         parameters.appendTexts(count: words.count) { words[$0].rawValue }
-        parameters.appendTexts(count: words.count) { words[$0].template }
+        parameters.appendTexts(count: words.count) { words[$0].one }
+        parameters.appendTexts(count: words.count) { words[$0].other }
         return parameters
     }
 }

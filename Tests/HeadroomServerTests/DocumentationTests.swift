@@ -74,6 +74,14 @@ struct DocumentationTests {
         for value in values { #expect(reference.contains("`\(value)`"), "\(value)") }
     }
 
+    @Test("every sentence stands with its form for exactly one")
+    func sentences() throws {
+        let fields = try section("Fields", of: page("docs/reference.md"))
+        for words in Words.allCases {
+            #expect(row(words.rawValue, in: fields)?[1...2] == [words.other, words.one ?? ""], "\(words)")
+        }
+    }
+
     @Test("every public SQL function and view is named, with its first parameters")
     func sql() throws {
         let reference = try page("docs/reference.md")

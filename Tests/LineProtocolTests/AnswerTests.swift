@@ -153,6 +153,23 @@ struct AnswerTests {
         #expect(history["accessible"] == "5 of 800 messages used in 2026-11")
     }
 
+    @Test("A reading has a reason where there is no access, not where an allowance is used up or a period is over")
+    func reasonOfReading() throws {
+        func reason(_ standing: Standing) throws -> String? {
+            try #require(FieldLine(line(standing.usage(of: user))))["reason"]
+        }
+        var standing = Example.paid(used: 800)
+        #expect(try reason(standing) == nil)
+        standing.lapse = .revoked
+        #expect(try reason(standing) == "revoked")
+        standing.lapse = nil
+        standing.plan = Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 0)
+        standing.limit = 0
+        #expect(try reason(standing) == "no_subscription")
+        standing.observedAt = Example.december
+        #expect(try reason(standing) == nil)
+    }
+
     @Test("All fields at their longest have room")
     func longest() throws {
         let word = String(repeating: "\"", count: 3_000)

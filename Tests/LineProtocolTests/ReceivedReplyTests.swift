@@ -43,6 +43,7 @@ struct ReceivedReplyTests {
         usage.day = standing.trialDay?.day
         usage.days = standing.trialDay?.days
         usage.crossed = answer.crossed
+        usage.reason = answer.reason
         usage.retryAfter = answer.retryAfterSeconds.map { .seconds($0) }
         usage.previousPlan = standing.previousPlan
         usage.label = answer.isDetailed ? standing.label : nil

@@ -53,6 +53,22 @@ struct UserTests {
         #expect(report.text.contains("\nplan       Premium (paid), active, renews 2026-04-10T00:00:00Z\n"))
     }
 
+    @Test("an allowance does not come back to whom access has ended by then, and missing access has its reason")
+    func ending() throws {
+        let ending = try report(
+            "plan=paid state=cancelled tier=silent display=hidden used=0 limit=800 remaining=800 period=2026-03 "
+                + "resets=2026-04-01T00:00:00Z expires=2026-04-01T00:00:00Z label=Premium accessible=none",
+            []
+        )
+        #expect(ending.text.contains("\nremaining  800\n"))
+        let ended = try report(
+            "plan=paid state=expired tier=blocked display=blocked used=0 limit=800 remaining=0 period=2026-03 "
+                + "reason=expired label=Premium accessible=none",
+            []
+        )
+        #expect(ended.text.contains("\nno access  expired\n"))
+    }
+
     @Test("a user without messages has no table")
     func new() throws {
         let report = try report(

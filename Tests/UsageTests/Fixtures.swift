@@ -54,7 +54,7 @@ extension Standing {
         )
     }
 
-    static func lifetime(used: Int, limit: Int, lapse: Refusal? = nil) -> Standing {
+    static func lifetime(used: Int, limit: Int?, lapse: Refusal? = nil) -> Standing {
         let start = at("2026-11-10")
         return Standing(
             plan: Plan(name: "free", label: "Free", cycle: .lifetime, allowance: limit),

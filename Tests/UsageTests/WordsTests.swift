@@ -12,7 +12,8 @@ struct WordsTests {
             (.monthly(used: 640), "You have 160 conversations left this month"),
             (.monthly(used: 759), "You have 41 conversations left this month"),
             (.monthly(used: 760), "Almost there — 40 messages left until December 1"),
-            (.monthly(used: 799), "Almost there — 1 messages left until December 1"),
+            (.monthly(used: 799), "Almost there — 1 message left until December 1"),
+            (.monthly(used: 4, limit: 5), "You have 1 conversation left this month"),
             (
                 .monthly(used: 800),
                 "We've had a lot of great conversations this month! Your next session refreshes on December 1."
@@ -21,15 +22,47 @@ struct WordsTests {
             (.trial(used: 59), "41 of 100 trial messages remaining"),
             (.trial(used: 99), "1 of 100 trial messages remaining"),
             (.trial(used: 100), "You've used your trial sessions — ready to continue?"),
-            (.trial(used: 3, lapse: .trialEnded), "You've used your trial sessions — ready to continue?"),
+            (.trial(used: 100, lapse: .trialEnded), "You've used your trial sessions — ready to continue?"),
+            (.trial(used: 3, lapse: .trialEnded), "Your trial has ended — ready to continue?"),
             (.monthly(used: 1_000, limit: nil, plan: .pro), nil),
-            (.lifetime(used: 8, limit: 10), "You have 2 conversations left this month"),
-            // Nothing comes back on a day, so there is no day to name.
-            (.lifetime(used: 19, limit: 20), "You have 1 conversations left this month"),
+            // Nothing comes back, so there is no month and no day to name.
+            (.lifetime(used: 8, limit: 10), "You have 2 conversations left"),
+            (.lifetime(used: 4, limit: 5), "You have 1 conversation left"),
+            (.lifetime(used: 19, limit: 20), "Almost there — 1 message left"),
+            (.lifetime(used: 95, limit: 100), "Almost there — 5 messages left"),
         ] as [(Standing, String?)]
     )
     func banner(standing: Standing, banner: String?) {
         #expect(standing.banner == banner)
+    }
+
+    @Test("promise a date only where access lasts beyond the reset", arguments: [SubscriptionState.active, .cancelled])
+    func dates(state: SubscriptionState) {
+        func banner(used: Int, until expires: String) -> String? {
+            Standing.monthly(used: used, state: state, expiresAt: at(expires)).banner
+        }
+        for expires in ["2026-11-20T08:00:00Z", "2026-12-01"] {
+            #expect(banner(used: 640, until: expires) == "You have 160 conversations left this month")
+            #expect(banner(used: 760, until: expires) == "Almost there — 40 messages left")
+            #expect(banner(used: 799, until: expires) == "Almost there — 1 message left")
+            #expect(banner(used: 800, until: expires) == "We've had a lot of great conversations this month!")
+        }
+        let later = "2026-12-01T00:00:01Z"
+        #expect(banner(used: 799, until: later) == "Almost there — 1 message left until December 1")
+        #expect(banner(used: 800, until: later)?.hasSuffix("refreshes on December 1.") == true)
+    }
+
+    @Test("invite whoever never subscribed to begin, and whoever did to come back")
+    func neverSubscribed() {
+        let begin = "Ready to begin? A subscription opens our conversations."
+        for var standing in [
+            Standing.lifetime(used: 0, limit: 0), .lifetime(used: 3, limit: 3),
+            .lifetime(used: 0, limit: 10, lapse: .noSubscription),
+        ] {
+            #expect(standing.banner == begin)
+            standing.previousPlan = "paid"
+            #expect(standing.banner == "Ready to come back? Your conversations are still here.")
+        }
     }
 
     @Test(
@@ -38,8 +71,6 @@ struct WordsTests {
             Standing.monthly(used: 0, state: .expired, lapse: .expired),
             .monthly(used: 800, state: .revoked, lapse: .revoked),
             .monthly(used: 5, state: .billingRetry, lapse: .billingRetry),
-            .lifetime(used: 0, limit: 0),
-            .lifetime(used: 0, limit: 10, lapse: .noSubscription),
             .trial(used: 100, lapse: .revoked, state: .revoked),
             .trial(used: 100, lapse: .expired, state: .expired),
         ]
@@ -85,9 +116,14 @@ struct WordsTests {
             (Standing.monthly(used: 160), "160 of 800 messages used this month"),
             (.monthly(used: 160, limit: nil, plan: .pro), "160 messages used this month"),
             (.trial(used: 41), "41 of 100 trial messages used"),
+            (.monthly(used: 1), "1 of 800 messages used this month"),
+            (.monthly(used: 1, limit: nil, plan: .pro), "1 message used this month"),
             (.lifetime(used: 1, limit: 3), "1 of 3 messages used"),
+            (.lifetime(used: 1, limit: nil), "1 message used"),
+            (.lifetime(used: 2, limit: nil), "2 messages used"),
             (.monthly(used: 160, observedAt: at("2026-12-01")), "160 of 800 messages used in 2026-11"),
             (.monthly(used: 160, limit: nil, plan: .pro, observedAt: at("2026-12-01")), "160 messages used in 2026-11"),
+            (.monthly(used: 1, limit: nil, plan: .pro, observedAt: at("2026-12-01")), "1 message used in 2026-11"),
         ]
     )
     func accessible(standing: Standing, sentence: String) {
@@ -115,15 +151,18 @@ struct WordsTests {
     @Test("say that nothing is lost when usage cannot be read")
     func unreadable() {
         #expect(
-            Words.unreadable.template
+            Words.unreadable.other
                 == "I couldn't check your usage right now — don't worry, you can keep chatting."
         )
     }
 
     @Test("fill every blank of every template", arguments: Words.allCases)
     func blanks(words: Words) {
-        let text = words.filled(from: .trial(used: 1), date: at("2026-12-01"))
-        #expect(!text.contains { "{}".contains($0) })
-        #expect(text.isEmpty == false)
+        // One used, and one remaining: both forms.
+        for used in [1, 2, 99] {
+            let text = words.filled(from: .trial(used: used), date: at("2026-12-01"))
+            #expect(!text.contains { "{}".contains($0) })
+            #expect(text.isEmpty == false)
+        }
     }
 }

@@ -1,4 +1,6 @@
--- $1 text[]: names. $2 text[]: templates. Only what changed is written.
-insert into headroom.words as words (name, template)
-select * from unnest($1::text[], $2::text[])
-on conflict (name) do update set template = excluded.template where words.template <> excluded.template;
+-- $1 text[]: words. $2, $3 text[]: the sentence of each for exactly 1, or null, and for any other number. Only what changed is
+-- written.
+insert into headroom.words as words (word, one, other)
+select * from unnest($1::text[], $2::text[], $3::text[])
+on conflict (word) do update set one = excluded.one, other = excluded.other
+where (words.one, words.other) is distinct from (excluded.one, excluded.other);

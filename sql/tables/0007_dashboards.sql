@@ -21,7 +21,10 @@ grant select on headroom.daily_activity to headroom_dashboard, headroom_operator
 
 -- The sentences that people read, written by `headroom migrate` from the service's own words.
 create table headroom.words (
-    name text primary key,
-    template text not null
+    word text primary key,
+    one text,
+    other text not null
 );
+comment on column headroom.words.one is
+    'The sentence where the number that it is about is exactly 1; null where it is the other as well.';
 grant select on headroom.words to headroom_service, headroom_operator;

@@ -76,8 +76,8 @@ struct Exchange: Sendable {
     /// The user has the answer, whatever became of the hold.
     private func conclusion(_ turn: Conversations.Turn, _ outcome: HoldOutcome<String>) async -> ServerSentEvent {
         switch outcome {
-        case .blocked(let status, let reason):
-            return ServerSentEvent("blocked", UsageObject(await usage.complete(status), reason: reason))
+        case .blocked(let status, _):
+            return ServerSentEvent("blocked", UsageObject(await usage.complete(status)))
         case .completed(let answer, let decision):
             return sent(turn.keep(answer: answer), await usage.complete(decision.status))
         case .expired(let answer), .uncommitted(let answer, _):

@@ -4,7 +4,7 @@
 // So messages are not added to what it said last, which may have them already: pressing send notes the total to which
 // the message leads, and no less than that is shown until the message is held, refused or given back.
 
-import { counted, isSameAllowance, shifted, withNumber } from "./usageFigures.js";
+import { accessibleWith, counted, isSameAllowance, shifted } from "./usageFigures.js";
 
 /** For how long after an answer a change that says less may be one that the answer has overtaken. */
 export const settlingTime_ms = 1000;
@@ -113,7 +113,7 @@ function accepted(counter, usage) {
 /** An answer without label and accessible sentence keeps those that are known, with its own number. */
 function withSentences(usage, before) {
     if (usage.accessible || !before || !isSameAllowance(before, usage)) return usage;
-    return { ...usage, label: before.label, accessible: withNumber(before.accessible, before.used, usage.used) };
+    return { ...usage, label: before.label, accessible: accessibleWith(before, usage.used) };
 }
 
 function mayBeOlder(usage, known) {

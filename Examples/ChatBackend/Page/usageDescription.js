@@ -3,7 +3,7 @@
 
 import { dayWords, instantWords } from "./dates.js";
 import { offer, offers } from "./plans.js";
-import { counted, withNumber } from "./usageFigures.js";
+import { accessibleWith, counted } from "./usageFigures.js";
 
 const nothingKnown = Object.freeze({
     display: "hidden",
@@ -55,9 +55,8 @@ function wayBack(usage) {
     return { action: "subscribe", plan: offer(usage.previous_plan) ? usage.previous_plan : "paid", label: "Subscribe" };
 }
 
-/** USAGE gives no reason: nothing was asked for. */
+/** USAGE gives a reason where there is no access, and none where an allowance is used up: nothing was asked for. */
 function reasonOf(usage) {
-    if (["billing_retry", "expired", "revoked"].includes(usage.state)) return usage.state;
     if (usage.plan === "trial") return "trial_limit_reached";
     return usage.state === "free" ? "no_subscription" : "limit_reached";
 }
@@ -87,7 +86,7 @@ function details(usage, now) {
         used: number(used),
         remaining: isUnlimited ? "Unlimited" : number(usage.remaining),
         limit: isUnlimited ? null : number(usage.limit),
-        accessible: withNumber(usage.accessible, usage.used, used) ?? "",
+        accessible: accessibleWith(usage, used) ?? "",
         bar: usage.limit > 0 ? { value: Math.min(used, usage.limit), maximum: usage.limit } : null,
         dates: dates(usage, now),
         choices: choices(usage),

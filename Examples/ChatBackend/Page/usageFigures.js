@@ -14,20 +14,33 @@ export function isSameAllowance(one, other) {
 export function shifted(usage, messages) {
     if (messages === 0) return usage;
     const used = Math.max(0, usage.used + messages);
-    const isLimited = typeof usage.remaining === "number";
+    const isLimited = isNumber(usage.remaining);
     const remaining = isLimited ? Math.max(0, usage.remaining - messages) : usage.remaining;
     return {
         ...usage,
         used,
         remaining,
-        banner: isLimited ? withNumber(usage.banner, usage.remaining, remaining) : usage.banner,
-        accessible: withNumber(usage.accessible, usage.used, used),
+        banner: isLimited
+            ? withNumber(usage.banner, usage.remaining, remaining, usage.display === "compact")
+            : usage.banner,
+        accessible: accessibleWith(usage, used),
     };
 }
 
+/** The sentence for a screen reader with so many messages as used. */
+export function accessibleWith(usage, used) {
+    return withNumber(usage.accessible, usage.used, used, !isNumber(usage.limit));
+}
+
 /**
- * The sentence with a number in place of another: the service alone writes sentences, so they are not composed here.
+ * The sentence with a number in place of another: the service alone writes sentences, so they are not composed here. One that
+ * reads differently for exactly one message stays as it is until the service tells the other.
  */
-export function withNumber(sentence, before, after) {
+export function withNumber(sentence, before, after, hasFormForOne = false) {
+    if (hasFormForOne && (before === 1) !== (after === 1)) return sentence;
     return sentence?.replace(new RegExp(`(?<!\\d)${before}(?!\\d)`), String(after));
+}
+
+function isNumber(value) {
+    return typeof value === "number";
 }

@@ -4,11 +4,9 @@ import HeadroomClient
 /// Where a user stands, as the page reads it: the line protocol's names and absences, in JSON.
 struct UsageObject: Encodable, Sendable {
     private let status: UsageStatus
-    private let reason: Refusal?
 
-    init(_ status: UsageStatus, reason: Refusal? = nil) {
+    init(_ status: UsageStatus) {
         self.status = status
-        self.reason = reason
     }
 
     private enum CodingKeys: String, CodingKey {
@@ -37,7 +35,7 @@ struct UsageObject: Encodable, Sendable {
         try fields.encodeIfPresent(status.day, forKey: .day)
         try fields.encodeIfPresent(status.days, forKey: .days)
         try fields.encodeIfPresent(status.crossed?.rawValue, forKey: .crossed)
-        try fields.encodeIfPresent(reason?.rawValue, forKey: .reason)
+        try fields.encodeIfPresent(status.reason?.rawValue, forKey: .reason)
         try fields.encodeIfPresent(status.retryAfter?.components.seconds, forKey: .retryAfter)
         try fields.encodeIfPresent(status.previousPlan, forKey: .previousPlan)
         try fields.encodeIfPresent(status.label, forKey: .label)

@@ -17,6 +17,7 @@ struct UsageReading: Sendable {
         guard var newer = await usage(of: status.user) else { return status }
         // Told once, to whom the message belongs.
         newer.crossed = status.crossed
+        newer.reason = newer.reason ?? status.reason
         newer.retryAfter = newer.retryAfter ?? status.retryAfter
         return newer
     }

@@ -21,8 +21,8 @@ struct RateLimitFields {
         let end = standing.resetsShown ?? (standing.plan.isTrial ? standing.expiresAt : nil)
         let window = end.map { ";w=\(max(0, $0.secondsRoundedUp(since: standing.startedAt)))" } ?? ""
         policy = "\(name);q=\(quota)\(window)"
-        // A trial's end brings nothing back.
-        let reset = standing.resetsShown.map { ";t=\(max(0, $0.secondsRoundedUp(since: standing.observedAt)))" } ?? ""
+        // A trial's end brings nothing back, nor does a reset when access has ended.
+        let reset = standing.comesBackAt.map { ";t=\(max(0, $0.secondsRoundedUp(since: standing.observedAt)))" } ?? ""
         limit = "\(name);r=\(remaining)\(reset)"
     }
 

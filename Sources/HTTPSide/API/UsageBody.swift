@@ -11,7 +11,7 @@ struct UsageBody: Encodable {
 
     private enum Name: String, CodingKey {
         case user, plan, state, tier, display, used, held, limit, remaining, unlimited, period, resets, expires, renews,
-            day, days
+            day, days, reason
         case previousPlan = "previous_plan"
         case label, accessible, notice, banner
     }
@@ -35,6 +35,7 @@ struct UsageBody: Encodable {
         try object.encodeIfPresent(answer.renews?.text, forKey: .renews)
         try object.encodeIfPresent(standing.trialDay?.day, forKey: .day)
         try object.encodeIfPresent(standing.trialDay?.days, forKey: .days)
+        try object.encodeIfPresent(answer.reason?.rawValue, forKey: .reason)
         try object.encodeIfPresent(standing.previousPlan, forKey: .previousPlan)
         try object.encode(standing.label, forKey: .label)
         try object.encode(standing.accessible, forKey: .accessible)

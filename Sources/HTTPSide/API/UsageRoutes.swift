@@ -35,6 +35,7 @@ struct UsageRoutes: RouteCollecting {
         let user = try context.user()
         let period = try Query(request, takes: "period").period()
         let outcome = await store.ask(period.map { .usageInPeriod($0) } ?? .usage, of: user)
+        if case .failure(let error) = outcome { throw Problem(ReplyError(reading: error)) }
         guard case .answer(let answer) = outcome else { throw Problem(outcome) }
         var response = try JSONAnswer(UsageBody(answer)).response(to: request)
         RateLimitFields(answer.standing).write(to: &response.headers)

@@ -333,10 +333,7 @@ struct ConnectionStateMachine {
     }
 
     private func reply(to error: StoreError, _ purpose: Purpose) -> ReplyError {
-        var reply = ReplyError(error)
-        // Somebody is about to show it to a person.
-        if purpose == .reading, error.isTransient { reply.text = Words.unreadable.template }
-        return reply
+        purpose == .reading ? ReplyError(reading: error) : ReplyError(error)
     }
 
     /// Bytes of messages in one write: a peer that takes them slowly gets the rest later, and newer.
@@ -429,5 +426,11 @@ extension ReplyError {
         case .expired: self.init(code: .expired, text: error.message)
         case .internal: self.init(code: .internal, text: error.message)
         }
+    }
+
+    /// Of a reading of a user's usage, whose answer is shown to a person: the text is one to show where usage cannot be read.
+    package init(reading error: StoreError) {
+        self.init(error)
+        if error.isTransient { text = Words.unreadable.other }
     }
 }

@@ -54,7 +54,9 @@ struct History: Sendable, CustomTestStringConvertible {
 
 enum StateTable {
     static let noAccess = "Ready to come back? Your conversations are still here."
-    static let trialOver = "You've used your trial sessions — ready to continue?"
+    static let neverSubscribed = "Ready to begin? A subscription opens our conversations."
+    static let trialUsedUp = "You've used your trial sessions — ready to continue?"
+    static let trialEnded = "Your trial has ended — ready to continue?"
     static let refreshes =
         "We've had a lot of great conversations this month! Your next session refreshes on December 1."
     static let hiccup = "There's a hiccup with your payment. Let's get that sorted."
@@ -71,7 +73,7 @@ enum StateTable {
         UsedUp(640, "gentle", "compact", "You have 160 conversations left this month"),
         UsedUp(759, "gentle", "compact", "You have 41 conversations left this month"),
         UsedUp(760, "prominent", "compact", "Almost there — 40 messages left until December 1"),
-        UsedUp(799, "prominent", "compact", "Almost there — 1 messages left until December 1"),
+        UsedUp(799, "prominent", "compact", "Almost there — 1 message left until December 1"),
         UsedUp(800, "blocked", "blocked", reason: "limit_reached", refreshes),
     ]
 
@@ -86,7 +88,7 @@ enum StateTable {
         UsedUp(25, "gentle", "compact", "You have 25 conversations left this month"),
         UsedUp(44, "gentle", "compact", "You have 6 conversations left this month"),
         UsedUp(45, "prominent", "compact", "Almost there — 5 messages left until December 1"),
-        UsedUp(49, "prominent", "compact", "Almost there — 1 messages left until December 1"),
+        UsedUp(49, "prominent", "compact", "Almost there — 1 message left until December 1"),
         UsedUp(50, "blocked", "blocked", reason: "limit_reached", refreshes),
     ]
 
@@ -97,14 +99,14 @@ enum StateTable {
         UsedUp(80, "gentle", "trial", "20 of 100 trial messages remaining"),
         UsedUp(95, "prominent", "trial", "5 of 100 trial messages remaining"),
         UsedUp(99, "prominent", "trial", "1 of 100 trial messages remaining"),
-        UsedUp(100, "blocked", "blocked", reason: "trial_limit_reached", trialOver),
+        UsedUp(100, "blocked", "blocked", reason: "trial_limit_reached", trialUsedUp),
     ]
 
     /// A free plan with a small allowance for life.
     static let free = [
         UsedUp(0, "silent", "hidden", nil),
         UsedUp(2, "silent", "hidden", nil),
-        UsedUp(3, "blocked", "blocked", reason: "limit_reached", noAccess),
+        UsedUp(3, "blocked", "blocked", reason: "limit_reached", neverSubscribed),
     ]
 
     private static let start = at("2026-11-02T08:00:00Z")

@@ -76,9 +76,18 @@ struct StateTableTests {
             }
             try await database.psql.execute("update headroom.plans set allowance = 0 where plan = 'free'")
             try await database.psql.execute("select set_plan('\(user(9))', 'free')")
-            let nothing = UsedUp(0, "blocked", "blocked", reason: "no_subscription", StateTable.noAccess)
-            try await follow([], [Moment(at("2026-11-02"), "free")], "free", nothing, user(9), database, store)
+            let nothing = UsedUp(0, "blocked", "blocked", reason: "no_subscription", StateTable.neverSubscribed)
+            let moment = Moment(at("2026-11-02"), "free", "no_subscription")
+            try await follow([], [moment], "free", nothing, user(9), database, store)
         }
+    }
+
+    /// The sentence without its date, where access ends before the messages come back.
+    private func dated(_ banner: String?, _ user: UserID, _ database: TestDatabase) async throws -> String? {
+        let ends = "select from headroom.entitlement('\(user)', headroom.now(), 'deny') where expires_at <= resets_at"
+        guard try await database.psql.number("select count(*) from (\(ends)) as ending") == 1 else { return banner }
+        return banner?.replacing(" until December 1", with: "")
+            .replacing(" Your next session refreshes on December 1.", with: "")
     }
 
     /// Applies events as time passes, uses up what the table says after the first, and compares at each moment.
@@ -113,13 +122,17 @@ struct StateTableTests {
         _ store: StoreHarness
     ) async throws {
         let place: Comment = "\(plan), \(point.used) used, at \(moment.instant)"
-        let hasAccess = moment.reason == nil
-        let isTrialOver = moment.reason == "trial_ended"
+        let banner = try await dated(point.banner, user, database)
+        // A free plan that allows nothing is without access, too, and its sentence is the same.
+        let hasAccess = moment.reason == nil || moment.reason == point.reason
+        let lapsed =
+            moment.reason != "trial_ended"
+            ? StateTable.noAccess : point.used < 100 ? StateTable.trialEnded : StateTable.trialUsedUp
         var expected: SQLAnswer.Fields = [
             "status": "OK", "plan": plan, "state": moment.state, "used": String(point.used),
-            "tier": hasAccess ? point.tier : "blocked", "display": hasAccess ? point.display : "blocked", "reason": nil,
-            "notice": moment.notice,
-            "banner": hasAccess ? point.banner : isTrialOver ? StateTable.trialOver : StateTable.noAccess,
+            "tier": hasAccess ? point.tier : "blocked", "display": hasAccess ? point.display : "blocked",
+            "reason": moment.reason, "notice": moment.notice,
+            "banner": hasAccess ? banner : lapsed,
         ]
 
         let usage = try await database.usage(user)

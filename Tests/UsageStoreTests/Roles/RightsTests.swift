@@ -87,7 +87,7 @@ struct RightsTests {
         Right("update headroom.secrets set inner_key = ''"),
         Right("select * from headroom.spent_trials", .service),
         Right("select * from headroom.words", .service, .operator),
-        Right("update headroom.words set template = ''"),
+        Right("update headroom.words set other = ''"),
         Right("select * from headroom.migrations", .service, .operator),
         Right("delete from headroom.migrations"),
         Right("select nextval('headroom.generations')", .service, .operator),

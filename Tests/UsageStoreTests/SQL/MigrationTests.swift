@@ -54,16 +54,23 @@ struct MigrationTests {
     @Test("gives the database the service's own words, and corrects one that differs")
     func words() async throws {
         let database = try await TestDatabase.migrated()
-        try await database.psql.execute("update headroom.words set template = 'No.' where name = 'blocked_monthly'")
+        try await database.psql.execute(
+            """
+            update headroom.words set other = 'No.' where word = 'blocked_monthly';
+            update headroom.words set one = null where word = 'gentle';
+            """
+        )
         _ = try await database.psql.run { try Schema.migrate($0) }
         let stored = try await database.psql.run { connection in
             let result = try connection.query(
-                "select name, template from headroom.words",
+                "select word, one, other from headroom.words",
                 deadline: .now + waitLimit
             )
-            return (0..<result.rowCount).map { [result.text($0, 0), result.text($0, 1)] }
+            return (0..<result.rowCount).map { row in
+                [result.text(row, 0), result.isNull(row, 1) ? nil : result.text(row, 1), result.text(row, 2)]
+            }
         }
-        let expected = Words.allCases.map { [$0.rawValue, $0.template] }
+        let expected = Words.allCases.map { [$0.rawValue, $0.one, $0.other] }
         #expect(Set(stored) == Set(expected))
         #expect(stored.count == expected.count)
     }

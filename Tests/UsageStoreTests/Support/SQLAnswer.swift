@@ -52,14 +52,11 @@ enum SQLAnswer {
         let showsReset = standing.limit != nil && standing.lapse == nil && !standing.isPast
         let showsExpiry = standing.plan.isTrial || standing.state == .cancelled
         var status = "OK"
-        var reason: String?
         switch answer.status {
         case .ok: break
         case .allowed: status = "ALLOWED"
         case .held: status = "HELD"
-        case .blocked(let refusal):
-            status = "BLOCKED"
-            reason = refusal.rawValue
+        case .blocked: status = "BLOCKED"
         }
         func text(_ instant: Instant?) -> String? { instant.map { String($0.microsecondsSince1970) } }
         func text(_ number: Int?) -> String? { number.map(String.init) }
@@ -70,10 +67,10 @@ enum SQLAnswer {
             "remaining": text(standing.remaining), "period": standing.period.label,
             "resets": showsReset ? text(standing.resetsAt) : nil,
             "expires": showsExpiry ? text(standing.expiresAt) : nil, "day": text(standing.trialDay?.day),
-            "days": text(standing.trialDay?.days), "crossed": answer.crossed?.rawValue, "reason": reason,
-            "retry_after": answer.retryAfterSeconds.map(String.init), "previous_plan": standing.previousPlan,
-            "label": standing.label, "accessible": standing.accessible, "notice": standing.notice,
-            "banner": standing.banner,
+            "days": text(standing.trialDay?.days), "crossed": answer.crossed?.rawValue,
+            "reason": answer.reason?.rawValue, "retry_after": answer.retryAfterSeconds.map(String.init),
+            "previous_plan": standing.previousPlan, "label": standing.label, "accessible": standing.accessible,
+            "notice": standing.notice, "banner": standing.banner,
         ]
     }
 }

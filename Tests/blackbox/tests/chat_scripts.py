@@ -148,15 +148,14 @@ FOLLOWING = [
 
 PAID = {"plan": "paid", "state": "active", "display": "blocked", "tier": "blocked", "used": 800, "limit": 800, "remaining": 0, "banner": "…"}
 
-# The button of the gate: its label, and what it does. By the refusal's reason, and by the state where nothing was refused yet.
+# The button of the gate: its label, and what it does. By the reason, and where an allowance is used up by plan and state.
 GATES = [
     (PAID, ["Subscribe to Pro", "subscribe", "pro"]),
     ({**PAID, "state": "cancelled"}, ["Subscribe to Pro", "subscribe", "pro"]),
     ({**PAID, "reason": "limit_reached"}, ["Subscribe to Pro", "subscribe", "pro"]),
-    ({**PAID, "state": "billing_retry"}, ["Fix payment", "pay", None]),
     ({**PAID, "reason": "billing_retry"}, ["Fix payment", "pay", None]),
-    ({**PAID, "state": "expired", "previous_plan": "pro"}, ["Subscribe", "subscribe", "pro"]),
-    ({**PAID, "state": "revoked", "previous_plan": "team"}, ["Subscribe", "subscribe", "paid"]),
+    ({**PAID, "reason": "expired", "previous_plan": "pro"}, ["Subscribe", "subscribe", "pro"]),
+    ({**PAID, "reason": "revoked", "previous_plan": "team"}, ["Subscribe", "subscribe", "paid"]),
     ({**BLOCKED, "reason": "trial_ended"}, ["Subscribe", "subscribe", "paid"]),
     (BLOCKED, ["Subscribe", "subscribe", "paid"]),
     ({**PAID, "plan": "free", "state": "free", "limit": 0, "used": 0}, ["Subscribe", "subscribe", "paid"]),
@@ -178,6 +177,10 @@ SENTENCES = [
     (["100 of 100 trial messages remaining", 100, 99], "99 of 100 trial messages remaining"),
     (["41 of 141 used", 41, 42], "42 of 141 used"),
     (["141 of 41", 41, 42], "141 of 42"),
+    # One of which the service has a form for exactly one waits for it, in both directions.
+    (["You have 3 conversations left this month", 3, 2, True], "You have 2 conversations left this month"),
+    (["You have 2 conversations left this month", 2, 1, True], "You have 2 conversations left this month"),
+    (["You have 1 conversation left this month", 1, 2, True], "You have 1 conversation left this month"),
 ]
 
 

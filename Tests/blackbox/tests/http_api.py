@@ -59,6 +59,7 @@ class API(Case):
             "cancelled": self.subscriber(options="state=cancelled expires=2026-03-20", used=5),
             "grace": self.subscriber(options="state=grace_period", used=5),
             "revoked": self.subscriber(options="state=revoked"),
+            "free": self.subscriber("free"),
             "lapsed": self.subscriber(options="state=cancelled expires=2026-03-01"),
         }
         held = self.subscriber(used=1)
@@ -309,6 +310,10 @@ class Health(Case):
             answer = self.service.http("GET", path)
             self.assertEqual((answer.status, answer.json["code"]), (503, "UNAVAILABLE"), path)
             self.assertRegex(answer.headers["Retry-After"], r"^[1-9][0-9]*$")
+            # Of a user's usage a person reads it, as on the line.
+            words = "I couldn't check your usage right now — don't worry, you can keep chatting."
+            self.assertEqual(answer.json["detail"] == words, path.startswith("/v1/usage"), answer.json["detail"])
+        self.assertRegex(self.ask(f"USAGE {user}"), rf"^-UNAVAILABLE retry_ms=\d+ {words}$")
         self.assertEqual(self.service.http("GET", "/metrics").status, 200)
         self.cluster.start()
         type(self).psql = self.cluster.session(self.database)

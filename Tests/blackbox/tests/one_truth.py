@@ -137,10 +137,12 @@ class OneTruth(Case):
                     self.assertEqual(list(row.items()), [("status", wire.status), *wire.fields.items()], sql)
 
     def test_the_words_in_the_database_are_those_of_the_answers(self):
-        user = self.subscriber("paid", used=640)
-        banner = Answer(self.ask(f"CHECK {user}"))["banner"]
-        template = self.psql.value("select template from headroom.words where name = 'gentle'")
-        self.assertEqual(template.replace("{remaining}", "160"), banner)
+        for used, form, remaining in ((640, "other", "160"), (799, "one", "1")):
+            user = self.subscriber("paid", used=used)
+            banner = Answer(self.ask(f"CHECK {user}"))["banner"]
+            word = "gentle" if used == 640 else "prominent"
+            template = self.psql.value(f"select {form} from headroom.words where word = '{word}'")
+            self.assertEqual(template.replace("{remaining}", remaining).replace("{date}", "April 1"), banner)
 
 
 class OneTruthForUnknownUsers(OneTruth):

@@ -91,7 +91,7 @@ class LeastPrivilegedLogin(Case):
         self.assertIn("newer than this binary", said)
 
     def test_words_of_another_release_are_told(self):
-        self.psql.run("update headroom.words set template = 'No.' where name = 'blocked_monthly'")
+        self.psql.run("update headroom.words set other = 'No.' where word = 'blocked_monthly'")
         try:
             service = Service(database_url=self.url)
             service.stop()

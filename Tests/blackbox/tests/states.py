@@ -4,6 +4,7 @@ from support.case import NOON, Case
 from support.wire import Answer
 
 NO_ACCESS = "Ready to come back? Your conversations are still here."
+NEVER_SUBSCRIBED = "Ready to begin? A subscription opens our conversations."
 BILLING = "There's a hiccup with your payment. Let's get that sorted."
 NOTICE_CANCELLED = "Your subscription is active until {}. You can resubscribe anytime."
 
@@ -22,7 +23,7 @@ class States(Case):
         self.assertEqual([a.status for a in (check, usage, consume)], ["BLOCKED", "OK", "BLOCKED"])
         self.assertEqual(check.text, consume.text, "CHECK is the line that CONSUME would give")
         self.assertEqual(consume["reason"], reason)
-        self.assertNotIn("reason", usage, "a reading is refused nothing")
+        self.assertEqual(usage["reason"], reason, "there is no access at all")
         for answer in (check, usage, consume):
             self.assertEqual((answer["tier"], answer["display"], answer["remaining"]), ("blocked", "blocked", "0"))
             self.assertNotIn("retry_after", answer, "waiting alone does not mend it")
@@ -115,8 +116,11 @@ class States(Case):
         user = self.subscriber("free")
         self.assert_refused(
             user, "no_subscription", plan="free", state="free", limit="0", period="free", resets=None, expires=None,
-            banner=NO_ACCESS, notice=None, day=None,
+            banner=NEVER_SUBSCRIBED, notice=None, day=None,
         )  # fmt: skip
+        self.ask(f"SETPLAN {user} paid")
+        self.ask(f"SETPLAN {user} free")
+        self.assert_refused(user, "no_subscription", plan="free", banner=NO_ACCESS, previous_plan="paid")
 
     def test_a_trial_tells_its_day_and_its_end(self):
         user = self.subscriber("trial")
@@ -131,7 +135,7 @@ class States(Case):
         user = self.subscriber("trial", "started=2026-03-12T09:30:00Z")
         self.assert_refused(
             user, "trial_ended", state="trial", day="3", expires="2026-03-15T09:30:00Z",
-            banner="You've used your trial sessions — ready to continue?",
+            banner="Your trial has ended — ready to continue?",
         )  # fmt: skip
 
     def test_an_expired_or_revoked_trial_has_no_access(self):
@@ -307,6 +311,7 @@ class UnknownUsersDenied(Case):
         for verb in ("CHECK", "CONSUME"):
             answer = Answer(self.ask(f"{verb} {user}"))
             self.assertEqual((answer.status, answer["reason"]), ("BLOCKED", "no_subscription"))
+            self.assertEqual(answer["banner"], NEVER_SUBSCRIBED)
             self.assertEqual((answer["limit"], answer["remaining"]), ("0", "0"))
         self.assertEqual(self.psql.number(f"select count(*) from message_usage where user_id = '{user}'"), 0)
         self.assertIn("+OK ", self.ask(f"SETPLAN {user} paid"))

@@ -20,7 +20,7 @@ class Tiers(Case):
         (640, "gentle", "compact", GENTLE.format(160)),
         (759, "gentle", "compact", GENTLE.format(41)),
         (760, "prominent", "compact", PROMINENT.format(40)),
-        (799, "prominent", "compact", PROMINENT.format(1)),
+        (799, "prominent", "compact", "Almost there — 1 message left until April 1"),
         (800, "blocked", "blocked", BLOCKED),
         (801, "blocked", "blocked", BLOCKED),
     ]
@@ -97,6 +97,28 @@ class Tiers(Case):
             self.assertEqual(answer["reason"], "trial_limit_reached")
             self.assertNotIn("retry_after", answer, "a trial never comes back")
             self.assertEqual(answer["banner"], TRIAL_OVER)
+
+    def test_no_date_is_promised_where_access_ends_before_the_reset(self):
+        for options, is_dated in [
+            ("state=cancelled expires=2026-03-31T23:59:59Z", False), ("state=cancelled", False), ("expires=2026-04-01", False),
+            ("state=grace_period grace_until=2026-03-20", False), ("state=cancelled expires=2026-04-01T00:00:01Z", True),
+            ("", True),
+        ]:  # fmt: skip
+            user = self.subscriber("paid", options, used=1)
+            for used, undated, date in [
+                (640, "You have 160 conversations left this month", ""),
+                (798, "Almost there — 2 messages left", " until April 1"),
+                (799, "Almost there — 1 message left", " until April 1"),
+                (800, "We've had a lot of great conversations this month!", " Your next session refreshes on April 1."),
+            ]:
+                self.set_count(user, used)
+                wanted = undated + (date if is_dated else "")
+                with self.subTest(options=options, used=used):
+                    self.assertEqual(Answer(self.ask(f"USAGE {user}"))["banner"], wanted)
+                    self.assertEqual(self.service.http("GET", f"/v1/usage/{user}").json["banner"], wanted)
+                    in_sql = f"select (headroom.answer_to('{user}', headroom.peek('{user}', 'deny'), 0)).banner"
+                    self.assertEqual(self.psql.value(in_sql), wanted)
+                    self.assertEqual("retry_after" in Answer(self.ask(f"CHECK {user} 9")), is_dated and used > 791)
 
     def test_a_message_that_skips_a_tier_crosses_into_the_last_one_only(self):
         user = self.subscriber("paid", used=1)

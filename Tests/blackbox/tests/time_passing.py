@@ -59,7 +59,7 @@ class TimePassing(Case):
                 self.assertEqual(Answer(self.ask(f"USAGE {user}"))["label"], f"Trial — Day {day} of 3")
         over = self.at("2026-03-18T09:30:00Z", user)
         self.assertEqual((over.status, over["reason"], over["state"]), ("BLOCKED", "trial_ended", "trial"))
-        self.assertEqual(over["banner"], "You've used your trial sessions — ready to continue?")
+        self.assertEqual(over["banner"], "Your trial has ended — ready to continue?", "messages are left")
         self.assertEqual((over["day"], over["remaining"]), ("3", "0"))
         self.ask(f"SETPLAN {user} trial")
         self.assertEqual(Answer(self.ask(f"CONSUME {user}"))["reason"], "trial_ended", "not started again")

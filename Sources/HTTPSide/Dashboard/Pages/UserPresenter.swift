@@ -139,8 +139,8 @@ struct UserPresenter {
         if let lapse = standing.lapse ?? standing.refusal(of: 1) {
             facts.append(UserPage.Fact(name: "Refused because", text: lapse.rawValue.spaced))
         }
-        if let resetsAt = standing.resetsAt, standing.limit != nil, standing.lapse == nil {
-            facts.append(UserPage.Fact(name: "Comes back", time: TimeText(resetsAt)))
+        if let comesBackAt = standing.comesBackAt {
+            facts.append(UserPage.Fact(name: "Comes back", time: TimeText(comesBackAt)))
         }
         if let (day, days) = standing.trialDay {
             facts.append(UserPage.Fact(name: "Trial", text: "day \(day) of \(days)"))
