@@ -4,6 +4,8 @@ public struct BillingError: Error, Sendable, Equatable, CustomStringConvertible 
     public enum Kind: Sendable {
         /// Not what the store sends.
         case malformed
+        /// In another encoding than UTF-8.
+        case encoding
         /// Larger, or nested deeper, than anything the store sends.
         case tooLarge
         /// Not from the store, or not shown to be.

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A JSON text's contents. Decoded within `JSONBounds`; written with sorted names, so that equal values are equal texts.
+/// A JSON text's contents. Read by `JSONParser`; written with sorted names, so that equal values are equal texts.
 public enum JSONValue: Sendable, Equatable {
     case object([String: JSONValue])
     case array([JSONValue])
@@ -15,15 +15,9 @@ public enum JSONValue: Sendable, Equatable {
     case bool(Bool)
     case null
 
-    /// - Throws: `BillingError`, malformed or too large.
+    /// - Throws: `BillingError`: not UTF-8, too large or malformed.
     public init(parsing bytes: [UInt8]) throws(BillingError) {
-        try JSONBounds.check(bytes)
-        do {
-            self = try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
-        } catch {
-            // The decoder's own words may repeat what was sent.
-            throw .malformed("the body is not JSON")
-        }
+        self = try JSONParser.parse(bytes)
     }
 
     public subscript(name: String) -> JSONValue? {

@@ -100,7 +100,7 @@ struct WebhookRoutes: RouteCollecting {
 extension BillingError.Kind {
     var outcome: String {
         switch self {
-        case .malformed: "malformed"
+        case .malformed, .encoding: "malformed"
         case .tooLarge: "too_large"
         case .unverified: "unverified"
         case .elsewhere: "elsewhere"
@@ -112,6 +112,7 @@ extension Problem {
     init(_ error: BillingError) {
         switch error.kind {
         case .malformed: self.init(.badRequest, code: "BADREQUEST", error.description)
+        case .encoding: self.init(.unsupportedMediaType, code: "BADENCODING", error.description)
         case .tooLarge: self.init(.contentTooLarge, code: "TOOLONG", error.description)
         case .unverified:
             self.init(.unauthorized, code: "NOAUTH", error.description)

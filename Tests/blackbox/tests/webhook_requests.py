@@ -52,7 +52,7 @@ class Requests(Webhooks):
         before, told = self.kept(), 0
         for body, status, text in [
             (b"", 400, "not JSON"), (b"s3cret", 400, "not JSON"), (good[:-1], 400, "not JSON"), (good + b"x", 400, "not JSON"),
-            (b"\xff\xfe" + good, 400, "not JSON"), (b"\x00" * 100, 400, "not JSON"), (b"null", 400, "body"), (b"[]", 400, "object"),
+            (b"\xff\xfe" + good, 415, "UTF-8"), (b"\x00" * 100, 415, "UTF-8"), (b"null", 400, "body"), (b"[]", 400, "object"),
             (b"{}", 400, "event is missing"), (compact({"event": []}), 400, "event must be a JSON object"),
             (DEEP, 413, "deeper"), (b'{"a":' * 20_000, 413, "deeper"),
             (b"[" + b"1," * 100_000 + b"1]", 413, "values"),
