@@ -148,5 +148,8 @@ public enum DirectEvent {
     /// A UUID, or what stands in the place of a forgotten user's in an event that is replayed.
     private static func isUser(_ text: String) -> Bool { UserID(text) != nil || CustomerIdentity.isForgotten(text) }
 
-    private static func quoted(_ name: String) -> String { "'\(name.prefix(64).filter { $0 >= " " })'" }
+    private static func quoted(_ name: String) -> String {
+        let printable = name.unicodeScalars.filter { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
+        return "'\(String(String.UnicodeScalarView(printable.prefix(64))))'"
+    }
 }

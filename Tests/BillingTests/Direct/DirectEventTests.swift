@@ -92,6 +92,17 @@ struct DirectEventTests {
         #expect(error?.description.contains(name) == true, "\(error?.description ?? "")")
     }
 
+    @Test("is refused with an unknown field's name, without control characters and no longer than a field's")
+    func unknownField() {
+        for name in ["a\\u0085mount", "a\u{9B}mount", "a\\u001bmount", "a\\u0000\u{7F}mount"] {
+            let error = #expect(throws: BillingError.self) { try DirectEvent.parse(body: body([name: "1"])) }
+            #expect(error?.description.contains("no field 'amount';") == true, "\(error?.description ?? "")")
+        }
+        let long = String(repeating: "a", count: 1_000)
+        let error = #expect(throws: BillingError.self) { try DirectEvent.parse(body: body([long: "1"])) }
+        #expect(error?.description.contains("no field '\(long.prefix(64))';") == true)
+    }
+
     @Test("that is no JSON object is refused")
     func noObject() {
         for text in ["", "[]", "5", "{", "null"] {
