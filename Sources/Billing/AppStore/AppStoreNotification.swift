@@ -51,39 +51,83 @@ public enum AppStoreNotification: StoreAdapter {
     /// One of these names the app; a payload has only one of them.
     private static let appObjects = ["data", "summary", "externalPurchaseToken", "appData"]
 
+    /// What is signed by itself within `data`.
+    private struct SignedPart {
+        let name: String
+        let keptName: String
+        let fields: KeyValuePairs<String, PayloadFields.Form>
+        let informativeFields: Set<String>
+    }
+
+    private static let signedParts = [
+        SignedPart(
+            name: "signedTransactionInfo",
+            keptName: "transaction",
+            fields: keptTransactionFields,
+            informativeFields: informativeTransactionFields
+        ),
+        SignedPart(
+            name: "signedRenewalInfo",
+            keptName: "renewal",
+            fields: keptRenewalFields,
+            informativeFields: informativeRenewalFields
+        ),
+    ]
+
     /// - Parameter body: what was posted: `{"signedPayload": "…"}`.
     /// - Returns: what is kept of it, verified, with what it carries signed in it; `translate` takes that.
-    /// - Throws: malformed or too large; unverified, when it is not shown to be the App Store's; elsewhere, when it is
-    ///   for another app or environment.
+    /// - Throws: malformed, not UTF-8 or too large; unverified, when it is not shown to be the App Store's; elsewhere,
+    ///   when it is for another app or environment.
     public static func sanitized(
         body: [UInt8],
         verifier: AppStoreVerifier
     ) async throws(BillingError) -> JSONValue {
+        let notification = try await verifier.payload(of: try signedPayload(of: body), name: "signedPayload")
+        var parts: [String: PayloadFields] = [:]
+        if let data = try notification.object("data") {
+            // Before more is verified of what another app's notification carries.
+            try verifier.app.check(data)
+            for part in signedParts {
+                guard let compact = try signedText(part.name, of: data) else { continue }
+                parts[part.name] = try await verifier.payload(of: compact, name: "data.\(part.name)")
+            }
+        }
+        return try kept(of: notification, parts: parts, app: verifier.app)
+    }
+
+    /// The JWS in what was posted, as it stands there.
+    static func signedPayload(of body: [UInt8]) throws(BillingError) -> String {
         let posted = try PayloadFields(try JSONValue(parsing: body), path: "")
         guard case .string(let compact)? = posted.members["signedPayload"] else {
             throw .malformed("signedPayload is missing, or not a text")
         }
-        let notification = try await verifier.payload(of: compact, name: "signedPayload")
+        return compact
+    }
+
+    private static func signedText(_ name: String, of data: PayloadFields) throws(BillingError) -> String? {
+        guard let value = data.members[name], value != .null else { return nil }
+        guard case .string(let compact) = value else { throw .malformed("data.\(name) must be a text") }
+        return compact
+    }
+
+    /// - Parameters:
+    ///   - notification: verified, as are the parts.
+    ///   - parts: what is signed by itself within `data`, by the names there.
+    static func kept(
+        of notification: PayloadFields,
+        parts: [String: PayloadFields],
+        app expected: AppStoreVerifier.App
+    ) throws(BillingError) -> JSONValue {
         var kept = try notification.kept(keptFields, informative: informativeFields)
         for name in appObjects {
             guard let app = try notification.object(name) else { continue }
-            try verifier.app.check(app)
+            try expected.check(app)
             var keptApp = try app.kept(keptAppFields, informative: informativeFields)
-            if name == "data" {
-                keptApp["transaction"] = try await signedPart(
-                    "signedTransactionInfo",
-                    of: app,
-                    keptTransactionFields,
-                    informative: informativeTransactionFields,
-                    verifier
-                )
-                keptApp["renewal"] = try await signedPart(
-                    "signedRenewalInfo",
-                    of: app,
-                    keptRenewalFields,
-                    informative: informativeRenewalFields,
-                    verifier
-                )
+            for part in signedParts where name == "data" {
+                guard let fields = parts[part.name] else { continue }
+                // Signed by itself: it could be of another app that the same root signs for.
+                try expected.check(fields)
+                keptApp[part.keptName] = .object(try fields.kept(part.fields, informative: part.informativeFields))
             }
             kept[name] = .object(keptApp)
         }
@@ -91,21 +135,6 @@ public enum AppStoreNotification: StoreAdapter {
         // What is required is looked for here, so that nothing is kept that could not be read again.
         _ = try translate(payload: payload)
         return payload
-    }
-
-    private static func signedPart(
-        _ name: String,
-        of data: PayloadFields,
-        _ forms: KeyValuePairs<String, PayloadFields.Form>,
-        informative: Set<String>,
-        _ verifier: AppStoreVerifier
-    ) async throws(BillingError) -> JSONValue? {
-        guard let value = data.members[name], value != .null else { return nil }
-        guard case .string(let compact) = value else { throw .malformed("data.\(name) must be a text") }
-        let fields = try await verifier.payload(of: compact, name: "data.\(name)")
-        // Signed by itself: it could be of another app that the same root signs for.
-        try verifier.app.check(fields)
-        return .object(try fields.kept(forms, informative: informative))
     }
 
     public static func translate(payload: JSONValue) throws(BillingError) -> BillingEvent {

@@ -26,24 +26,20 @@ public final class AppStoreVerifier: Sendable {
 
     let app: App
     private let root: PinnedRoot
-    private let chains = Mutex<[SHA256Digest: KnownChain]>([:])
+    /// Those that were verified, by the digest of their certificates.
+    private let chains = Mutex<[SHA256Digest: CertificateChain.Verified]>([:])
     /// Apple uses one chain at a time, and another one every few years.
     private static let chainsMaximum = 16
     private static let algorithm = "ES256"
-
-    /// A chain that was verified once. It stays so, within the time in which all of its certificates are valid.
-    private struct KnownChain {
-        var key: P256.Signing.PublicKey
-        var validity: ClosedRange<Date>
-    }
 
     public init(app: App, root: PinnedRoot) {
         self.app = app
         self.root = root
     }
 
-    /// The payload of one JWS, verified: its chain as of the time at which the payload says it was signed, then its
-    /// signature by the chain's first certificate.
+    /// The payload of one JWS. Nothing of it is decoded before it is verified: first the header's algorithm, then the
+    /// header's chain, then the signature by the chain's first certificate. The time at which the payload says that it was
+    /// signed has to be one at which the whole chain was valid.
     func payload(of compact: String, name: String) async throws(BillingError) -> PayloadFields {
         let signed = try SignedPayload(compact, name: name)
         // "none" and HMAC with a public key as its secret are the classic ways to forge a JWS.
@@ -53,35 +49,39 @@ public final class AppStoreVerifier: Sendable {
                 "\(name) must be signed with \(AppStoreVerifier.algorithm) and nothing else"
             )
         }
-        let fields = try PayloadFields(signed.payload, path: name)
-        let signedAt = try fields.required("signedDate", PayloadFields.instant)
-        let key = try await signerKey(of: signed, at: signedAt)
+        let chain: CertificateChain.Verified
+        do {
+            chain = try await verifiedChain(signed.certificates)
+        } catch {
+            throw .badChain(name, error)
+        }
         guard let signature = try? P256.Signing.ECDSASignature(rawRepresentation: signed.signature),
-            key.isValidSignature(signature, for: signed.signedBytes)
+            chain.signerKey.isValidSignature(signature, for: signed.signedBytes)
         else { throw BillingError(.unverified, "\(name)'s signature is not its signer's") }
+        let fields = try PayloadFields(try signed.payload(), path: name)
+        let signedAt = try fields.required("signedDate", PayloadFields.instant)
+        let time = Date(timeIntervalSince1970: Double(signedAt.microsecondsSince1970) / 1_000_000)
+        guard chain.validity.contains(time) else {
+            throw .badChain(name, ChainFault("a certificate in it was not valid at the time of signing"))
+        }
         return fields
     }
 
-    private func signerKey(
-        of signed: SignedPayload,
-        at signedAt: Instant
-    ) async throws(BillingError) -> P256.Signing.PublicKey {
-        let time = Date(timeIntervalSince1970: Double(signedAt.microsecondsSince1970) / 1_000_000)
+    private func verifiedChain(_ certificates: [[UInt8]]) async throws(ChainFault) -> CertificateChain.Verified {
         // DER certificates are self-delimiting, so no other three have these bytes one after the other.
-        let digest = SHA256.hash(data: signed.certificates.flatMap { $0 })
-        if let known = chains.withLock({ $0[digest] }), known.validity.contains(time) { return known.key }
-        let key: P256.Signing.PublicKey
-        do {
-            key = try await CertificateChain.signerKey(of: signed.certificates, root: root.certificate, at: time)
-        } catch {
-            throw BillingError(.unverified, "\(signed.name)'s certificate chain is not good: \(error.reason)")
+        let digest = SHA256.hash(data: certificates.flatMap { $0 })
+        if let known = chains.withLock({ $0[digest] }) { return known }
+        let chain = try await CertificateChain.verify(certificates, root: root.certificate)
+        chains.withLock { chains in
+            if chains.count >= AppStoreVerifier.chainsMaximum { chains.removeAll() }
+            chains[digest] = chain
         }
-        if let validity = CertificateChain.validity(of: signed.certificates) {
-            chains.withLock { chains in
-                if chains.count >= AppStoreVerifier.chainsMaximum { chains.removeAll() }
-                chains[digest] = KnownChain(key: key, validity: validity)
-            }
-        }
-        return key
+        return chain
+    }
+}
+
+extension BillingError {
+    fileprivate static func badChain(_ name: String, _ fault: ChainFault) -> BillingError {
+        BillingError(.unverified, "\(name)'s certificate chain is not good: \(fault.reason)")
     }
 }

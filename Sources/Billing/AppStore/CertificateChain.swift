@@ -12,16 +12,55 @@ import Foundation
 enum CertificateChain {
     static let length = 3
 
-    /// The signer's key, where the chain is what it must be at `time`: signed from the pinned root down, valid then,
-    /// with certificate authorities where they must be, and with Apple's marks. Everybody who registers with Apple has
-    /// certificates under the same root; only those with the marks speak for the App Store.
+    /// A chain that was verified, and stays so.
+    struct Verified {
+        let signerKey: P256.Signing.PublicKey
+        /// When all of its certificates are valid. What was signed at another time is not to be believed.
+        let validity: ClosedRange<Date>
+    }
+
+    /// Verifies that a chain is signed from the pinned root down, is valid as a whole at some time, has certificate
+    /// authorities where they must be, and carries Apple's marks. Everybody who registers with Apple has certificates
+    /// under the same root; only those with the marks sign for the App Store.
     ///
+    /// - Parameter encoded: DER, the signer first.
     /// - Throws: a text that says what is wrong with the chain.
-    static func signerKey(
-        of encoded: [[UInt8]],
-        root: Certificate,
-        at time: Date
-    ) async throws(ChainFault) -> P256.Signing.PublicKey {
+    static func verify(_ encoded: [[UInt8]], root: Certificate) async throws(ChainFault) -> Verified {
+        let certificates = try decode(encoded)
+        guard certificates.count == length, certificates[2] == root else {
+            throw ChainFault("it does not end at the certificate in appstore-root-certificate")
+        }
+        guard let key = P256.Signing.PublicKey(certificates[0].publicKey) else {
+            throw ChainFault("the signer's key is not of the curve P-256")
+        }
+        let validity = try validity(of: certificates)
+        var verifier = Verifier(rootCertificates: CertificateStore([root])) {
+            // All are valid throughout it. The time of signing is compared with it once the payload may be decoded.
+            RFC5280Policy(fixedExpiryValidationTime: validity.lowerBound)
+            KeyUsePolicy()
+            AppleMarksPolicy()
+        }
+        let result = await verifier.validate(leaf: certificates[0], intermediates: CertificateStore([certificates[1]]))
+        switch result {
+        // The verifier looks for any way to the root; it must be the one that was sent.
+        case .validCertificate(let chain) where Array(chain) == certificates:
+            return Verified(signerKey: key, validity: validity)
+        case .validCertificate: throw ChainFault("its certificates do not sign each other in their order")
+        case .couldNotValidate(let failures): throw ChainFault(reason(failures.last?.policyFailureReason))
+        }
+    }
+
+    /// When all of the certificates are valid.
+    ///
+    /// - Throws: where there is no such time.
+    private static func validity(of certificates: [Certificate]) throws(ChainFault) -> ClosedRange<Date> {
+        guard let begin = certificates.map(\.notValidBefore).max(), let end = certificates.map(\.notValidAfter).min(),
+            begin <= end
+        else { throw ChainFault("its certificates are never valid at the same time") }
+        return begin...end
+    }
+
+    static func decode(_ encoded: [[UInt8]]) throws(ChainFault) -> [Certificate] {
         var certificates: [Certificate] = []
         for bytes in encoded {
             guard let certificate = try? Certificate(derEncoded: bytes) else {
@@ -29,49 +68,14 @@ enum CertificateChain {
             }
             certificates.append(certificate)
         }
-        guard certificates.count == length, certificates[2] == root else {
-            throw ChainFault("it does not end at the certificate in appstore-root-certificate")
-        }
-        guard let key = P256.Signing.PublicKey(certificates[0].publicKey) else {
-            throw ChainFault("the signer's key is not of the curve P-256")
-        }
-        var verifier = Verifier(rootCertificates: CertificateStore([root])) {
-            RFC5280Policy(fixedExpiryValidationTime: time)
-            KeyUsePolicy()
-            AppleMarksPolicy()
-        }
-        let result = await verifier.validate(leaf: certificates[0], intermediates: CertificateStore([certificates[1]]))
-        switch result {
-        // The verifier looks for any way to the root; it must be the one that was sent.
-        case .validCertificate(let chain) where Array(chain) == certificates: return key
-        case .validCertificate: throw ChainFault("its certificates do not sign each other in their order")
-        case .couldNotValidate(let failures):
-            throw ChainFault(reason(failures.last?.policyFailureReason, certificates, at: time))
-        }
+        return certificates
     }
 
     /// In our own words: those of RFC5280Policy repeat the certificates' names, which whoever sends them made up.
-    private static func reason(
-        _ reason: PolicyFailureReason?,
-        _ certificates: [Certificate],
-        at time: Date
-    ) -> String {
-        // No range: an end before its beginning is one more thing that can be sent.
-        guard certificates.allSatisfy({ $0.notValidBefore <= time && time <= $0.notValidAfter }) else {
-            return "a certificate in it was not valid at the time of signing"
-        }
+    private static func reason(_ reason: PolicyFailureReason?) -> String {
         guard let text = reason?.description else { return "no certificate in it signs the one before" }
         return text.hasPrefix("RFC5280Policy")
             ? "a certificate in it signs what it may not sign, as a certificate authority" : text
-    }
-
-    /// When all of the certificates are valid.
-    static func validity(of encoded: [[UInt8]]) -> ClosedRange<Date>? {
-        let certificates = encoded.compactMap { try? Certificate(derEncoded: $0) }
-        guard let begin = certificates.map(\.notValidBefore).max(), let end = certificates.map(\.notValidAfter).min(),
-            begin <= end
-        else { return nil }
-        return begin...end
     }
 }
 

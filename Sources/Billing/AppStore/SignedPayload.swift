@@ -4,19 +4,21 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A JWS in its compact form (RFC 7515), taken apart and not yet believed: header, payload and signature.
+/// A JWS in its compact form (RFC 7515): header, payload and signature. Only the header is decoded, because it says who
+/// may have signed; `payload()` is for what was verified.
 struct SignedPayload {
     /// Of each part, for errors: `signedPayload`, `data.signedTransactionInfo`.
     let name: String
     let algorithm: String?
     /// DER, the signing certificate first.
     let certificates: [[UInt8]]
-    let payload: JSONValue
+    private let encodedPayload: Substring.UTF8View
     /// What is signed: the first two parts as they were sent.
     let signedBytes: [UInt8]
     let signature: [UInt8]
 
-    /// - Throws: malformed, where this is no JWS; unverified, where it is one that the App Store does not make.
+    /// - Throws: malformed, not UTF-8 or too large, where this is no JWS; unverified, where it is one that the App
+    ///   Store does not make.
     init(_ compact: String, name: String) throws(BillingError) {
         let parts = compact.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3 else {
@@ -24,7 +26,7 @@ struct SignedPayload {
         }
         self.name = name
         let header = try SignedPayload.object(parts[0], "\(name)'s header")
-        payload = try SignedPayload.object(parts[1], "\(name)'s payload")
+        encodedPayload = parts[1]
         guard let signature = SignedPayload.decode(urlSafe: parts[2]) else {
             throw .malformed("\(name)'s signature is not base64url")
         }
@@ -35,6 +37,11 @@ struct SignedPayload {
         }
         if case .string(let algorithm)? = header["alg"] { self.algorithm = algorithm } else { algorithm = nil }
         certificates = try SignedPayload.certificates(header["x5c"], name)
+    }
+
+    /// - Throws: malformed, not UTF-8 or too large, where it is not a JSON object that may be read.
+    func payload() throws(BillingError) -> JSONValue {
+        try SignedPayload.object(encodedPayload, "\(name)'s payload")
     }
 
     /// Three, or nothing is decoded: who sends a thousand shall not have them read.

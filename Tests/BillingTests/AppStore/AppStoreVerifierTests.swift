@@ -62,7 +62,7 @@ struct AppStoreVerifierTests {
         BadChain(testDescription: "an intermediate that had expired", reason: "not valid at the time") {
             try TestAuthority(intermediate: intermediate { $0.ends = TestAuthority.time(-1) })
         },
-        BadChain(testDescription: "a signer that ends before it begins", reason: "not valid at the time") {
+        BadChain(testDescription: "a signer that ends before it begins", reason: "never valid at the same time") {
             try TestAuthority(
                 signer: signer { ($0.begins, $0.ends) = (TestAuthority.time(60), TestAuthority.time(-60)) }
             )
@@ -190,6 +190,24 @@ struct AppStoreVerifierTests {
         undated.outer["signedDate"] = nil
         let error = await refusal(of: try undated.signed(by: authority), by: verifier)
         #expect(error == BillingError(.malformed, "signedPayload.signedDate is missing"))
+    }
+
+    @Test("is refused for its signature before its payload is decoded")
+    func payloadLast() async throws {
+        let authority = try TestAuthority()
+        let certificates = JSONValue.array(authority.chain.map { .string(Data($0).base64EncodedString()) })
+        let header = JSONValue.object(["alg": "ES256", "x5c": certificates])
+        let payloads: [([UInt8], BillingError.Kind)] = [
+            (Array("{".utf8), .malformed), (Array(repeating: UInt8(ascii: "["), count: 100_000), .tooLarge),
+            (Array("{}".data(using: .utf16) ?? Data()), .encoding),
+        ]
+        for (payload, kind) in payloads {
+            let parts = [Array(header.text.utf8), payload].map(TestAuthority.urlSafe).joined(separator: ".")
+            let forged = "\(parts).\(TestAuthority.urlSafe(Array(repeating: 1, count: 64)))"
+            #expect(await refusal(of: forged, by: try authority.verifier())?.kind == .unverified)
+            let genuine = try authority.sign(header: header, payload: payload)
+            #expect(await refusal(of: genuine, by: try authority.verifier())?.kind == kind)
+        }
     }
 
     private static let otherAlgorithms = [
@@ -326,7 +344,7 @@ struct AppStoreVerifierTests {
     }
 
     @Test(
-        "is refused as malformed, or as too large, when it is no JWS",
+        "is refused when it is no JWS, or none with a chain",
         arguments: [
             "", ".", "..", "...", "a.b", "a.b.c.d", "!!.??.##", "e30.e30.e30", "e30=.e30.e30", "bnVsbA.e30.e30",
             "W10.e30.e30", "e30.W10.e30", "e30.e30.\u{e9}", "e3 0.e30.e30", String(repeating: ".", count: 100_000),
@@ -336,8 +354,8 @@ struct AppStoreVerifierTests {
     func garbage(text: String) async throws {
         let authority = try TestAuthority()
         let error = await refusal(of: text, by: try authority.verifier())
-        // {}.{} has no certificates; the others are not even that.
-        #expect(error?.kind == (text.hasPrefix("e30.e30.e") ? .unverified : .malformed))
+        // The header {} has no certificates, whatever the payload; the others are not even that.
+        #expect(error?.kind == (["e30.e30.e30", "e30.W10.e30"].contains(text) ? .unverified : .malformed))
     }
 
     @Test("is refused as malformed when the body is not what the App Store posts")
