@@ -17,8 +17,9 @@ struct BodyReading: Sendable {
     /// and the connection ends.
     private static let closeDelay = TimeAmount.seconds(1)
 
-    /// - Throws: `Problem`, 413 or 408, after which the connection closes.
+    /// - Throws: `Problem`, 413, 415 or 408, after which the connection closes.
     func read(_ request: Request, _ context: HTTPContext) async throws -> ByteBuffer {
+        if let problem = BodyEncoding.problem(request.headers) { throw closing(context, problem) }
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > bytesMaximum {
             throw closing(context, tooLarge)
         }

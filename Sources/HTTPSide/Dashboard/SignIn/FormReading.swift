@@ -8,7 +8,7 @@ struct FormReading: Sendable {
     let reception: Reception
 
     /// - Returns: the fields by name.
-    /// - Throws: 403 where another site may have sent it, or our page is older than this process.
+    /// - Throws: 415 where it is no form in UTF-8, 403 where another site may have sent it, or our page is older than this process.
     func fields(_ request: Request, _ context: HTTPContext, _ visitor: Visitor) async throws -> [String: String] {
         let authority = request.head.authority
         guard Origin.isOurs(request.headers[.origin], fetchSite: request.headers[.fetchSite], authority: authority)
@@ -20,6 +20,7 @@ struct FormReading: Sendable {
             throw Problem(.unsupportedMediaType, code: "BADREQUEST", "this takes a form, as the page sends it")
         }
         let body = try await reading.read(request, context)
+        guard BodyEncoding.isUTF8(body.readableBytesView) else { throw BodyEncoding.notUTF8 }
         guard let fields = FormFields.parse(body.readableBytesView) else {
             throw Problem(.badRequest, code: "BADREQUEST", "the form could not be read")
         }
