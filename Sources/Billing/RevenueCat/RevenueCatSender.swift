@@ -30,6 +30,19 @@ public struct RevenueCatSender: Sendable {
             )
     }
 
+    /// Refuses a head that no body could make RevenueCat's, before the body is read.
+    ///
+    /// - Throws: `BillingError`, unverified.
+    public func checkHead(authorization: String?, signature: String?) throws(BillingError) {
+        if !authorizations.isEmpty, !isAuthorized(authorization) {
+            throw BillingError(
+                .unverified,
+                "the Authorization header is not the configured one; compare it with revenuecat-authorization"
+            )
+        }
+        _ = try self.signature?.parts(of: signature)
+    }
+
     /// - Throws: `BillingError`, unverified.
     public func verify(
         authorization: String?,
@@ -37,12 +50,7 @@ public struct RevenueCatSender: Sendable {
         body: [UInt8],
         now: Instant
     ) throws(BillingError) {
-        if !authorizations.isEmpty, !isAuthorized(authorization) {
-            throw BillingError(
-                .unverified,
-                "the Authorization header is not the configured one; compare it with revenuecat-authorization"
-            )
-        }
+        try checkHead(authorization: authorization, signature: signature)
         try self.signature?.verify(signature, body: body, now: now)
     }
 

@@ -30,15 +30,7 @@ struct TimedSignature: Sendable {
     ///   - body: the bytes that came, before anything was read of them.
     /// - Throws: `BillingError`, unverified.
     func verify(_ value: String?, body: [UInt8], now: Instant) throws(BillingError) {
-        guard let value else {
-            throw BillingError(.unverified, "the header \(header) is missing")
-        }
-        guard let parts = SignatureParts(value) else {
-            throw BillingError(
-                .unverified,
-                "\(header) must have the form t=<seconds>,v1=<64 hexadecimal digits>"
-            )
-        }
+        let parts = try parts(of: value)
         let signed = Array("\(parts.time).".utf8) + body
         var isGenuine = false
         // All are compared, each in constant time (swift-crypto): how long it takes tells nothing about a secret.
@@ -59,10 +51,24 @@ struct TimedSignature: Sendable {
             )
         }
     }
+
+    /// - Throws: `BillingError`, unverified: the header is missing, or is no signature.
+    func parts(of value: String?) throws(BillingError) -> SignatureParts {
+        guard let value else {
+            throw BillingError(.unverified, "the header \(header) is missing")
+        }
+        guard let parts = SignatureParts(value) else {
+            throw BillingError(
+                .unverified,
+                "\(header) must have the form t=<seconds>,v1=<64 hexadecimal digits>"
+            )
+        }
+        return parts
+    }
 }
 
 /// The header: `t=1591121855,v1=5d2c…,v1=…`; other parts are left alone.
-private struct SignatureParts {
+struct SignatureParts {
     private(set) var time: Int64 = 0
     private(set) var codes: [[UInt8]] = []
 

@@ -14,6 +14,13 @@ public struct StripeSignature: Sendable {
         signature = TimedSignature(header: StripeSignature.header, secrets: secrets, windowSeconds: windowSeconds)
     }
 
+    /// Refuses a header that no body could make genuine, before the body is read.
+    ///
+    /// - Throws: `BillingError`, unverified.
+    public func checkForm(_ value: String?) throws(BillingError) {
+        _ = try signature.parts(of: value)
+    }
+
     /// - Parameters:
     ///   - value: the header field's; nil where it is missing.
     ///   - body: the bytes that came, before anything was read of them.

@@ -31,7 +31,18 @@ struct BillingRoutes: RouteCollecting {
         // An event sets a plan, so it needs the same scope as SETPLAN.
         try context.require(.setPlan)
         _ = try Query(request)
+        let answer = try await context.whilePeerIsHere { try await process(request, context) }
+        return Response(
+            status: .ok,
+            headers: [.contentType: "application/json", .cacheControl: "no-store"],
+            body: ResponseBody(byteBuffer: ByteBuffer(string: answer))
+        )
+    }
+
+    /// Cancelled where the peer is gone, so that nothing more is read, parsed or begun for it.
+    private func process(_ request: Request, _ context: HTTPContext) async throws -> String {
         let body = try await bodies.read(request, context)
+        try Task.checkCancellation()
         let event: BillingEvent
         do {
             event = try DirectEvent.parse(body: Array(body.readableBytesView))
@@ -39,12 +50,9 @@ struct BillingRoutes: RouteCollecting {
             throw Problem(error)
         }
         do {
-            let answer = try await sessions.apply(event, by: .now + requestTimeout)
-            return Response(
-                status: .ok,
-                headers: [.contentType: "application/json", .cacheControl: "no-store"],
-                body: ResponseBody(byteBuffer: ByteBuffer(string: answer))
-            )
+            return try await sessions.apply(event, by: .now + requestTimeout)
+        } catch .cancelled {
+            throw CancellationError()
         } catch {
             throw Problem(error)
         }

@@ -22,6 +22,7 @@ struct HTTPTransport: Sendable {
             let plain = HTTP1Channel(
                 responder: responder,
                 configuration: HTTP1Channel.Configuration(
+                    additionalChannelHandlers: [PeerWatch()],
                     idleTimeout: idleTimeout,
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: 16_384,

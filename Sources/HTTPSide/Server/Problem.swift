@@ -54,7 +54,8 @@ extension Problem {
         self =
             switch failure {
             case .overloaded: Problem(ReplyError(code: .overloaded, text: "too many requests are waiting; try again"))
-            case .closed: Problem(ReplyError(code: .draining, text: "this instance is shutting down; ask another one"))
+            case .closed, .cancelled:
+                Problem(ReplyError(code: .draining, text: "this instance is shutting down; ask another one"))
             case .tooLate: Problem(ReplyError(code: .unavailable, text: "the database is too busy; try again"))
             case .database(let error) where error.isTransient:
                 Problem(ReplyError(code: .unavailable, text: "the database cannot be reached; try again"))

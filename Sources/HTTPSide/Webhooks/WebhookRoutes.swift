@@ -9,6 +9,9 @@ import UsageStore
 
 /// `POST /webhooks/<source>`, for each store in `StoreSenders.all`.
 ///
+/// A request is refused as early as can be: where the store is not set up or the head cannot be the store's, before the
+/// body is read; for its signature, before anything is parsed.
+///
 /// 200 says that the event is kept, whatever became of it, so that the store stops sending it. Everything else says that
 /// nothing is kept: 4xx where sending it again would not help, 503 where it does.
 struct WebhookRoutes: RouteCollecting {
@@ -40,14 +43,6 @@ struct WebhookRoutes: RouteCollecting {
         _ request: Request,
         _ context: HTTPContext
     ) async throws -> Response {
-        let body: ByteBuffer
-        do {
-            body = try await bodies.read(request, context)
-        } catch let problem as Problem {
-            let outcome = problem.status == .contentTooLarge ? "too_large" : "malformed"
-            log.refused(store.source, outcome: outcome, problem.detail)
-            throw problem
-        }
         guard let endpoint = senders.endpoint(of: store.source) else {
             throw Problem(
                 .notFound,
@@ -55,21 +50,13 @@ struct WebhookRoutes: RouteCollecting {
                 "\(store.events) are not taken here: set \(store.settings)"
             )
         }
-        let notification: BillingEvent
+        let answer: String
         do {
-            notification = try await endpoint.event(
-                WebhookRequest(
-                    headers: request.headers,
-                    body: Array(body.readableBytesView),
-                    now: Instant(secondsSince1970: Int64(Date().timeIntervalSince1970))
-                )
-            )
-        } catch {
-            log.refused(store.source, outcome: error.kind.outcome, error.description)
-            throw Problem(error)
+            answer = try await context.whilePeerIsHere { try await process(request, context, endpoint) }
+        } catch let problem as Problem where problem == .peerIsGone {
+            log.refused(store.source, outcome: "gone", problem.detail)
+            throw problem
         }
-        let answer = try await keep(notification)
-        log.kept(notification, answer: answer)
         return Response(
             status: .ok,
             headers: [.contentType: "application/json", .cacheControl: "no-store"],
@@ -77,12 +64,46 @@ struct WebhookRoutes: RouteCollecting {
         )
     }
 
-    private func keep(_ notification: BillingEvent) async throws(Problem) -> String {
+    /// Cancelled where the peer is gone, so that nothing more is read, parsed or begun for it.
+    private func process(
+        _ request: Request,
+        _ context: HTTPContext,
+        _ endpoint: any WebhookEndpoint
+    ) async throws -> String {
+        let source = type(of: endpoint).source
+        let notification: BillingEvent
+        do {
+            try endpoint.checkHead(request.headers)
+            let body = try await bodies.read(request, context)
+            try Task.checkCancellation()
+            notification = try await endpoint.event(
+                WebhookRequest(
+                    headers: request.headers,
+                    body: Array(body.readableBytesView),
+                    now: Instant(secondsSince1970: Int64(Date().timeIntervalSince1970))
+                )
+            )
+        } catch let problem as Problem {
+            let outcome = problem.status == .contentTooLarge ? "too_large" : "malformed"
+            log.refused(source, outcome: outcome, problem.detail)
+            throw problem
+        } catch let error as BillingError {
+            log.refused(source, outcome: error.kind.outcome, error.description)
+            throw Problem(error)
+        }
+        try Task.checkCancellation()
+        let answer = try await keep(notification)
+        log.kept(notification, answer: answer)
+        return answer
+    }
+
+    private func keep(_ notification: BillingEvent) async throws -> String {
         do {
             return try await sessions.apply(notification, by: .now + requestTimeout)
         } catch {
             let type = notification.typeClass
             switch error {
+            case .cancelled: throw CancellationError()
             case .database(let refusal) where refusal.sqlState?.isClass("22") == true:
                 // The database's words name a field and repeat nothing of it.
                 log.refused(notification.source, type: type, outcome: "malformed", refusal.message)

@@ -14,10 +14,13 @@ package final class SessionPool: Sendable {
         case tooLate
         /// The service shuts down; nothing was done.
         case closed
+        /// Nobody waits for the result any more. Nothing was done, unless the work had begun.
+        case cancelled
         case database(PostgresError)
     }
 
     private struct Job {
+        var number: UInt64
         var deadline: ContinuousClock.Instant
         /// Does the work, and returns how its result is told; that is told once no error can come any more.
         var attempt: @Sendable (Connection) throws(PostgresError) -> @Sendable () -> Void
@@ -26,6 +29,7 @@ package final class SessionPool: Sendable {
 
     private struct State {
         var waiting: Deque<Job> = []
+        var lastNumber: UInt64 = 0
         /// Numbers of the threads that sleep.
         var idle: [Int] = []
         var isClosed = false
@@ -63,7 +67,7 @@ package final class SessionPool: Sendable {
 
     /// Does work in a session, as soon as one is free.
     ///
-    /// Who is cancelled while waiting does not wait for it any more; it may still be done.
+    /// Work of a cancelled task is not begun. What has begun may still be done, but nobody waits for it any more.
     ///
     /// - Parameters:
     ///   - deadline: by which the work has to bound itself too, as `Connection`'s methods do.
@@ -74,7 +78,12 @@ package final class SessionPool: Sendable {
         _ work: @escaping @Sendable (Connection) throws(PostgresError) -> Value
     ) async throws(Failure) -> Value {
         let promise = OneResult<Value, Failure>()
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
         let job = Job(
+            number: number,
             deadline: deadline,
             attempt: { connection throws(PostgresError) in
                 let value = try work(connection)
@@ -86,8 +95,13 @@ package final class SessionPool: Sendable {
         return try await withTaskCancellationHandler {
             await promise.result
         } onCancel: {
-            promise.settle(.failure(.closed))
+            withdraw(number)
+            promise.settle(.failure(.cancelled))
         }.get()
+    }
+
+    private func withdraw(_ number: UInt64) {
+        state.withLock { $0.waiting.removeAll { $0.number == number } }
     }
 
     /// Pieces of work that no session has taken up yet.

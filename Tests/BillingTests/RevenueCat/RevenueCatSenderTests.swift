@@ -95,4 +95,20 @@ struct RevenueCatSenderTests {
         #expect(!isTaken(sender, authorization: "a secret"))
         #expect(!isTaken(sender, signature: signature))
     }
+
+    @Test("is refused without its body where none could show who sends")
+    func head() {
+        let sender = RevenueCatSender(authorizations: ["a secret"], signingSecrets: ["secret"], windowSeconds: 300)
+        // Of the right form; whether it is genuine depends on the body.
+        let signature = "t=1,v1=\(String(repeating: "0", count: 64))"
+        #expect(throws: Never.self) { try sender.checkHead(authorization: "a secret", signature: signature) }
+        for (authorization, signature) in [
+            ("a secre", signature), (nil, signature), ("a secret", nil), ("a secret", "t=1"), ("a secret", ""),
+        ] {
+            let error = #expect(throws: BillingError.self) {
+                try sender.checkHead(authorization: authorization, signature: signature)
+            }
+            #expect(error?.kind == .unverified)
+        }
+    }
 }

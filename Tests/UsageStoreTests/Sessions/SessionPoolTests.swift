@@ -116,6 +116,37 @@ struct SessionPoolTests {
         }
     }
 
+    @Test("do not begin the work of a cancelled task, and wait for none that has begun")
+    func cancellation() async throws {
+        let database = try await TestDatabase.fresh()
+        let pool = pool(database.conninfo)
+        let (gate, isBegun) = (Gate(), Flag())
+        try await running(pool) {
+            let first = Task {
+                try await pool.perform(by: .now + waitLimit) { connection throws(PostgresError) in
+                    gate.wait()
+                    return try Self.backend(connection)
+                }
+            }
+            try await waitUntil("the first piece of work has begun") { gate.isReached }
+            let second = Task {
+                try await pool.perform(by: .now + waitLimit) { connection throws(PostgresError) in
+                    isBegun.set()
+                    return try Self.backend(connection)
+                }
+            }
+            try await waitUntil("another one waits") { pool.waitingCount == 1 }
+            second.cancel()
+            await #expect(throws: SessionPool.Failure.cancelled) { try await second.value }
+            #expect(pool.waitingCount == 0, "its place is free")
+            first.cancel()
+            await #expect(throws: SessionPool.Failure.cancelled) { try await first.value }
+            gate.open()
+            _ = try await pool.perform(by: .now + waitLimit, Self.backend)
+            #expect(!isBegun.isSet)
+        }
+    }
+
     @Test("go on after a statement that the database refuses")
     func refusal() async throws {
         let database = try await TestDatabase.fresh()

@@ -152,7 +152,7 @@ extension StoreError {
         self =
             switch failure {
             case .overloaded: StoreError(.overloaded, "too many requests are waiting; try again")
-            case .closed: StoreError(.unavailable, "this instance is shutting down; ask another one")
+            case .closed, .cancelled: StoreError(.unavailable, "this instance is shutting down; ask another one")
             case .tooLate: StoreError(.unavailable, "the database is too busy; try again")
             case .database(let error) where error.isTransient: .databaseIsAway
             case .database: StoreError(.internal, "the database refused a statement; the service's log says why")

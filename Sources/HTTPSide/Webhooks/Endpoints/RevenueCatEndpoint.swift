@@ -1,4 +1,5 @@
 import Billing
+import HTTPTypes
 import HeadroomServer
 
 struct RevenueCatEndpoint: WebhookEndpoint {
@@ -27,10 +28,17 @@ struct RevenueCatEndpoint: WebhookEndpoint {
         environments = configuration.acceptedEnvironments
     }
 
+    func checkHead(_ headers: HTTPFields) throws(BillingError) {
+        try sender.checkHead(
+            authorization: headers[.authorization],
+            signature: headers.value(RevenueCatSender.signatureHeader)
+        )
+    }
+
     func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent {
         try sender.verify(
             authorization: request.headers[.authorization],
-            signature: request.header(RevenueCatSender.signatureHeader),
+            signature: request.headers.value(RevenueCatSender.signatureHeader),
             body: request.body,
             now: request.now
         )

@@ -1,4 +1,5 @@
 import Billing
+import HTTPTypes
 import HeadroomServer
 
 struct StripeEndpoint: WebhookEndpoint {
@@ -19,9 +20,13 @@ struct StripeEndpoint: WebhookEndpoint {
         environments = configuration.acceptedEnvironments
     }
 
+    func checkHead(_ headers: HTTPFields) throws(BillingError) {
+        try signature.checkForm(headers.value(StripeSignature.header))
+    }
+
     func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent {
-        // Before anything is read of the body.
-        try signature.verify(request.header(StripeSignature.header), body: request.body, now: request.now)
+        // Before anything of the body is parsed.
+        try signature.verify(request.headers.value(StripeSignature.header), body: request.body, now: request.now)
         let kept = try StripeEvent.sanitized(body: request.body, refundRevokes: refundRevokes)
         let event = try StripeEvent.translate(payload: kept)
         try environments.check(event.environment)

@@ -19,10 +19,27 @@ protocol WebhookEndpoint: Sendable {
     /// - Throws: when a file cannot be used.
     init?(_ configuration: WebhookConfiguration) throws(StoreSenders.Unusable)
 
-    /// Verifies a request, keeps what may be kept of it and translates that.
+    /// Refuses what cannot be the store's whatever the body. Called before any of the body is read.
+    ///
+    /// - Throws: `BillingError`, unverified.
+    func checkHead(_ headers: HTTPFields) throws(BillingError)
+
+    /// Verifies a request before anything is parsed that is not needed for it, keeps what may be kept of it and translates
+    /// that.
     ///
     /// - Throws: `BillingError` where nothing may be kept.
     func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent
+}
+
+extension WebhookEndpoint {
+    /// Nothing in the head shows whose a request is.
+    func checkHead(_ headers: HTTPFields) throws(BillingError) {}
+}
+
+extension HTTPFields {
+    func value(_ name: String) -> String? {
+        HTTPField.Name(name).flatMap { self[$0] }
+    }
 }
 
 /// What a store posted, before anything was read of it.
@@ -31,8 +48,4 @@ struct WebhookRequest: Sendable {
     var body: [UInt8]
     /// This machine's time: signatures have one in them.
     var now: Instant
-
-    func header(_ name: String) -> String? {
-        HTTPField.Name(name).flatMap { headers[$0] }
-    }
 }
