@@ -3,7 +3,7 @@ import PackageDescription
 
 // What reads bytes that come from outside, and what answers them.
 let fuzzedModules: [Target.Dependency] = [
-    "HeadroomServer", "LineProtocol", "Usage", "UsageStore", .product(name: "NIOCore", package: "swift-nio"),
+    "Billing", "HeadroomServer", "LineProtocol", "Usage", "UsageStore", .product(name: "NIOCore", package: "swift-nio"),
 ]
 
 // Arrows run down only: headroom → HeadroomServer → {LineProtocol, UsageStore} → Usage, and
@@ -261,7 +261,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: fuzzedModules + ["TestSupport"],
             path: "Fuzz",
-            exclude: ["Corpus", "Driver", "Found", "README.md", "dictionary.txt"],
+            exclude: ["Corpus", "Driver", "Found", "README.md", "dictionary.txt", "dictionary-billing.txt"],
             sources: ["Bodies", "Tests"]
         ),
         .testTarget(
@@ -378,7 +378,7 @@ if flavour == "fuzzing" {
     let instrumented: [SwiftSetting] = [
         .unsafeFlags([sanitizers, "-enable-testing", "-assert-config", "Debug"], .when(configuration: .release))
     ]
-    for target in package.targets where ["HeadroomServer", "LineProtocol", "Usage"].contains(target.name) {
+    for target in package.targets where ["Billing", "HeadroomServer", "LineProtocol", "Usage"].contains(target.name) {
         target.swiftSettings? += instrumented
     }
     // The bodies become a module of their own, in place of their test.

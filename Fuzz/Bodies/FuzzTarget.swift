@@ -4,12 +4,23 @@ public struct FuzzTarget: Sendable {
     /// Does with the input what the target does with it, and throws where it did wrong. A trap is wrong anywhere.
     public let check: @Sendable ([UInt8]) throws(Violation) -> Void
 
+    /// The most bytes of an input that a test makes.
+    public var bytesMaximum = 2_048
+    /// Of the words that inputs are made of.
+    public var dictionary = "dictionary.txt"
+
     public static let all = [
         FuzzTarget(name: "framing", check: FramingBody.check),
         FuzzTarget(name: "commands", check: CommandBody.check),
         FuzzTarget(name: "replies", check: ReplyBody.check),
         FuzzTarget(name: "reading", check: ReadingBody.check),
         FuzzTarget(name: "connection", check: ConnectionBody.check),
+        FuzzTarget(
+            name: "billing",
+            check: BillingBody.check,
+            bytesMaximum: 3_072,
+            dictionary: "dictionary-billing.txt"
+        ),
     ]
 }
 

@@ -17,15 +17,15 @@ enum Corpus {
             .map { ($0.lastPathComponent, try [UInt8](Data(contentsOf: $0))) }
     }
 
-    /// The lines of dictionary.txt, as they stand there.
-    static func dictionaryLines() throws -> [String] {
-        try String(contentsOf: folder.appending(path: "dictionary.txt"), encoding: .utf8)
+    /// The lines of a dictionary, as they stand there.
+    static func lines(of dictionary: String) throws -> [String] {
+        try String(contentsOf: folder.appending(path: dictionary), encoding: .utf8)
             .split(separator: "\n").map(String.init)
     }
 
     /// Its words, in quotes there, with bytes written `\xHH`.
-    static func dictionary() throws -> [[UInt8]] {
-        try dictionaryLines().filter { $0.hasPrefix("\"") }.map { line in
+    static func words(of dictionary: String) throws -> [[UInt8]] {
+        try lines(of: dictionary).filter { $0.hasPrefix("\"") }.map { line in
             var bytes: [UInt8] = []
             var rest = Array(line.utf8.dropFirst().dropLast())[...]
             while let byte = rest.popFirst() {

@@ -12,7 +12,11 @@ struct MutationTests {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("changed inputs of \(target.name) with seed \(seed)")
         var random = SeededGenerator(seed: seed)
-        let mutator = Mutator(corpus: try Corpus.inputs(of: target).map(\.bytes), dictionary: try Corpus.dictionary())
+        let mutator = Mutator(
+            corpus: try Corpus.inputs(of: target).map(\.bytes),
+            dictionary: try Corpus.words(of: target.dictionary),
+            bytesMaximum: target.bytesMaximum
+        )
         // A trap ends the process: the input that it came of is found there.
         let last = try LastInput(of: target)
         for number in 0..<MutationTests.inputs {

@@ -3,13 +3,12 @@
 struct Mutator {
     let corpus: [[UInt8]]
     let dictionary: [[UInt8]]
-    /// Requests have 1,024 bytes at most, and a stream should have several.
-    private static let maximumBytes = 2_048
+    let bytesMaximum: Int
 
     func input(using random: inout some RandomNumberGenerator) -> [UInt8] {
         var bytes = corpus.randomElement(using: &random) ?? []
         for _ in 0..<Int.random(in: 1...6, using: &random) { mutate(&bytes, using: &random) }
-        return Array(bytes.prefix(Mutator.maximumBytes))
+        return Array(bytes.prefix(bytesMaximum))
     }
 
     private func mutate(_ bytes: inout [UInt8], using random: inout some RandomNumberGenerator) {

@@ -8,7 +8,7 @@ public enum DirectEvent {
     private static let reservedSources = Set(Stores.all.map { $0.source.rawValue })
     /// Users stand under it among the names of customers.
     private static let usersPrefix = "user"
-    private static let fields: Set<String> = [
+    static let fields: Set<String> = [
         "source", "id", "at", "user", "transaction", "kind", "plan", "product", "next_plan", "next_product", "started",
         "expires", "grace_until", "anchor", "environment", "messages", "from", "to",
     ]

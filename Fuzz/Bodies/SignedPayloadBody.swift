@@ -1,0 +1,58 @@
+import Foundation
+
+@testable import Billing
+
+/// What the App Store posts: a JWS is its parts, and no certificate harms.
+enum SignedPayloadBody {
+    /// The input: header, payload and signature as they are before they are encoded, with a zero byte between them.
+    static func checkParts(_ input: [UInt8]) throws(Violation) {
+        let parts = input.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false).map(Array.init)
+        guard parts.count == 3 else { return }
+        let signed = "\(urlSafe(parts[0])).\(urlSafe(parts[1]))"
+        let compact = "\(signed).\(urlSafe(parts[2]))"
+        let read = BillingBody.attempt { () throws(BillingError) in try SignedPayload(compact, name: "part") }
+        guard case .success(let payload) = read else {
+            if case .failure(let error) = read { try BillingBody.checkRefusal(error) }
+            return
+        }
+        try requireEqual(payload.signature, parts[2], "the signature")
+        try requireEqual(payload.signedBytes, Array(signed.utf8), "what is signed")
+        try requireEqual(payload.certificates.count, CertificateChain.length, "certificates")
+        let found = BillingBody.attempt { () throws(BillingError) in try payload.payload() }
+        let expected = BillingBody.attempt { () throws(BillingError) in try JSONValue(parsing: parts[1]) }
+        switch (found, expected) {
+        case (.success(let found), .success(let expected)): try requireEqual(found, expected, "the payload")
+        case (.success, .failure(let error)):
+            throw Violation(description: "a payload was read that is refused: \(error)")
+        case (.failure(let error), .success(.object)): throw Violation(description: "a payload was refused: \(error)")
+        case (.failure(let error), _): try BillingBody.checkRefusal(error)
+        }
+    }
+
+    /// The input: a body as it is posted.
+    static func checkPosted(_ input: [UInt8]) throws(Violation) {
+        let read = BillingBody.attempt { () throws(BillingError) in
+            try SignedPayload(try AppStoreNotification.signedPayload(of: input), name: "signedPayload")
+        }
+        if case .failure(let error) = read { try BillingBody.checkRefusal(error) }
+    }
+
+    /// The input: a certificate in its DER form.
+    static func checkCertificates(_ input: [UInt8]) throws(Violation) {
+        guard let reason = refusal(of: input) else { return }
+        try BillingBody.checkRefusal(BillingError(.unverified, reason))
+    }
+
+    private static func refusal(of certificate: [UInt8]) -> String? {
+        do throws(ChainFault) {
+            _ = try CertificateChain.decode([certificate])
+            return nil
+        } catch {
+            return error.reason
+        }
+    }
+
+    private static func urlSafe(_ bytes: [UInt8]) -> String {
+        Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    }
+}
