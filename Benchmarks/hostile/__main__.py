@@ -18,11 +18,11 @@ from comparison.stages import slow_disk_library
 from support import processes
 from support.processes import Failure
 
-from . import scenarios
+from . import http_scenarios, scenarios
 from .scenarios import Contender, Sample
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SCENARIOS = ("throughput", "fairness", "singles", "long_replies", "hostile", "overload")
+SCENARIOS = ("throughput", "fairness", "singles", "long_replies", "hostile", "bodies", "overload")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -102,6 +102,11 @@ def one_round(contender: Contender, chosen: argparse.Namespace, figures: Figures
             with contender.serving("--connections-maximum", str(scenarios.HOSTILE_CONNECTIONS + 256)):
                 sample = scenarios.hostile(contender, connections, max(chosen.seconds, 15))
                 figures.add(f"beside {connections} hostile", contender.name, sample)
+    if "bodies" in chosen.only:
+        for connections in (0, http_scenarios.BODY_CONNECTIONS):
+            with contender.serving(*http_scenarios.BODY_SETTINGS, http="127.0.0.1:0"):
+                sample = http_scenarios.bodies(contender, connections, chosen.seconds)
+                figures.add(f"beside {connections} with bad bodies", contender.name, sample)
 
 
 def under_overload(contenders: list[Contender], chosen: argparse.Namespace, work: Path, figures: Figures) -> None:

@@ -175,9 +175,9 @@ class Contender(Headroom):
         self.stop()
 
     @contextmanager
-    def serving(self, *settings: str) -> Iterator[Callable[[], None]]:
+    def serving(self, *settings: str, http: str = "off") -> Iterator[Callable[[], None]]:
         """Anew for each measurement: its highest memory is that measurement's."""
-        self.start(*settings)
+        self.start(*settings, http=http)
         try:
             yield self.stop
         finally:
