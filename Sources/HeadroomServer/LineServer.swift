@@ -82,7 +82,7 @@ public final class LineServer: Service, CustomStringConvertible {
                     }
                     if let tls {
                         try channel.pipeline.syncOperations.addHandlers(
-                            TLSEdge(),
+                            TLSEdge(lingerMaximum: limits.lingerMaximum),
                             NIOSSLServerHandler(context: tls.current),
                             TLSSession(tls, handshakeTimeout: handshakeTimeout)
                         )

@@ -16,7 +16,8 @@ struct ConnectionTimersTests {
         incompleteRequestTimeout: .seconds(15),
         connectionsMaximum: 10,
         allowsWhenUnavailable: false,
-        lingerTimeout: .milliseconds(250)
+        lingerTimeout: .milliseconds(250),
+        lingerMaximum: .seconds(1)
     )
 
     private func at(_ seconds: Double) -> NIODeadline {
@@ -104,15 +105,33 @@ struct ConnectionTimersTests {
         #expect(timers.next(isIdle: true) == at(50))
     }
 
-    @Test("keep a connection that lingers open for a moment, counted from the first time")
+    @Test("keep a connection that lingers open for a moment")
     func lingering() {
         var timers = started()
         timers.requestsCame(at: at(1))
+        timers.bytesCame(at: at(1.9), limits)
+        #expect(!timers.lingers)
         timers.lingers(from: at(2), limits)
-        timers.lingers(from: at(2.2), limits)
         #expect(timers.next(isIdle: true) == at(2.25))
         #expect(timers.expired(at: at(2.2), isIdle: true) == nil)
         #expect(timers.expired(at: at(2.25), isIdle: true) == .lingered)
+    }
+
+    @Test("keep a connection that lingers open while its peer sends, up to the maximum")
+    func lingeringWhileBytesCome() {
+        var timers = started()
+        timers.requestsCame(at: at(1))
+        timers.lingers(from: at(2), limits)
+        for seconds in [2.2, 2.4, 2.6, 2.8, 2.9] {
+            timers.bytesCame(at: at(seconds), limits)
+            let end = min(at(seconds) + .milliseconds(250), at(3))
+            #expect(timers.next(isIdle: true) == end)
+            #expect(timers.expired(at: end - .milliseconds(1), isIdle: true) == nil)
+        }
+        #expect(timers.expired(at: at(3), isIdle: true) == .lingered)
+        timers.lingers(from: at(2.875), limits)
+        #expect(timers.expired(at: at(3), isIdle: true) == nil, "the last reply was sent then")
+        #expect(timers.next(isIdle: true) == at(3.125))
     }
 
     @Test("let a connection that lingers have its answers first")

@@ -84,7 +84,8 @@ public struct ServerConfiguration: Sendable {
                 ? .max : try settings.number(.connectionsPerAddress, 1...1_000_000),
             allowsWhenUnavailable: whenUnavailable == .allow,
             subscriptionsMaximum: try settings.number(.subscriptionsMaximum, 1...1_000_000),
-            authenticationTimeout: .milliseconds(Int64(try settings.number(.authenticationTimeout, 100...600_000)))
+            authenticationTimeout: .milliseconds(Int64(try settings.number(.authenticationTimeout, 100...600_000))),
+            lingerMaximum: TimeAmount(drainTimeout)
         )
         store = StoreConfiguration(
             databaseURL: "",

@@ -205,7 +205,8 @@ extension Setting {
         "drain-timeout-ms",
         default: "8000",
         "100 to 600000 ms",
-        "after SIGTERM or SIGINT, connections that are still open after so long are cut"
+        "after SIGTERM or SIGINT, connections that are still open after so long are cut; one that the service ends is kept "
+            + "for so long at most, where the peer goes on sending"
     )
     public static let keysKeepDays = Setting(
         "keys-keep-days",

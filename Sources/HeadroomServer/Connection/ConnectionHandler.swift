@@ -31,6 +31,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var awaitsTurn = false
     private var inputIsClosed = false
     private var isEnding = false
+    /// What came after the end and was thrown away.
+    private var discardedBytes = 0
     /// The store's watcher has heard of this connection.
     private var watches = false
     /// In the mailbox's list of connections to flush.
@@ -99,7 +101,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // Of a refused connection only its end matters, and with TLS the rest of its handshake.
         guard number != nil else { return }
+        if timers.lingers { timers.bytesCame(at: .now(), limits) }
         var buffer = unwrapInboundIn(data)
+        // Nothing that comes after the last reply is taken in. It is read all the same: see `ConnectionTimers.bytesCame`.
+        if isEnding {
+            discardedBytes += buffer.readableBytes
+            if discardedBytes > ConnectionLimits.discardedBytesMaximum { context.close(promise: nil) }
+            return
+        }
         if received == nil {
             received = buffer
         } else {
@@ -115,7 +124,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        if number == nil || machine.takesRequests && context.channel.isWritable && !awaitsTurn {
+        if number == nil || isEnding || machine.takesRequests && context.channel.isWritable && !awaitsTurn {
             context.read()
         } else {
             readIsHeldBack = true
@@ -276,6 +285,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func end(_ context: ChannelHandlerContext) {
         guard !isEnding else { return }
         isEnding = true
+        received = nil
+        if readIsHeldBack {
+            readIsHeldBack = false
+            context.read()
+        }
         // Until then the peer has the time that it has for any replies.
         timers.writability(false, at: .now(), limits)
         schedule(context)
@@ -356,7 +370,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func drain(because reason: ReplyError = .draining) {
         guard let context else { return }
         machine.drain(because: reason)
-        timers.lingers(from: .now(), limits)
+        // The first reason for it counts; it lingers anew once the last reply is sent.
+        if !timers.lingers { timers.lingers(from: .now(), limits) }
         schedule(context)
     }
 

@@ -19,6 +19,11 @@ struct ConnectionLimits: Sendable {
     /// How long a connection that is ended, or that says nothing while the service drains, is kept open for what may
     /// still be on its way.
     var lingerTimeout: TimeAmount = .milliseconds(250)
+    /// How long at most, where the peer goes on sending.
+    var lingerMaximum: TimeAmount = .seconds(8)
+    /// How much of a peer that goes on sending is read and thrown away before its connection closes: more than was on its way,
+    /// in buffers of both kernels, when it was ended.
+    static let discardedBytesMaximum = 16 << 20
 }
 
 extension ConnectionLimits {
@@ -49,6 +54,7 @@ struct ConnectionTimers {
     private var incompleteRequestBy: NIODeadline?
     private var outputStuckAt: NIODeadline?
     private var lingersUntil: NIODeadline?
+    private var lingersAtMostUntil = NIODeadline.distantFuture
     private var idleTimeout = TimeAmount.zero
     private var incompleteRequestTimeout = TimeAmount.zero
 
@@ -89,8 +95,17 @@ struct ConnectionTimers {
         outputStuckAt = isWritable ? nil : outputStuckAt ?? now + limits.outputTimeout
     }
 
+    /// From now on the connection is open only for what may still be on its way.
     mutating func lingers(from now: NIODeadline, _ limits: ConnectionLimits) {
-        lingersUntil = lingersUntil ?? now + limits.lingerTimeout
+        lingersAtMostUntil = now + limits.lingerMaximum
+        lingersUntil = min(now + limits.lingerTimeout, lingersAtMostUntil)
+    }
+
+    /// Bytes came. A connection that lingers is kept open for as long again: what comes to a closed one is answered with a
+    /// reset, which makes the peer's kernel discard the replies that the peer has not read yet.
+    mutating func bytesCame(at now: NIODeadline, _ limits: ConnectionLimits) {
+        guard let until = lingersUntil else { return }
+        lingersUntil = max(until, min(now + limits.lingerTimeout, lingersAtMostUntil))
     }
 
     var lingers: Bool { lingersUntil != nil }

@@ -15,14 +15,24 @@ final class TLSEdge: ChannelDuplexHandler {
         /// Can transition to: ending.
         case passing
         /// Our side is ended, or will be once everything is sent; what comes is thrown away.
-        case ending(EventLoopPromise<Void>?, Scheduled<Void>)
+        case ending(EventLoopPromise<Void>?, Linger)
+    }
+
+    private struct Linger {
+        var timer: Scheduled<Void>
+        var lastBytesAt: NIODeadline
+        var discardedBytes = 0
+        let endsAt: NIODeadline
     }
 
     private var state = State.first
     private var inputIsClosed = false
 
-    /// How long a peer may take to end its side.
+    /// How long a peer that sends nothing more may take to end its side.
     private static let lingerTimeout = TimeAmount.milliseconds(250)
+    /// How long one may that goes on sending: what comes to a closed connection is answered with a reset, which makes the
+    /// peer's kernel discard what the peer has not read yet.
+    private let lingerMaximum: TimeAmount
     /// The first byte of a record that begins a handshake (RFC 8446, 5.1).
     private static let handshakeRecord: UInt8 = 22
 
@@ -30,6 +40,10 @@ final class TLSEdge: ChannelDuplexHandler {
         code: .protocol,
         text: "this port speaks TLS; connect with it (redis-cli --tls, headroom --tls); closing"
     )
+
+    init(lingerMaximum: TimeAmount) {
+        self.lingerMaximum = lingerMaximum
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch state {
@@ -42,8 +56,13 @@ final class TLSEdge: ChannelDuplexHandler {
             context.fireChannelRead(data)
         case .passing:
             context.fireChannelRead(data)
-        case .ending:
-            break
+        case .ending(let promise, var linger):
+            linger.lastBytesAt = context.eventLoop.now
+            linger.discardedBytes += unwrapInboundIn(data).readableBytes
+            state = .ending(promise, linger)
+            guard linger.discardedBytes > ConnectionLimits.discardedBytesMaximum else { return }
+            linger.timer.cancel()
+            context.close(promise: promise)
         }
     }
 
@@ -69,8 +88,8 @@ final class TLSEdge: ChannelDuplexHandler {
             return
         }
         inputIsClosed = true
-        if case .ending(let promise, let timer) = state {
-            timer.cancel()
+        if case .ending(let promise, let linger) = state {
+            linger.timer.cancel()
             context.close(promise: promise)
         } else {
             context.fireUserInboundEventTriggered(event)
@@ -78,8 +97,8 @@ final class TLSEdge: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if case .ending(let promise, let timer) = state {
-            timer.cancel()
+        if case .ending(let promise, let linger) = state {
+            linger.timer.cancel()
             promise?.succeed()
         }
         context.fireChannelInactive()
@@ -91,23 +110,43 @@ final class TLSEdge: ChannelDuplexHandler {
     /// has sent something we did not read: end our side first, as without TLS. A handshake that fails asks twice, so asking
     /// again is no reason to be quicker.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        guard case .all = mode, !inputIsClosed else {
+        guard case .all = mode, !inputIsClosed, context.channel.isActive else {
             context.close(mode: mode, promise: promise)
             return
         }
-        if case .ending(let earlier, let timer) = state {
+        if case .ending(let earlier, let linger) = state {
             guard let promise else { return }
-            if let earlier { earlier.futureResult.cascade(to: promise) } else { state = .ending(promise, timer) }
+            if let earlier { earlier.futureResult.cascade(to: promise) } else { state = .ending(promise, linger) }
         } else {
             end(context, promise: promise)
         }
     }
 
     private func end(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        let timer = context.eventLoop.scheduleTask(in: TLSEdge.lingerTimeout) { bound.value.close(promise: promise) }
-        state = .ending(promise, timer)
+        let now = context.eventLoop.now
+        let linger = Linger(
+            timer: schedule(context, at: now + min(TLSEdge.lingerTimeout, lingerMaximum)),
+            lastBytesAt: now,
+            endsAt: now + lingerMaximum
+        )
+        state = .ending(promise, linger)
         context.close(mode: .output, promise: nil)
         context.read()
+    }
+
+    private func schedule(_ context: ChannelHandlerContext, at deadline: NIODeadline) -> Scheduled<Void> {
+        let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+        return context.eventLoop.scheduleTask(deadline: deadline) { bound.value.0.timerFired(bound.value.1) }
+    }
+
+    private func timerFired(_ context: ChannelHandlerContext) {
+        guard case .ending(let promise, var linger) = state else { return }
+        let end = min(linger.lastBytesAt + TLSEdge.lingerTimeout, linger.endsAt)
+        if context.eventLoop.now >= end {
+            context.close(promise: promise)
+        } else {
+            linger.timer = schedule(context, at: end)
+            state = .ending(promise, linger)
+        }
     }
 }

@@ -1,0 +1,132 @@
+import Logging
+import NIOCore
+import NIOEmbedded
+import TestSupport
+import Testing
+
+@testable import HeadroomServer
+
+/// What closing a connection with unread bytes costs: the kernel resets it, and the peer loses the replies that it has not
+/// read yet.
+@Suite("A connection that is ended")
+struct LingeringTests {
+    private let address: SocketAddress
+
+    init() throws {
+        address = try SocketAddress(ipAddress: "127.0.0.1", port: 1)
+    }
+
+    @Test("goes on reading, and takes in nothing of it")
+    func reads() throws {
+        let configuration = try ServerConfiguration(SettingsReader(flags: [:], environment: [:]))
+        let parts = ServiceParts(
+            configuration,
+            databaseURL: "",
+            access: AccessControl(.off, connectionsPerTokenMaximum: 1, logger: .silent),
+            tls: nil,
+            logger: .silent
+        )
+        let (socket, eventLoop) = (Socket(), EmbeddedEventLoop())
+        let shared = LoopShared(
+            eventLoop: eventLoop,
+            store: parts.store,
+            access: parts.access,
+            census: parts.census,
+            serverInfo: parts.info,
+            metrics: parts.metrics.loops[0],
+            limits: configuration.connectionLimits,
+            logger: .silent
+        )
+        let handler = ConnectionHandler(id: 1, shared: shared, limits: configuration.connectionLimits)
+        let channel = EmbeddedChannel(handlers: [socket, handler], loop: eventLoop)
+        try channel.connect(to: address).wait()
+        try channel.writeInbound(ByteBuffer(string: "QUIT\nPING\n"))
+        #expect(try received(channel) == "+OK\r\n")
+        #expect(socket.outputIsClosed)
+        for _ in 0..<3 {
+            let before = socket.reads
+            try channel.writeInbound(ByteBuffer(string: "PING\nPI"))
+            channel.read()
+            #expect(socket.reads > before)
+        }
+        #expect(try received(channel) == "")
+        #expect(channel.isActive)
+        try flood(channel)
+        #expect(!channel.isActive)
+        _ = try channel.finish(acceptAlreadyClosed: true)
+    }
+
+    /// Every 200 ms, until it is closed.
+    private func timeUntilClosed(_ channel: EmbeddedChannel, sendingFor time: TimeAmount) throws -> TimeAmount {
+        let begin = channel.embeddedEventLoop.now
+        while channel.isActive {
+            if channel.embeddedEventLoop.now < begin + time { try channel.writeInbound(ByteBuffer(string: "x")) }
+            for _ in 0..<4 where channel.isActive { channel.embeddedEventLoop.advanceTime(by: .milliseconds(50)) }
+        }
+        return channel.embeddedEventLoop.now - begin
+    }
+
+    @Test(
+        "with TLS is closed once the peer has sent nothing for a moment, and at the latest after the maximum",
+        arguments: [(0, 250), (600, 650), (3_000, 1_000)]
+    )
+    func tls(sendingMilliseconds: Int64, closedAfterMilliseconds: Int64) throws {
+        let socket = Socket()
+        let channel = EmbeddedChannel(handlers: [socket, TLSEdge(lingerMaximum: .seconds(1))])
+        try channel.connect(to: address).wait()
+        // In plain text, so it is refused and ended.
+        try channel.writeInbound(ByteBuffer(string: "PING\n"))
+        #expect(try received(channel).hasPrefix("-PROTOCOL this port speaks TLS"))
+        #expect(socket.outputIsClosed)
+        let time = try timeUntilClosed(channel, sendingFor: .milliseconds(sendingMilliseconds))
+        #expect(time == .milliseconds(closedAfterMilliseconds))
+        _ = try channel.finish(acceptAlreadyClosed: true)
+    }
+
+    @Test("with TLS is closed at once where the peer sends without end")
+    func endlessWithTLS() throws {
+        let channel = EmbeddedChannel(handlers: [Socket(), TLSEdge(lingerMaximum: .seconds(1))])
+        try channel.connect(to: address).wait()
+        try channel.writeInbound(ByteBuffer(string: "PING\n"))
+        #expect(channel.isActive)
+        try flood(channel)
+        #expect(!channel.isActive)
+        _ = try channel.finish(acceptAlreadyClosed: true)
+    }
+
+    /// More than is thrown away for the peer's sake.
+    private func flood(_ channel: EmbeddedChannel) throws {
+        let piece = ByteBuffer(repeating: 0x78, count: 1 << 20)
+        for _ in 0...(ConnectionLimits.discardedBytesMaximum >> 20) where channel.isActive {
+            try channel.writeInbound(piece)
+        }
+    }
+
+    private func received(_ channel: EmbeddedChannel) throws -> String {
+        var text = ""
+        while let buffer = try channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: buffer) }
+        return text
+    }
+}
+
+/// As far as a socket goes: an embedded channel would close as a whole where its output is.
+private final class Socket: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+
+    private(set) var reads = 0
+    private(set) var outputIsClosed = false
+
+    func read(context: ChannelHandlerContext) {
+        reads += 1
+        context.read()
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard case .output = mode else {
+            context.close(mode: mode, promise: promise)
+            return
+        }
+        outputIsClosed = true
+        promise?.succeed()
+    }
+}
