@@ -28,11 +28,11 @@ struct Serve: AsyncParsableCommand {
         ProcessSetup.keepMemoryOutOfCrashReports()
         let connections = ProcessSetup.raiseDescriptorLimit(
             connections: configuration.connectionsMaximum,
-            httpConnections: configuration.http?.connectionsMaximum ?? 0,
+            httpConnections: configuration.http?.descriptorsMaximum ?? 0,
             logger: logger
         )
         configuration.allowConnections(atMost: connections.line)
-        configuration.http?.connectionsMaximum = connections.http
+        configuration.http?.allowDescriptors(atMost: connections.http)
         database.warnOfPassword(logger)
         options.warnOfSecrets(logger)
         let senders = try StoreSenders(configuration.webhooks)

@@ -63,6 +63,7 @@ struct ServeOptions: ParsableArguments {
     @Option(help: Setting.incompleteRequestTimeout.help) var incompleteRequestTimeoutMs: String?
     @Option(help: Setting.httpTLS.help) var httpTls: String?
     @Option(help: Setting.httpConnectionsMaximum.help) var httpConnectionsMaximum: String?
+    @Option(help: Setting.httpConnectionsPerAddress.help) var httpConnectionsPerAddressMaximum: String?
     @Option(help: Setting.httpBodyMaximum.help) var httpBodyMaximumBytes: String?
     @Option(help: Setting.httpRequestTimeout.help) var httpRequestTimeoutMs: String?
     @Option(help: Setting.httpIdleTimeout.help) var httpIdleTimeoutMs: String?
@@ -100,6 +101,7 @@ struct ServeOptions: ParsableArguments {
             (.connectionsPerAddress, connectionsPerAddressMaximum),
             (.incompleteRequestTimeout, incompleteRequestTimeoutMs),
             (.httpTLS, httpTls), (.httpConnectionsMaximum, httpConnectionsMaximum),
+            (.httpConnectionsPerAddress, httpConnectionsPerAddressMaximum),
             (.httpBodyMaximum, httpBodyMaximumBytes), (.httpRequestTimeout, httpRequestTimeoutMs),
             (.httpIdleTimeout, httpIdleTimeoutMs),
         ] + webhooks

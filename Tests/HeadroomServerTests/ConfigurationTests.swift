@@ -104,6 +104,7 @@ struct ConfigurationTests {
         (.connectionsPerAddress, ["0", "1000001", "all"]), (.incompleteRequestTimeout, ["99", "3600001"]),
         (.drainTimeout, ["99", "600001", "99999999999999999999999"]),
         (.httpTLS, ["yes", "s3cret"]), (.httpConnectionsMaximum, ["0", "65537"]),
+        (.httpConnectionsPerAddress, ["0", "65537", "all"]),
         (.httpBodyMaximum, ["1023", "16777217", "1 MB"]), (.httpRequestTimeout, ["99", "600001"]),
         (.httpIdleTimeout, ["999", "3600001"]),
         (.revenueCatAuthorization, [",", " , ,"]), (.revenueCatSigningSecret, [","]),
@@ -163,6 +164,31 @@ struct ConfigurationTests {
         let own = try configuration(flags: ["http": "[::1]:0"]).http
         #expect(own?.address == ListenAddress(host: "::1", port: 0) && own?.isByDefault == false)
         #expect(try configuration().http?.isByDefault == true)
+    }
+
+    @Test("gives one address all connections of the HTTP side, unless said otherwise")
+    func httpPerAddress() throws {
+        #expect(try configuration().http?.connectionsPerAddressMaximum == .max)
+        let flags = ["http-connections-per-address-maximum": "5"]
+        #expect(try configuration(flags: flags).http?.connectionsPerAddressMaximum == 5)
+    }
+
+    @Test(
+        "keeps the HTTP side's connections, with those for health, within what the system allows",
+        arguments: [
+            1, 2, 7, 256, 1_000, 65_536,
+        ]
+    )
+    func httpDescriptors(connections: Int) throws {
+        let flags = ["http-connections-maximum": "\(connections)"]
+        let asked = try #require(configuration(flags: flags).http)
+        #expect(asked.descriptorsMaximum - asked.connectionsMaximum == min(64, max(1, connections / 4)))
+        for allowed in [0, 1, 2, 3, 9, 50, 319, 320, 321, 999, 65_599, 65_600, 70_000] {
+            var http = asked
+            http.allowDescriptors(atMost: allowed)
+            #expect(http.descriptorsMaximum <= max(allowed, 2) && http.connectionsMaximum <= connections)
+            if allowed >= asked.descriptorsMaximum { #expect(http.connectionsMaximum == connections) }
+        }
     }
 
     @Test("takes an empty value for none")

@@ -32,7 +32,7 @@ extension Metric {
         messagesCounted, requestsBlocked,
     ]
     private static let database = [databaseUp, databaseInfo, schemaVersion, replicationLag]
-    private static let http = [httpRequests, httpDuration, webhookRequests]
+    private static let http = [httpRequests, httpDuration, httpConnections, httpTurnedAway, webhookRequests]
     private static let process = [
         cpuSeconds, residentMemory, virtualMemory, openDescriptors, descriptorsMaximum, threads, startTime,
     ]
@@ -177,6 +177,20 @@ extension Metric {
         .histogram,
         ["route"],
         "From having a request's head to having its answer's."
+    )
+    static let httpConnections = Metric(
+        "headroom_http_connections",
+        .gauge,
+        ["state"],
+        "Connections of the HTTP side now: waiting for a request, busy with one, or probe, which came while all were busy."
+    )
+    static let httpTurnedAway = Metric(
+        "headroom_http_turned_away_total",
+        .counter,
+        ["reason"],
+        "Connections of the HTTP side that were closed, or requests that were refused, to keep its limits. They waited when "
+            + "another one came: all, address, probes by the limit; all were busy: busy; in time there was no complete head: "
+            + "head; answers were not read in time: output."
     )
 
     static let webhookRequests = Metric(

@@ -9,12 +9,20 @@ import UsageStore
 struct MetricsRoutes: RouteCollecting {
     private let parts: ServiceParts
     private let http: HTTPMetrics
+    private let connections: ConnectionFigures
     private let webhooks: WebhookCounters
     private let openPort: OpenPort
 
-    init(_ parts: ServiceParts, http: HTTPMetrics, webhooks: WebhookCounters, openPort: OpenPort) {
+    init(
+        _ parts: ServiceParts,
+        http: HTTPMetrics,
+        connections: ConnectionFigures,
+        webhooks: WebhookCounters,
+        openPort: OpenPort
+    ) {
         self.parts = parts
         self.http = http
+        self.connections = connections
         self.webhooks = webhooks
         self.openPort = openPort
     }
@@ -39,6 +47,7 @@ struct MetricsRoutes: RouteCollecting {
         writeStore(to: &text)
         writeDatabase(to: &text)
         http.write(to: &text)
+        connections.write(to: &text)
         text.write(
             .webhookRequests,
             webhooks.snapshot.map { ([$0.key.source, $0.key.type.lowercased(), $0.key.outcome], .init($0.requests)) }

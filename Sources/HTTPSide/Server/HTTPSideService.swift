@@ -105,11 +105,11 @@ package struct HTTPSideService: Service, CustomStringConvertible {
             server: HTTPTransport(
                 configuration,
                 tls: parts.configuration.httpHasTLS ? parts.tls : nil,
-                outputTimeout: parts.configuration.outputTimeout
+                keeper: keeper(surroundings.connections)
             ).builder,
             configuration: ApplicationConfiguration(
                 address: .hostname(host, port: configuration.address.port),
-                availableConnectionsDelegate: .maximum(configuration.connectionsMaximum, logger: logger)
+                backlog: 1_024
             ),
             onServerRunning: { [logger] channel in
                 try? await channel.eventLoop.submit {
@@ -118,6 +118,23 @@ package struct HTTPSideService: Service, CustomStringConvertible {
                 whenOpen(ListenAddress(host: host, port: channel.localAddress?.port ?? 0))
             },
             eventLoopGroupProvider: .shared(group),
+            logger: logger
+        )
+    }
+
+    private func keeper(_ figures: ConnectionFigures) -> ConnectionKeeper {
+        ConnectionKeeper(
+            ConnectionRoster.Limits(
+                all: configuration.connectionsMaximum,
+                perNetwork: configuration.connectionsPerAddressMaximum,
+                probes: configuration.probesMaximum
+            ),
+            RequestClock.Limits(
+                firstHead: parts.configuration.firstRequestTimeout,
+                head: parts.configuration.incompleteRequestTimeout,
+                output: parts.configuration.outputTimeout
+            ),
+            figures: figures,
             logger: logger
         )
     }

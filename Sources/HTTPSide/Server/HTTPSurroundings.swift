@@ -20,6 +20,7 @@ struct HTTPSurroundings: Sendable {
     let senders: StoreSenders
     let webhookCounters = WebhookCounters()
     let metrics = HTTPMetrics()
+    let connections = ConnectionFigures()
     let logger: Logger
 
     init(_ parts: ServiceParts, configuration: HTTPConfiguration, senders: StoreSenders, logger: Logger) {
@@ -62,7 +63,13 @@ struct HTTPSurroundings: Sendable {
     private var routes: [any RouteCollecting] {
         [
             HealthRoutes(parts),
-            MetricsRoutes(parts, http: metrics, webhooks: webhookCounters, openPort: openPort),
+            MetricsRoutes(
+                parts,
+                http: metrics,
+                connections: connections,
+                webhooks: webhookCounters,
+                openPort: openPort
+            ),
             UsageRoutes(
                 store,
                 access: parts.access,

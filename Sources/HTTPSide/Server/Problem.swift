@@ -79,6 +79,12 @@ extension Problem: HTTPResponseError {
     }
 
     func response(from request: Request, context: some RequestContext) -> Response {
+        let (fields, body) = message
+        return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: body))
+    }
+
+    /// Its fields and its body, as they are sent.
+    var message: (fields: HTTPFields, body: ByteBuffer) {
         let body = Body(title: status.reasonPhrase, status: status.code, detail: detail, code: code)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -87,6 +93,6 @@ extension Problem: HTTPResponseError {
         var headers = headers
         headers[.contentType] = "application/problem+json"
         headers[.cacheControl] = "no-store"
-        return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: data)))
+        return (headers, ByteBuffer(bytes: data))
     }
 }

@@ -5,6 +5,7 @@ public struct HTTPConfiguration: Sendable {
     package var isByDefault: Bool
     package var usesTLS: Bool
     package var connectionsMaximum: Int
+    package var connectionsPerAddressMaximum: Int
     package var bodyBytesMaximum: Int
     package var requestTimeout: Duration
     package var idleTimeout: Duration
@@ -16,6 +17,9 @@ public struct HTTPConfiguration: Sendable {
         let tls: OnOrOff = try settings.choice(.httpTLS)
         usesTLS = tls == .on
         connectionsMaximum = try settings.number(.httpConnectionsMaximum, 1...65_536)
+        connectionsPerAddressMaximum =
+            settings.text(.httpConnectionsPerAddress) == nil
+            ? .max : try settings.number(.httpConnectionsPerAddress, 1...65_536)
         bodyBytesMaximum = try settings.number(.httpBodyMaximum, 1_024...16_777_216)
         requestTimeout = .milliseconds(try settings.number(.httpRequestTimeout, 100...600_000))
         idleTimeout = .milliseconds(try settings.number(.httpIdleTimeout, 1_000...3_600_000))
@@ -23,6 +27,19 @@ public struct HTTPConfiguration: Sendable {
         guard settings.text(.http) != "off" else { return nil }
         address = try settings.address(.http)
         isByDefault = !settings.isSet(.http)
+    }
+}
+
+extension HTTPConfiguration {
+    /// How many connections may be open besides the others while all of those are busy.
+    package var probesMaximum: Int { max(1, min(64, connectionsMaximum / 4)) }
+
+    public var descriptorsMaximum: Int { connectionsMaximum + probesMaximum }
+
+    /// Where the system does not allow as many.
+    public mutating func allowDescriptors(atMost maximum: Int) {
+        guard maximum < descriptorsMaximum else { return }
+        connectionsMaximum = min(connectionsMaximum, max(1, maximum * 4 / 5, maximum - 64))
     }
 }
 

@@ -131,6 +131,8 @@ public struct ServerConfiguration: Sendable {
 extension ServerConfiguration {
     /// A peer that takes nothing for so long is gone.
     package var outputTimeout: TimeAmount { connectionLimits.outputTimeout }
+    package var firstRequestTimeout: TimeAmount { connectionLimits.firstRequestTimeout }
+    package var incompleteRequestTimeout: TimeAmount { connectionLimits.incompleteRequestTimeout }
     package var httpHasTLS: Bool { tls != nil && http?.usesTLS == true }
 }
 

@@ -47,7 +47,15 @@ extension Setting {
         "http-connections-maximum",
         default: "256",
         "1 to 65536",
-        "open connections of the HTTP side; more wait until one closes"
+        "open connections of the HTTP side; one more closes the one that has waited longest for a request. While all are "
+            + "busy, a few more get in, which are answered /healthz and /readyz, and 503 else"
+    )
+    public static let httpConnectionsPerAddress = Setting(
+        "http-connections-per-address-maximum",
+        default: nil,
+        "1 to 65536",
+        "the same for those from one address, an IPv6 one with all of its /64 network. Without it, as many as "
+            + "http-connections-maximum"
     )
     public static let httpBodyMaximum = Setting(
         "http-body-maximum-bytes",
@@ -187,7 +195,7 @@ extension Setting {
         "output-timeout-ms",
         default: "10000",
         "100 to 3600000 ms",
-        "a connection whose peer takes no replies for so long is closed"
+        "a connection whose peer takes no replies for so long is closed; over HTTP as well"
     )
     public static let idleTimeout = Setting(
         "idle-timeout-ms",
@@ -199,7 +207,7 @@ extension Setting {
         "first-request-timeout-ms",
         default: "10000",
         "100 to 3600000 ms",
-        "a new connection without a complete request for so long is closed"
+        "a new connection without a complete request for so long is closed; over HTTP, without a complete head"
     )
     public static let drainTimeout = Setting(
         "drain-timeout-ms",
@@ -283,7 +291,7 @@ extension Setting {
         "incomplete-request-timeout-ms",
         default: "10000",
         "100 to 3600000 ms",
-        "a connection that has begun a request and not completed it for so long is closed"
+        "a connection that has begun a request and not completed it for so long is closed; over HTTP, its head"
     )
 
     public static let all: [Setting] =
@@ -295,6 +303,7 @@ extension Setting {
             keysKeepDays, reportTimeout, changesPoll, subscriptionsMaximum,
             authentication, authenticationTimeout, connectionsPerTokenMaximum, tlsCertificate, tlsKey, tlsClientCA,
             tlsHandshakeTimeout, trustedNetwork, queueWait, connectionsPerAddress, incompleteRequestTimeout,
-            httpTLS, httpConnectionsMaximum, httpBodyMaximum, httpRequestTimeout, httpIdleTimeout,
+            httpTLS, httpConnectionsMaximum, httpConnectionsPerAddress, httpBodyMaximum, httpRequestTimeout,
+            httpIdleTimeout,
         ] + webhooks
 }

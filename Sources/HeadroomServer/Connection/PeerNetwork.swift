@@ -2,12 +2,12 @@ import NIOCore
 
 /// Where a peer is, as far as connections are counted: an IPv4 address, or the /64 network of an IPv6 address, since one
 /// machine has all addresses of such a network.
-enum PeerNetwork: Hashable, Sendable {
+package enum PeerNetwork: Hashable, Sendable {
     case version4(UInt32)
     case version6(UInt64)
 
     /// Nil where there is no address to count by, as on a Unix socket.
-    init?(_ address: SocketAddress) {
+    package init?(_ address: SocketAddress) {
         switch address {
         case .v4(let address):
             self = .version4(UInt32(bigEndian: address.address.sin_addr.s_addr))

@@ -87,20 +87,6 @@ class HTTPPort(Case):
         self.assertEqual(self.exchange(service), b"")
         self.assertEqual(self.exchange(service, b"GET /heal"), b"")
 
-    def test_more_connections_than_may_be_wait_for_their_turn(self):
-        service = self.serve("--http-connections-maximum", "1")
-        first = self.connect(service)
-        first.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        first.recv(4_096)
-        with self.connect(service) as second:
-            second.settimeout(0.3)
-            second.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-            with self.assertRaises(TimeoutError):
-                second.recv(1)
-            first.close()
-            second.settimeout(PATIENCE)
-            self.assertRegex(second.recv(4_096), rb"\AHTTP/1\.1 200 ")
-
     def test_it_speaks_tls_with_the_services_certificate_and_asks_for_none(self):
         authority = Authority()
         certificate, key = authority.server()
