@@ -16,13 +16,14 @@ from comparison.machine import say
 from comparison.peers import Postgres
 from comparison.stages import slow_disk_library
 from support import processes
+from support.certificates import Authority
 from support.processes import Failure
 
 from . import http_scenarios, scenarios
 from .scenarios import Contender, Sample
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SCENARIOS = ("throughput", "fairness", "singles", "long_replies", "hostile", "bodies", "overload")
+SCENARIOS = ("throughput", "fairness", "singles", "long_replies", "hostile", "bodies", "http", "overload")
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -107,6 +108,14 @@ def one_round(contender: Contender, chosen: argparse.Namespace, figures: Figures
             with contender.serving(*http_scenarios.BODY_SETTINGS, http="127.0.0.1:0"):
                 sample = http_scenarios.bodies(contender, connections, chosen.seconds)
                 figures.add(f"beside {connections} with bad bodies", contender.name, sample)
+    if "http" in chosen.only:
+        authority = Authority()
+        for tls in (None, authority):
+            for connections in (0, scenarios.HTTP_CONNECTIONS):
+                with contender.serving(http="127.0.0.1:0", tls=tls):
+                    sample = scenarios.http_probes(contender, connections, chosen.seconds, tls)
+                    name = f"health beside {connections} hostile, {'TLS' if tls else 'plain text'}"
+                    figures.add(name, contender.name, sample)
 
 
 def under_overload(contenders: list[Contender], chosen: argparse.Namespace, work: Path, figures: Figures) -> None:

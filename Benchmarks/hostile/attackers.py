@@ -1,4 +1,4 @@
-"""Peers that mean no good, all in one process: `python3 -m hostile.attackers PORT COUNT` until it is ended.
+"""Peers that mean no good, all in one process: `python3 -m hostile.attackers line|http PORT COUNT` until it is ended.
 
 Every kind in equal parts. Who is closed comes again at once, so that there are as many all the time.
 """
@@ -24,12 +24,47 @@ LONG_REPLIES = b"HELP\n" * 4096
 REQUEST = f"CONSUME {numbered_user(1)} key={'k' * 100}\n".encode()
 #: All but the end of the longest request.
 HALF = b"PING " + b"x" * 1018
-KINDS = ("silent", "never reads", "never reads long replies", "a byte a second", "half a request")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a peer does. Those of HTTP are the same ones, as far as they can be."""
+
+    name: str
+    #: Sent at once, and nothing after it.
+    begins: bytes = b""
+    #: Sent again and again, by a peer that never reads.
+    floods: bytes = b""
+    #: A byte of it a second.
+    trickles: bytes = b""
+
+
+def http(line: str, *fields: str) -> bytes:
+    return "\r\n".join([f"{line} HTTP/1.1", "Host: localhost", *fields, "", ""]).encode()
+
+
+KINDS = {
+    "line": (
+        Kind("silent"),
+        Kind("never reads", floods=PIPELINE),
+        Kind("never reads long replies", floods=LONG_REPLIES),
+        Kind("a byte a second", trickles=REQUEST),
+        Kind("half a request", begins=HALF),
+    ),
+    "http": (
+        Kind("silent"),
+        Kind("idle after a request", begins=http("GET /healthz")),
+        Kind("never reads long answers", floods=http("GET /v1/openapi.json") * 64),
+        Kind("a byte a second", trickles=http("GET /healthz", f"X-Slow: {'x' * 100}")),
+        Kind("half a head", begins=http("GET /healthz")[:-2]),
+        Kind("a body that does not come", begins=http("POST /v1/billing-events", "Content-Length: 100")),
+    ),
+}
 
 
 @dataclass(eq=False)
 class Peer:
-    kind: str
+    kind: Kind
     socket: socket.socket
     unsent: bytes = b""
     sent: int = 0
@@ -37,14 +72,14 @@ class Peer:
 
 
 class Attack:
-    def __init__(self, port: int, count: int) -> None:
-        self.port, self.count = port, count
+    def __init__(self, kinds: tuple[Kind, ...], port: int, count: int) -> None:
+        self.kinds, self.port, self.count = kinds, port, count
         self.selector = selectors.DefaultSelector()
         self.peers: set[Peer] = set()
         self.opened = 0
-        self.again: list[tuple[float, str]] = []
+        self.again: list[tuple[float, Kind]] = []
 
-    def open(self, kind: str) -> None:
+    def open(self, kind: Kind) -> None:
         connection = socket.socket()
         connection.setblocking(False)
         # Of what it does not read, little stays here: the rest is the service's to keep.
@@ -54,10 +89,7 @@ class Attack:
             connection.close()
             self.again.append((time.monotonic() + 0.2, kind))
             return
-        peer = Peer(kind, connection)
-        peer.unsent = {"never reads": PIPELINE, "never reads long replies": LONG_REPLIES, "half a request": HALF}.get(
-            kind, b""
-        )
+        peer = Peer(kind, connection, kind.begins or kind.floods)
         self.opened += 1
         self.peers.add(peer)
         self.selector.register(connection, self.interest(peer), peer)
@@ -65,7 +97,7 @@ class Attack:
     @staticmethod
     def interest(peer: Peer) -> int:
         # The end of a connection shows as readable; who never reads notices it by writing.
-        reads = 0 if peer.kind.startswith("never reads") else selectors.EVENT_READ
+        reads = 0 if peer.kind.floods else selectors.EVENT_READ
         return reads | (selectors.EVENT_WRITE if peer.unsent or not reads else 0)
 
     def close(self, peer: Peer) -> None:
@@ -80,8 +112,7 @@ class Attack:
                 self.close(peer)
                 return
             if events & selectors.EVENT_WRITE:
-                if not peer.unsent:
-                    peer.unsent = PIPELINE if peer.kind == "never reads" else LONG_REPLIES
+                peer.unsent = peer.unsent or peer.kind.floods
                 count = peer.socket.send(peer.unsent)
                 peer.unsent = peer.unsent[count:]
                 self.selector.modify(peer.socket, self.interest(peer), peer)
@@ -91,12 +122,12 @@ class Attack:
             self.close(peer)
 
     def trickle(self, now: float) -> None:
-        for peer in [peer for peer in self.peers if peer.kind == "a byte a second" and peer.next_byte_at <= now]:
+        for peer in [peer for peer in self.peers if peer.kind.trickles and peer.next_byte_at <= now]:
             peer.next_byte_at = now + 1
-            place = peer.sent % len(REQUEST)
+            place = peer.sent % len(peer.kind.trickles)
             peer.sent += 1
             try:
-                peer.socket.send(REQUEST[place : place + 1])
+                peer.socket.send(peer.kind.trickles[place : place + 1])
             except BlockingIOError:
                 pass
             except OSError:
@@ -104,7 +135,7 @@ class Attack:
 
     def run(self) -> None:
         for number in range(self.count):
-            self.open(KINDS[number % len(KINDS)])
+            self.open(self.kinds[number % len(self.kinds)])
         print("ready", flush=True)
         while True:
             for key, events in self.selector.select(0.05):
@@ -120,12 +151,12 @@ class Attack:
 
 
 def main() -> None:
-    port, count = int(sys.argv[1]), int(sys.argv[2])
+    kinds, port, count = KINDS[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3])
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     random.seed(1)
-    Attack(port, count).run()
+    Attack(kinds, port, count).run()
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any, Callable, Iterator
 from comparison.figures import rounded
 from comparison.peers import Headroom, Postgres
 from support import processes
+from support.certificates import Authority
 from support.processes import Failure, processor_seconds, resident_bytes, run
 from support.waiting import wait_until
 
@@ -25,6 +26,7 @@ GOOD_RATE = 2_000
 GREEDY_PIPELINE = 1_024
 GREEDY_CONNECTIONS = (0, 1, 16, 64)
 HOSTILE_CONNECTIONS = 4_096
+HTTP_CONNECTIONS = 5_000
 #: What each flush takes when the database is to be slow.
 FLUSH_MILLISECONDS = 100
 OVERLOAD_CONNECTIONS = 256
@@ -110,32 +112,58 @@ class Watch:
         return self.descriptors
 
 
+@contextmanager
+def attacked(service: Headroom, protocol: str, connections: int) -> Iterator[None]:
+    if connections == 0:
+        yield
+        return
+    port = service.port if protocol == "line" else service.http_port
+    attackers = processes.start(
+        [sys.executable, "-m", "hostile.attackers", protocol, str(port), str(connections)],
+        log=service.work / "attackers.log", stdout=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        if attackers.stdout.readline() != b"ready\n":
+            raise Failure("the attackers did not come")
+        yield
+        if attackers.poll() is not None:
+            raise Failure("the attackers ended before their time")
+    finally:
+        processes.stop(attackers)
+
+
 def hostile(service: Headroom, connections: int, seconds: float) -> Sample:
     """Memory and descriptors under so many peers that mean no good, and what the good ones wait meanwhile."""
     watch = Watch(service.pid)
-    attackers = None
     try:
-        if connections:
-            attackers = processes.start(
-                [sys.executable, "-m", "hostile.attackers", str(service.port), str(connections)],
-                log=service.work / "attackers.log", stdout=subprocess.PIPE,
-            )  # fmt: skip
-            if attackers.stdout.readline() != b"ready\n":
-                raise Failure("the attackers did not come")
-        sample = good_clients(service, seconds)
-        info = service.info()
-        if attackers and attackers.poll() is not None:
-            raise Failure("the attackers ended before their time")
+        with attacked(service, "line", connections):
+            sample = good_clients(service, seconds)
+            info = service.info()
     finally:
         descriptors = watch.end()
-        if attackers:
-            processes.stop(attackers)
     sessions = int(service.postgres.sql("select count(*) from pg_stat_activity where application_name like 'headroom%'"))
     return sample | {
         "resident_highest_mb": rounded(resident_bytes(service.pid, "VmHWM") / 1e6),
         "descriptors_highest": descriptors,
         "connections": int(info["connections"]),
         "database_sessions": sessions,
+    }
+
+
+def http_probes(service: Headroom, connections: int, seconds: float, tls: Authority | None) -> Sample:
+    """What a load balancer sees that asks for health on a new connection each time, beside so many that hold the HTTP port, and
+    what the clients of the line protocol notice of it."""
+    watch = Watch(service.pid)
+    try:
+        with attacked(service, "http", connections):
+            command = [sys.executable, "-m", "hostile.probing", str(service.http_port), f"{seconds:g}"]
+            sample = json.loads(run([*command, *([tls.certificate] if tls else [])], seconds + 120))
+            sample["line"] = good_clients(service, seconds) if tls is None else {}
+    finally:
+        descriptors = watch.end()
+    return sample | {
+        "resident_highest_mb": rounded(resident_bytes(service.pid, "VmHWM") / 1e6),
+        "descriptors_highest": descriptors,
     }
 
 
@@ -175,9 +203,9 @@ class Contender(Headroom):
         self.stop()
 
     @contextmanager
-    def serving(self, *settings: str, http: str = "off") -> Iterator[Callable[[], None]]:
+    def serving(self, *settings: str, **how: Any) -> Iterator[Callable[[], None]]:
         """Anew for each measurement: its highest memory is that measurement's."""
-        self.start(*settings, http=http)
+        self.start(*settings, **how)
         try:
             yield self.stop
         finally:
