@@ -77,6 +77,15 @@ package struct ServerInfo: Sendable {
         return groups.joined().compactMap { name, value in value.map { "\(name)=\($0)" } }
     }
 
+    /// The same as clients of Redis parse it, with what some of them look for when they connect: HELLO says the same.
+    static func bulk(_ lines: [String]) -> String {
+        let own = lines.map { line in
+            guard let end = line.firstIndex(of: "=") else { return line }
+            return "\(line[..<end]):\(line[line.index(after: end)...])"
+        }
+        return (["# Server", "redis_mode:standalone", "role:master"] + own).map { $0 + "\r\n" }.joined()
+    }
+
     private static func unlessNone(_ count: UInt64) -> String? { count == 0 ? nil : "\(count)" }
 
     private func serviceValues(_ now: NIODeadline) -> [String?] {

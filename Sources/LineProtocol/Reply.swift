@@ -14,6 +14,8 @@ public enum Reply: Sendable, Equatable {
     case pong
     /// `+` and the text.
     case text(String)
+    /// `$`, the text's length in bytes, and the text: what clients of Redis expect of `ECHO` and `INFO`.
+    case bulk(String)
     /// `*N`, then `+` and the line each.
     case lines([String])
     /// `*0`
@@ -35,6 +37,7 @@ extension Reply {
         case .ok: buffer.writeStaticString("+OK\r\n")
         case .pong: buffer.writeStaticString("+PONG\r\n")
         case .text(let text): encodeLine(text, into: &buffer)
+        case .bulk(let text): buffer.writeString("$\(text.utf8.count)\r\n\(text)\r\n")
         case .lines(let lines):
             encodeCount(lines.count, into: &buffer)
             for line in lines { encodeLine(line, into: &buffer) }

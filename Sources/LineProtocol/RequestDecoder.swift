@@ -44,6 +44,9 @@ public struct RequestDecoder {
     private var commonForms: CommonForms
     private var state = State.idle
     private var opening = Opening()
+    /// Whether the last request that `next` has returned came as an array, as clients of Redis send it. Not kept for the common
+    /// forms of CONSUME, whose answer is the same line for both.
+    public private(set) var wasArray = false
     /// Places of the tokens found so far, from the request's first byte. Kept from request to request, so that finding
     /// them allocates nothing.
     private var tokens: [Range<Int>] = []
@@ -91,8 +94,12 @@ public struct RequestDecoder {
         let step: FramingStep
         switch state {
         case .closed: return (bytes.count, nil)
-        case .idle where first == UInt8(ascii: "*"): step = takeArray(ArrayFraming(), bytes)
-        case .idle: step = takeLine(InlineFraming(), bytes)
+        case .idle where first == UInt8(ascii: "*"):
+            wasArray = true
+            step = takeArray(ArrayFraming(), bytes)
+        case .idle:
+            wasArray = false
+            step = takeLine(InlineFraming(), bytes)
         case .array(let framing): step = takeArray(framing, bytes)
         case .inline(let framing): step = takeLine(framing, bytes)
         }

@@ -227,6 +227,16 @@ struct ConnectionStateMachineTests {
         #expect(replies(&machine) == text(expected))
     }
 
+    @Test("answers ECHO and INFO of an array as Redis does")
+    func bulk() {
+        var machine = machine()
+        for command in [Command.echo(text: "x"), .info, .ping(text: "hello")] {
+            #expect(machine.receive(.command(command), surroundings, wasArray: true) == .replied)
+        }
+        let info = "# Server\r\nredis_mode:standalone\r\nrole:master\r\nversion:1.2.3\r\n"
+        #expect(replies(&machine) == text([.bulk("x"), .bulk(info), .text("hello")]))
+    }
+
     @Test("lets messages through uncounted while the database is away, where that is set", arguments: [true, false])
     func degraded(allows: Bool) {
         var machine = machine(allows: allows)

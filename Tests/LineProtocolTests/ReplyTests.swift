@@ -11,6 +11,8 @@ struct ReplyTests {
         (.pong, "+PONG\r\n"),
         (.text("two words — é"), "+two words — é\r\n"),
         (.text(""), "+\r\n"),
+        (.bulk("two words — é"), "$16\r\ntwo words — é\r\n"),
+        (.bulk(""), "$0\r\n\r\n"),
         (.lines(["version 1", "uptime_s=2"]), "*2\r\n+version 1\r\n+uptime_s=2\r\n"),
         (.lines([]), "*0\r\n"),
         (.empty, "*0\r\n"),

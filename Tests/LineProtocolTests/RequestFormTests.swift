@@ -1,3 +1,4 @@
+import NIOCore
 import Testing
 import Usage
 
@@ -124,6 +125,20 @@ struct RequestFormTests {
                 decode("SETPLAN \(userText) paid \(rotated.joined(separator: " "))\n") == [.command(.setPlan(change))]
             )
         }
+    }
+
+    @Test("Whether a request was an array is known after it, however the network cut it")
+    func framing() {
+        var decoder = RequestDecoder()
+        var buffer = ByteBuffer()
+        var arrays: [Bool] = []
+        for byte in Array("INFO\n".utf8) + arrayRequest(["INFO"]) + Array("\nPING\n".utf8)
+            + arrayRequest(["ECHO", "x"])
+        {
+            buffer.writeBytes([byte])
+            if decoder.next(&buffer) != nil { arrays.append(decoder.wasArray) }
+        }
+        #expect(arrays == [false, true, false, true])
     }
 
     @Test("Runs of spaces and tabs separate tokens, also at both ends")

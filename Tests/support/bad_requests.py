@@ -19,7 +19,7 @@ def stays_open(user):
         ("CR CR LF", b"PING\r\r\n", b"-BADARG "),
         ("exactly the limit", b"ECHO " + b"x" * 1_019 + b"\n", b"+xxxx"),
         ("exactly the limit and CRLF", b"ECHO " + b"x" * 1_019 + b"\r\n", b"+xxxx"),
-        ("exactly the limit in an array", array("ECHO", "x" * 1_019), b"+xxxx"),
+        ("exactly the limit in an array", array("ECHO", "x" * 1_019), b"$1019\r\nxxxx"),
         ("16 tokens", b"CLIENT" + b" x" * 15 + b"\n", b"+OK"),
         ("tabs and many spaces between tokens", b"\t ECHO \t  a \t\n", b"+a\r\n"),
         ("an unknown verb", b"FROBNICATE x\n", b"-ERR unknown command"),

@@ -36,7 +36,7 @@ with socket.socket(fileno=0) as suite, socket.create_server(("127.0.0.1", {PORT}
 
 # A CONSUME as clients send it, in one piece, perhaps behind a handshake.
 ASKING = re.compile(rb"\*\d+\r\n\$7\r\nconsume\r\n", re.IGNORECASE)
-ECHO, ECHOED = b"*2\r\n$4\r\nECHO\r\n$6\r\nforged\r\n", b"+forged\r\n"
+ECHO, ECHOED = b"*2\r\n$4\r\nECHO\r\n$6\r\nforged\r\n", b"$6\r\nforged\r\n"
 LOST = b""
 
 

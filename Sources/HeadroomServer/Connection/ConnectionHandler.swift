@@ -187,7 +187,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         while count < limit, machine.takesRequests, let request = decoder.next(&buffer) {
             shared.metrics.count(request)
             count += 1
-            switch machine.receive(request, shared.surroundings) {
+            switch machine.receive(request, shared.surroundings, wasArray: decoder.wasArray) {
             case .replied: break
             case .submit(let user, let operation, let slot):
                 shared.stage(user, operation, connection: number, slot: slot)

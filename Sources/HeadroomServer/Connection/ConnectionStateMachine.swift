@@ -117,13 +117,20 @@ struct ConnectionStateMachine {
     /// Nothing is left to answer, and nothing more will be asked.
     var isFinished: Bool { state == .answering && isIdle }
 
-    mutating func receive(_ request: DecodedRequest, _ surroundings: Surroundings) -> RequestAction {
+    mutating func receive(
+        _ request: DecodedRequest,
+        _ surroundings: Surroundings,
+        wasArray: Bool = false
+    ) -> RequestAction {
         if state == .draining {
             // The last reply: whatever follows it on the wire was not accepted.
             state = .answering
             return reply(.error(drainReason))
         }
         switch request {
+        case .command(.echo(let text)) where wasArray && !subscriptions.restrictsVerbs: return reply(.bulk(text))
+        case .command(.info) where wasArray && !subscriptions.restrictsVerbs:
+            return reply(.bulk(ServerInfo.bulk(surroundings.info())))
         case .command(let command):
             return perform(command, surroundings)
         case .failure(let error):

@@ -46,7 +46,9 @@ class BadInput(Case):
             send(line, f"CONSUME {user}\n".encode() + data + f"CONSUME {user}\n".encode())
             self.assertEqual(Answer(line.line()).used, 1, "the neighbour before")
             if expected is not None:
-                reply = line.line().encode() + b"\r\n"
+                # A bulk string has its length on a line of its own.
+                lines = 2 if expected.startswith(b"$") else 1
+                reply = b"".join(line.line().encode() + b"\r\n" for _ in range(lines))
                 self.assertTrue(reply.startswith(expected), f"{what}: {reply!r}")
                 self.check_echoes_nothing(what, reply)
             self.assertEqual(Answer(line.line()).used, 2, "the neighbour after")

@@ -1,11 +1,13 @@
 """The same port serves redis-cli, redis-py and hiredis."""
 
+import asyncio
 import os
 import shutil
 import subprocess
 import tempfile
 
 import redis
+import redis.asyncio
 from support.case import NOON, Case
 from support.waiting import PATIENCE
 
@@ -32,6 +34,9 @@ int main(int argc, char **argv) {
     show(redisCommand(context, "HISTORY %s", argv[2]));
     show(redisCommand(context, "CONSUME nobody"));
     show(redisCommand(context, "PING"));
+    show(redisCommand(context, "ECHO %s", "two words"));
+    reply = redisCommand(context, "INFO");
+    printf("%d %.8s\n", reply->type, reply->str);
     return argc == 3 ? 0 : 1;
 }
 """
@@ -126,4 +131,59 @@ class ClientLibraries(Case):
             self.assertIn(f" used={3 + 2 * index} ", line)
         self.assertEqual(lines[11:13], [array, status + f"PERIOD user={user} period=2026-03 used=21 limit=800 tier=silent"])
         self.assertTrue(lines[13].startswith(error + "BADARG "), lines[13])
-        self.assertEqual(lines[14], status + "PONG")
+        self.assertEqual(lines[14:], [status + "PONG", "1 two words", "1 # Server"])
+
+    def check_info(self, info):
+        self.assertEqual(
+            (info["role"], info["redis_mode"], info["database"], info["lanes"], info["lanes_connected"]),
+            ("master", "standalone", "up", 2, 2),
+        )
+        self.assertLessEqual({"version", "uptime_s", "connections", "answers_allowed", "tier_silent", "errors"}, set(info))
+
+    def test_redis_py_reads_info_and_echo_as_those_of_redis(self):
+        for protocol in (2, 3):
+            for decodes in (True, False):
+                with self.subTest(protocol=protocol, decodes=decodes):
+                    client = redis.Redis(
+                        port=self.service.port, protocol=protocol, decode_responses=decodes, socket_timeout=PATIENCE
+                    )
+                    self.check_info(client.info())
+                    text = 'two words, "quotes" and ünï'
+                    self.assertEqual(client.echo(text), text if decodes else text.encode())
+                    client.close()
+
+    def test_redis_py_reads_them_with_asyncio_too(self):
+        async def ask():
+            client = redis.asyncio.Redis(port=self.service.port, decode_responses=True, socket_timeout=PATIENCE)
+            try:
+                return await client.info(), await client.echo("two words")
+            finally:
+                await client.aclose()
+
+        info, echoed = asyncio.run(ask())
+        self.check_info(info)
+        self.assertEqual(echoed, "two words")
+
+    def test_redis_cli_prints_info_as_text(self):
+        for flags in ([], ["-3"]):
+            lines = self.redis_cli(*flags, "INFO").splitlines()
+            self.assertEqual(lines[0], "# Server")
+            self.assertIn("database:up", lines)
+            self.assertEqual(self.redis_cli(*flags, "ECHO", "two words"), "two words")
+
+    def test_the_plain_form_of_info_and_echo_stays_lines(self):
+        with self.service.connect() as line:
+            for request, first in (("INFO\n", r"\*\d+"), ("*1\r\n$4\r\nINFO\r\n", r"\$\d+"), ("ECHO x\n", r"\+x"),
+                                   ("*2\r\n$4\r\necho\r\n$1\r\nx\r\n", r"\$1")):  # fmt: skip
+                line.send(request)
+                head = line.line()
+                self.assertRegex(head, f"^{first}$")
+                if head.startswith("*"):
+                    for _ in range(int(head[1:])):
+                        self.assertRegex(line.line(), r"^\+[a-z0-9_]+=")
+                elif head.startswith("$"):
+                    # The text, and a line end that does not count.
+                    length = int(head[1:]) + 2
+                    while length > 0:
+                        length -= len(line.line().encode()) + 2
+                    self.assertEqual(length, 0)
