@@ -7,8 +7,8 @@ let fuzzedModules: [Target.Dependency] = [
 ]
 
 // Arrows run down only: headroom → HeadroomServer → {LineProtocol, UsageStore} → Usage, and
-// UsageStore → Postgres → CLibPQ; LoadGenerator stands alone, OperatorConsole upon LineProtocol. docs/architecture.md
-// says what lives where and why.
+// UsageStore → Postgres → CLibPQ; LoadGenerator stands upon TransportSecurity, OperatorConsole upon LineProtocol.
+// docs/architecture.md says what lives where and why.
 let package = Package(
     name: "headroom",
     products: [
@@ -72,6 +72,7 @@ let package = Package(
             name: "TransportSecurity",
             dependencies: [
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
             ]
@@ -147,6 +148,7 @@ let package = Package(
         .target(
             name: "LoadGenerator",
             dependencies: [
+                "TransportSecurity",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -31,7 +31,11 @@ extension HeadroomClient {
             case .text(let secret): token = secret
             case .file(let path):
                 guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-                    throw HeadroomError(code: .notAuthenticated, message: "the token's file \(path) cannot be read")
+                    throw HeadroomError(
+                        code: .notAuthenticated,
+                        message:
+                            "the token's file \(path) cannot be read; correct its path, or let this account read it"
+                    )
                 }
                 token = Secret(text.trimmingCharacters(in: .whitespacesAndNewlines))
                 guard !token.text.isEmpty else {

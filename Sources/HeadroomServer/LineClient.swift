@@ -84,9 +84,11 @@ public struct LineClient: Sendable {
         } catch {
             // Nobody else would, where there is no connection.
             handshake.fail(NoAnswer())
-            guard let error = error as? NIOConnectionError else { throw error }
             throw Unreachable(
-                description: error.connectionErrors.first.map { "\($0.error)" } ?? "no machine of that name is known"
+                description: """
+                    \(ConnectFailure(error)); start the service (headroom serve), or name its address (--target, \
+                    HEADROOM_TARGET)
+                    """
             )
         }
         do {

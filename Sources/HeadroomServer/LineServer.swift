@@ -60,7 +60,7 @@ public final class LineServer: Service, CustomStringConvertible {
         let ids = ConnectionIDs()
         let tls = tls
         let handshakeTimeout = configuration.handshakeTimeout
-        let channel = try await ServerBootstrap(group: group)
+        let bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             // Of a turn of the event loop: who comes after a thousand others waits for few turns, not for hundreds.
@@ -92,10 +92,18 @@ public final class LineServer: Service, CustomStringConvertible {
                     )
                 }
             }
-            .bind(host: configuration.listen.host, port: configuration.listen.port)
-            .get()
+        let (channel, address) = (try await open(bootstrap), configuration.listen)
         listener.withLock { $0 = channel }
-        return ListenAddress(host: configuration.listen.host, port: channel.localAddress?.port ?? 0)
+        return ListenAddress(host: address.host, port: channel.localAddress?.port ?? 0)
+    }
+
+    private func open(_ bootstrap: ServerBootstrap) async throws(PortUnavailable) -> any Channel {
+        let address = configuration.listen
+        do {
+            return try await bootstrap.bind(host: address.host, port: address.port).get()
+        } catch {
+            throw PortUnavailable(error, address: address, setting: .listen)
+        }
     }
 
     public func run() async throws {

@@ -123,16 +123,21 @@ final class LoadConnection: ChannelInboundHandler {
 
     // MARK: Greeting
 
+    private static func refusal(of verb: String, _ line: String) -> String {
+        let advice = line.hasPrefix("-NOAUTH") ? "; name a token (HEADROOM_TOKEN, --token-file)" : ""
+        return "it answered \(verb) with \(line.debugDescription)\(advice)"
+    }
+
     private func takeGreeting(_ bytes: ByteBuffer) {
         greetingLine += bytes.readableBytesView.prefix(ReplyScanner.lineMaximum)
         guard let end = greetingLine.firstIndex(of: UInt8(ascii: "\n")), let greeting else { return }
-        let line = String(decoding: greetingLine[..<end], as: UTF8.self)
+        let line = String(decoding: greetingLine[..<end].filter { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
         greetingLine = []
         let verb = token == nil ? "PING" : "AUTH"
         // BADARG: nobody needs a token there. If that is not what it means, PING is refused.
         guard line.hasPrefix("+") || token != nil && line.hasPrefix("-BADARG ") else {
             self.greeting = nil
-            greeting.fail(LoadError.refused("it answered \(verb) with \(line.debugDescription)"))
+            greeting.fail(LoadError.refused(LoadConnection.refusal(of: verb, line)))
             close()
             return
         }

@@ -7,7 +7,7 @@ public enum LoadError: Error, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .unreachable(let reason): "it cannot be reached: \(reason)"
+        case .unreachable(let reason): "it cannot be reached: \(reason); start it, or name another service (--target)"
         case .refused(let reason): "it does not take the connection: \(reason)"
         case .noGreeting: "it did not answer PING within \(Int(LoadPlan.patience)) seconds"
         case .interrupted: "interrupted before it began"

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import Synchronization
+import TransportSecurity
 
 /// One run: opens the connections, sends, gathers what the event loops saw.
 public final class LoadRun: Sendable {
@@ -112,7 +113,7 @@ public final class LoadRun: Sendable {
         do {
             address = try SocketAddress.makeAddressResolvingHost(plan.host, port: plan.port)
         } catch {
-            throw LoadError.unreachable("\(error)")
+            throw LoadError.unreachable("\(ConnectFailure(error))")
         }
         let all = plan.connections + plan.idleConnections
         try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -159,7 +160,7 @@ public final class LoadRun: Sendable {
                 .connect(to: address)
                 .get()
         } catch {
-            greeting.fail(LoadError.unreachable("\(error)"))
+            greeting.fail(LoadError.unreachable("\(ConnectFailure(error))"))
         }
         try await greeting.futureResult.get()
     }

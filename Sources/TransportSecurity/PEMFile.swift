@@ -1,10 +1,5 @@
+import Foundation
 import NIOSSL
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// A file with a certificate or a key cannot be used. The text names the file and what is wrong with it, and holds
 /// nothing of its contents.
@@ -14,6 +9,10 @@ public struct TLSFileError: Error, Equatable, CustomStringConvertible {
     package init(_ description: String) {
         self.description = description
     }
+}
+
+extension TLSFileError: LocalizedError {
+    public var errorDescription: String? { description }
 }
 
 /// One file of certificates or with a key, read as a whole, so that what is checked is what is used.
@@ -43,7 +42,9 @@ package struct PEMFile {
     }
 
     private static func unreadable(_ path: String, _ number: Int32) -> TLSFileError {
-        TLSFileError("\(path) cannot be read: \(String(cString: strerror(number)))")
+        TLSFileError(
+            "\(path) cannot be read: \(String(cString: strerror(number))); correct the path, or let this account read the file"
+        )
     }
 
     /// All of the file's certificates, in its order.

@@ -1,3 +1,4 @@
+import Foundation
 import NIOSSL
 
 /// What went wrong with TLS, in words. The library's own have the place in its sources, and not what to do.
@@ -49,4 +50,8 @@ public struct TLSFailure: Error, CustomStringConvertible {
         ("ALERT_PROTOCOL_VERSION", "the two sides have no version of TLS in common; 1.2 and later will do"),
         ("EOF during handshake", "the connection ended during the TLS handshake"),
     ]
+}
+
+extension TLSFailure: LocalizedError {
+    public var errorDescription: String? { description }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import HeadroomClient
 import Hummingbird
 import Logging
@@ -37,8 +38,13 @@ struct Site: Service {
         var address: HeadroomClient.Endpoint
         var underlying: IOError
 
+        private var reason: String {
+            underlying.errnoCode == EADDRINUSE
+                ? "another program uses that port" : String(cString: strerror(underlying.errnoCode))
+        }
+
         var description: String {
-            "--listen \(address) cannot be opened: \(underlying); name another port, or 0 for any"
+            "--listen \(address) cannot be opened: \(reason); name another port, or 0 for any"
         }
     }
 

@@ -144,7 +144,7 @@ package struct HTTPSideService: Service, CustomStringConvertible {
         var underlying: IOError
 
         var description: String {
-            "http=\(address) cannot be opened: \(underlying); set http to another address, or to off"
+            "\(PortUnavailable(underlying, address: address, setting: .http)), or set it to off"
         }
     }
 }

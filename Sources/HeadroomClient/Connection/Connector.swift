@@ -1,6 +1,7 @@
 import LineProtocol
 import NIOCore
 import NIOPosix
+import TransportSecurity
 
 /// Opens connections: TCP, TLS, and the token.
 struct Connector: Sendable {
@@ -52,6 +53,7 @@ struct Connector: Sendable {
         let connected =
             address.map { bootstrap.connect(to: $0) } ?? bootstrap.connect(host: endpoint.host, port: endpoint.port)
         connected
+            .flatMapErrorThrowing { throw ConnectFailure($0, address: "\(endpoint)") }
             .flatMapThrowing { channel in
                 // Whoever comes too late is not needed any more.
                 opened.futureResult.whenFailure { _ in channel.close(promise: nil) }

@@ -76,7 +76,12 @@ struct ProtectedMode: Sendable {
         var first: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, nil, &hints, &first)
         guard status == 0 else {
-            throw Refused(description: "\(host) cannot be listened on: \(String(cString: gai_strerror(status)))")
+            throw Refused(
+                description: """
+                    \(host) cannot be listened on: \(String(cString: gai_strerror(status))); listen and http must be addresses \
+                    of this machine
+                    """
+            )
         }
         defer { freeaddrinfo(first) }
         var addresses: [SocketAddress] = []

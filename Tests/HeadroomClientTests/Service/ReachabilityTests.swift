@@ -1,3 +1,4 @@
+import Foundation
 import HeadroomClient
 import Logging
 import ServiceLifecycle
@@ -8,11 +9,14 @@ import Testing
 struct ReachabilityTests {
     @Test("Nobody to be reached is an error that says so, although nobody ever comes")
     func deny() async throws {
-        var configuration = HeadroomClient.Configuration(endpoints: [try await ScriptedService.endpointOfNobody()])
+        let endpoint = try await ScriptedService.endpointOfNobody()
+        var configuration = HeadroomClient.Configuration(endpoints: [endpoint])
         configuration.deadline = .seconds(2)
         let client = HeadroomClient(configuration)
         let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
         #expect(error?.code == .unreachable && error?.isTransient == true && error?.underlying != nil)
+        let described = (try #require(error) as any Error).localizedDescription
+        #expect(described.hasSuffix("that its address is right (\(endpoint): nothing listens there)"), "\(described)")
         await client.shutDown()
     }
 

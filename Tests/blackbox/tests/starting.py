@@ -143,10 +143,20 @@ class Starting(Case):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
-            service = self.start("--listen", f"127.0.0.1:{taken.getsockname()[1]}", wait=False)
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            service = self.start("--listen", address, wait=False)
             self.assertNotEqual(service.wait(), 0)
         self.assertEqual(service.output(), "")
-        self.assertRegex(service.log().lower(), "in use")
+        self.assertIn(f"Error: listen={address} cannot be opened: another program uses that port", service.log())
+        for way in ("ss -ltnp", "--listen", "HEADROOM_LISTEN"):
+            self.assertIn(way, service.log())
+
+    def test_an_address_that_is_not_this_machines_is_told_and_ends_the_service(self):
+        for host, reason in (("192.0.2.1", "this machine does not have that address"), ("nosuch.invalid", "no machine of that name")):
+            with self.subTest(host=host):
+                service = self.start("--listen", f"{host}:6747", "--trusted-network", "yes", wait=False)
+                self.assertNotEqual(service.wait(), 0)
+                self.assertIn(f"Error: listen={host}:6747 cannot be opened: {reason}", service.log())
 
     def test_a_password_in_the_database_url_is_never_written(self):
         secret = "geheim-4711"
