@@ -48,7 +48,7 @@ public struct HeadroomService: Sendable {
         case .url(let url):
             try await serve(url, psqlCommand: "psql '\(redacted(conninfo: url))'", privateServer: nil, tls, whenReady)
         case .privateServer(let directory):
-            let server = PrivateServer(dataDirectory: directory, logger: logger)
+            let server = PrivateServer(dataDirectory: directory, createsCluster: true, logger: logger)
             let running = try await server.start()
             do {
                 try await serve(

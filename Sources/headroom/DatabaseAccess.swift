@@ -32,17 +32,30 @@ struct DatabaseAccess {
     ///
     /// - Parameter settings: what the command takes besides.
     init(_ database: DatabaseOptions, _ settings: [(Setting, String?)] = []) throws {
-        configuration = try ServerConfiguration(SettingsReader(database.values + settings))
-        logger = LogSetup.start(level: configuration.logLevel)
+        let reader = SettingsReader(database.values + settings)
+        configuration = try ServerConfiguration(reader)
+        // Who runs a command reads what it prints; that a private PostgreSQL was started for it is no news.
+        logger = LogSetup.start(level: reader.isSet(.logLevel) ? configuration.logLevel : .warning)
         database.warnOfPassword(logger)
     }
 
+    /// - Throws: what ends the command, after it was told, when the database cannot be reached; what `work` throws.
     func run<Value>(_ work: (_ databaseURL: String) async throws -> Value) async throws -> Value {
+        do {
+            return try await runInDatabase(work)
+        } catch let error as PrivateServerError {
+            throw CommandEnd.unreachable("\(error)").exit()
+        } catch let error as PostgresError where error.sqlState == nil {
+            throw CommandEnd(error).exit()
+        }
+    }
+
+    private func runInDatabase<Value>(_ work: (_ databaseURL: String) async throws -> Value) async throws -> Value {
         switch configuration.database {
         case .url(let url):
             return try await work(url)
         case .privateServer(let directory):
-            let server = PrivateServer(dataDirectory: directory, logger: logger)
+            let server = PrivateServer(dataDirectory: directory, createsCluster: false, logger: logger)
             let running = try await server.start()
             do {
                 let value = try await work(running.conninfo)
@@ -84,7 +97,7 @@ extension CommandEnd {
             if case .server = error.kind {
                 .noData("the database refused: \(error)")
             } else {
-                .unreachable("the database cannot be reached: \(error)")
+                .unreachable("the database cannot be reached: \(error); --database-url or DATABASE_URL names it")
             }
     }
 }

@@ -105,7 +105,7 @@ extension Setting {
         "log-level",
         default: "info",
         "trace, debug, info, notice, warning, error or critical",
-        "what is written to standard error; nothing per request above debug"
+        "what is written to standard error, nothing per request above debug; of commands but serve: warning"
     )
     public static let lanes = Setting(
         "lanes",

@@ -51,7 +51,7 @@ public struct SettingsReader {
     }
 
     /// Whether somebody said it, so that it is not the default's.
-    func isSet(_ setting: Setting) -> Bool { said(setting) != nil }
+    package func isSet(_ setting: Setting) -> Bool { said(setting) != nil }
 
     /// What tools for other services call it; ours wins.
     var conventionalDatabaseURL: String? {

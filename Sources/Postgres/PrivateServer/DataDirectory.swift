@@ -41,10 +41,31 @@ struct DataDirectory: Sendable {
         return Int(text.prefix { $0.isNumber })
     }
 
+    /// Looks only, and makes nothing.
+    ///
+    /// - Throws: `.clusterMissing`.
+    static func requireCluster(in path: String) throws(PrivateServerError) {
+        let wanted = absolute(path)
+        // The link may be missing where making the cluster was interrupted.
+        let relocated = Files.resolved(wanted).map { relocationRoot + "/" + digest($0) + "/postgres" }
+        guard Files.kind(wanted + "/postgres") == nil, relocated.flatMap(Files.kind) == nil else { return }
+        throw PrivateServerError(
+            .clusterMissing,
+            """
+            there is no database in \(wanted); run this in the directory where the service was started, or name the \
+            service's data directory (--data-dir, HEADROOM_DATA_DIR), or a PostgreSQL server (--database-url, DATABASE_URL). \
+            Only headroom serve makes a database
+            """
+        )
+    }
+
+    private static func absolute(_ path: String) -> String {
+        path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+    }
+
     /// Finds or makes the data directory; the cluster may not be there yet.
     static func prepare(_ path: String) async throws -> DataDirectory {
-        let base = FileManager.default.currentDirectoryPath
-        let wanted = path.hasPrefix("/") ? path : base + "/" + path
+        let wanted = absolute(path)
         // pg_ctl puts the paths between double quotes on a shell's command line.
         guard !path.isEmpty, !wanted.utf8.contains(where: { $0 < 0x20 || "\"$`\\".utf8.contains($0) }) else {
             throw PrivateServerError(

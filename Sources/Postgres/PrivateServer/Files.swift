@@ -55,12 +55,25 @@ enum Files {
         if kind.permissions != 0o700, chmod(path, 0o700) != 0 { throw failed("set the permissions of", path) }
     }
 
+    /// Makes the directory and those above it, where they are missing.
     static func makeDirectories(_ path: String) throws(PrivateServerError) {
-        do {
-            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        } catch {
-            let message = "cannot create \(path) (\(error.localizedDescription)): create it, or choose another data-dir"
-            throw PrivateServerError(.directoryUnusable, message)
+        if mkdir(path, 0o777) == 0 { return }
+        switch errno {
+        case ENOENT:
+            let above = (path as NSString).deletingLastPathComponent
+            // Also in an existing directory, for instance in /proc.
+            guard above != path, !exists(above) else { throw failed("create", path) }
+            try makeDirectories(above)
+            guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw failed("create", path) }
+        case EEXIST:
+            var status = stat()
+            guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+                throw PrivateServerError(
+                    .directoryUnusable,
+                    "\(path) is no directory: remove it, or choose another data-dir"
+                )
+            }
+        default: throw failed("create", path)
         }
     }
 

@@ -27,18 +27,34 @@ public actor PrivateServer {
     static let stopLimitSeconds = 8
 
     private let dataDirectory: String
+    /// Whether a directory without a cluster gets one. A command that is run in the wrong directory must not make a second,
+    /// empty database there.
+    private let createsCluster: Bool
     private let logger: Logger
     private let additionalSettings: [(name: String, value: String)]
     /// Set while this object is one of the server's users. Changed only with the start lock held.
     private var use: (lock: DirectoryLock, directory: DataDirectory, programs: PostgresPrograms)?
 
-    public init(dataDirectory: String, logger: Logger) {
-        self.init(dataDirectory: dataDirectory, logger: logger, additionalSettings: [])
+    /// - Parameter createsCluster: whether `start` makes a cluster where there is none; otherwise it throws
+    ///   `.clusterMissing`, and changes nothing.
+    public init(dataDirectory: String, createsCluster: Bool, logger: Logger) {
+        self.init(
+            dataDirectory: dataDirectory,
+            createsCluster: createsCluster,
+            logger: logger,
+            additionalSettings: []
+        )
     }
 
     /// - Parameter additionalSettings: for tests, which can do without fsync.
-    package init(dataDirectory: String, logger: Logger, additionalSettings: [(name: String, value: String)]) {
+    package init(
+        dataDirectory: String,
+        createsCluster: Bool = true,
+        logger: Logger,
+        additionalSettings: [(name: String, value: String)]
+    ) {
         self.dataDirectory = dataDirectory
+        self.createsCluster = createsCluster
         self.logger = logger
         self.additionalSettings = additionalSettings
     }
@@ -46,6 +62,7 @@ public actor PrivateServer {
     /// Starts or adopts the server, and waits until it accepts connections. Calling it again is harmless, and starts a
     /// server anew that has crashed since.
     public func start() async throws -> Running {
+        if !createsCluster { try DataDirectory.requireCluster(in: dataDirectory) }
         let directory = try await DataDirectory.prepare(dataDirectory)
         let startLock = try DirectoryLock(directory.startLock)
         try await startLock.waitExclusive(until: .now + PrivateServer.startLimit)

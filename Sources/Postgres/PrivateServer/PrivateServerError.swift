@@ -8,6 +8,8 @@ public struct PrivateServerError: Error, Sendable, Hashable, CustomStringConvert
         case versionMismatch
         /// The data directory cannot be created, reached or locked, or belongs to somebody else.
         case directoryUnusable
+        /// The data directory has no cluster, and none is to be made.
+        case clusterMissing
         /// initdb failed.
         case initializationFailed
         /// PostgreSQL did not start, or did not get ready in time.
