@@ -14,9 +14,10 @@ public struct LogfmtHandler: LogHandler {
         self.write = write
     }
 
-    /// One write a line, so that lines of several threads do not mix.
+    /// One write a line, so that lines of several threads do not mix. What cannot be written is lost: there is no other place
+    /// to report it.
     public static let standardError: @Sendable (String) -> Void = { line in
-        FileHandle.standardError.write(Data(line.utf8))
+        _ = DescriptorOutput.write(line, to: 2)
     }
 
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {

@@ -15,6 +15,13 @@ struct TextTable {
         rows.append(cells)
     }
 
+    mutating func add(row cells: [String]) {
+        rows.append(cells)
+    }
+
+    /// Of the widest line.
+    var width: Int { lines.map(\.count).max() ?? 0 }
+
     /// Columns two spaces apart, nothing at a line's end.
     var lines: [String] {
         let widths = alignments.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
@@ -31,7 +38,7 @@ struct TextTable {
 
 /// What comes from elsewhere, as one line that no terminal takes for a command: what a database holds may have line ends
 /// and escapes in it.
-func printable(_ text: String) -> String {
+public func printable(_ text: String) -> String {
     String(
         String.UnicodeScalarView(
             text.unicodeScalars.map { movesTerminal($0) ? " " : $0 }

@@ -11,7 +11,7 @@ public struct TopPicture: Sendable, Encodable {
     /// The answer to TOP; nil until it has come, and where it was refused.
     public let busiest: [Record]?
 
-    private let target: String
+    let target: String
 
     enum CodingKeys: String, CodingKey {
         case info, rates, busiest
@@ -19,8 +19,8 @@ public struct TopPicture: Sendable, Encodable {
     }
 
     /// What is a counter of answers in INFO; the rates have the same names.
-    private static let outcomes = ["allowed", "blocked", "held", "ok"].map { "answers_" + $0 }
-    private static let tiers = Tiers.names.map { "tier_" + $0 }
+    static let outcomes = ["allowed", "blocked", "held", "ok"].map { "answers_" + $0 }
+    static let tiers = Tiers.names.map { "tier_" + $0 }
 
     /// - Parameters:
     ///   - earlier: the answer to an INFO so many seconds before; nil if this is the first.
@@ -59,69 +59,13 @@ public struct TopPicture: Sendable, Encodable {
         try container.encode(busiest, forKey: .busiest)
     }
 
-    // MARK: A picture
+    func rate(_ name: String) -> String { rates?[name].map(rate) ?? "-" }
 
-    /// Lines for a terminal; those that do not fit are cut off.
-    ///
-    /// - Parameter problem: what to tell beside it, if something went wrong since.
-    public func lines(width: Int, height: Int, problem: String? = nil) -> [String] {
-        var lines = [headline, ""]
-        lines.append("\(rate(perSecond)) answers a second, p50 \(latency("p50")), p99 \(latency("p99"))")
-        lines.append("")
-        lines += answers + [""]
-        if let problem { lines += [problem, ""] }
-        lines += users
-        return lines.prefix(max(1, height)).map { String($0.prefix(max(1, width))) }
-    }
-
-    private var headline: String {
-        "headroom \(info.text("version") ?? "?") at \(target), up \(duration(info.count("uptime_s"))); database "
-            + "\(info.text("database") ?? "?"), \(info.count("lanes_connected")) of \(info.count("lanes")) lanes, "
-            + "\(grouped(info.count("queue_depth"))) waiting; \(grouped(info.count("connections"))) connections"
-    }
-
-    private var answers: [String] {
-        var table = TextTable([.left, .right, .right, .left, .left, .right, .right])
-        table.add("tier", "a second", "since start", "", "outcome", "a second", "since start")
-        for (tier, outcome) in zip(TopPicture.tiers, TopPicture.outcomes) {
-            table.add(
-                String(tier.dropFirst("tier_".count)),
-                rate(tier),
-                grouped(info.count(tier)),
-                "",
-                String(outcome.dropFirst("answers_".count)),
-                rate(outcome),
-                grouped(info.count(outcome))
-            )
-        }
-        table.add("", "", "", "", "errors", rate("errors"), grouped(info.count("errors")))
-        return table.lines
-    }
-
-    private var users: [String] {
-        guard let busiest else { return ["the busiest users are being looked for"] }
-        guard !busiest.isEmpty else { return ["nobody has sent a message in a period that is open now"] }
-        var table = TextTable([.left, .left, .right, .right, .left])
-        table.add("busiest user", "period", "used", "limit", "tier")
-        for user in busiest {
-            table.add(
-                user.text("user") ?? "",
-                user.text("period") ?? "",
-                grouped(user.count("used")),
-                user.allowance("limit"),
-                user.text("tier") ?? ""
-            )
-        }
-        return table.lines
-    }
-
-    private func rate(_ name: String) -> String { rates?[name].map(rate) ?? "-" }
-
-    private func rate(_ number: Double) -> String {
+    func rate(_ number: Double) -> String {
         number < 100 ? String(format: "%.1f", number) : grouped(Int(number.rounded()))
     }
 
-    private func latency(_ name: String) -> String {
+    func latency(_ name: String) -> String {
         info.number("latency_\(name)_us").map { String(format: "%.2f ms", $0 / 1_000) } ?? "-"
     }
 

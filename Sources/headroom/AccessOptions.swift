@@ -57,12 +57,17 @@ struct AccessOptions: ParsableArguments {
     private func token() throws -> ClientToken? {
         if let tokenFile {
             guard let text = try? String(contentsOf: URL(filePath: tokenFile), encoding: .utf8) else {
-                throw Unusable(description: "the token file \(tokenFile) cannot be read")
+                throw Unusable(
+                    description: """
+                        the token file \(tokenFile) cannot be read: \(reasonWhyUnreadable(tokenFile)); correct --token-file, or \
+                        the file
+                        """
+                )
             }
             do {
                 return try ClientToken(text)
             } catch {
-                throw Unusable(description: "the token file \(tokenFile) holds no token: \(error)")
+                throw Unusable(description: "the token file \(tokenFile) (--token-file) holds no token: \(error)")
             }
         }
         guard let text = ProcessInfo.processInfo.environment["HEADROOM_TOKEN"], !text.isEmpty else { return nil }
@@ -72,4 +77,8 @@ struct AccessOptions: ParsableArguments {
             throw Unusable(description: "HEADROOM_TOKEN holds no token: \(error)")
         }
     }
+}
+
+private func reasonWhyUnreadable(_ path: String) -> String {
+    access(path, R_OK) == 0 ? "it is no text file" : String(cString: strerror(errno))
 }

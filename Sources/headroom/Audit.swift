@@ -41,9 +41,9 @@ struct Audit: AsyncParsableCommand {
         }
         let story = UserStory(events)
         if json {
-            for event in story.events { print(try event.jsonLine()) }
+            try StandardOutput.print(lines: try story.events.map { try $0.jsonLine() })
         } else {
-            print(story.text)
+            try StandardOutput.print(story.text)
         }
     }
 

@@ -59,7 +59,7 @@ struct Bench: AsyncParsableCommand {
             throw ExitCode(1)
         }
         terminal.end()
-        print(options.json ? try report.json() : report.table)
+        try StandardOutput.print(options.json ? try report.json() : report.table)
         for problem in report.problems { BenchTerminal.error(problem) }
         if !report.problems.isEmpty { throw ExitCode(1) }
     }
@@ -68,7 +68,7 @@ struct Bench: AsyncParsableCommand {
 /// Standard error, where people look on.
 struct BenchTerminal {
     private let isQuiet: Bool
-    private let isTerminal = isatty(2) == 1
+    private let isTerminal = isatty(2) == 1 && Terminal.movesCursor
 
     init(isQuiet: Bool) {
         self.isQuiet = isQuiet

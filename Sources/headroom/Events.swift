@@ -57,9 +57,9 @@ struct EventsList: AsyncParsableCommand {
             throw CommandEnd.noData(failed ? "nothing failed" : "no store has sent anything").exit()
         }
         if json {
-            for notification in table.notifications { print(try notification.jsonLine()) }
+            try StandardOutput.print(lines: try table.notifications.map { try $0.jsonLine() })
         } else {
-            print(table.text)
+            try StandardOutput.print(table.text)
         }
     }
 }
@@ -82,7 +82,7 @@ struct EventsShow: AsyncParsableCommand {
         guard let shown else {
             throw CommandEnd.noData("there is no such event; headroom events list has those that came").exit()
         }
-        print(json ? shown.compact : NotificationTable.shown(shown.indented))
+        try StandardOutput.print(json ? shown.compact : NotificationTable.shown(shown.indented))
     }
 }
 
@@ -120,7 +120,7 @@ struct EventsReplay: AsyncParsableCommand {
             for name in names {
                 let replay = try EventsReplay.replay(name, register)
                 if replay.outcome == "failed" { failures += 1 }
-                print(json ? try replay.jsonLine() : replay.text)
+                try StandardOutput.print(json ? try replay.jsonLine() : replay.text)
             }
             return failures
         }

@@ -15,14 +15,23 @@ struct Headroom: AsyncParsableCommand {
         defaultSubcommand: Serve.self
     )
 
-    /// As the library's own, but for errors that quote what a database or an address says.
+    /// As the library's own, but for errors that quote what a database or an address says, for words in a command's place
+    /// that name none, and for pipes whose reader is gone.
     static func main() async {
         do {
+            try UnknownCommand.check(Array(CommandLine.arguments.dropFirst()))
             var command = try parseAsRoot()
-            if var asynchronous = command as? any AsyncParsableCommand {
-                try await asynchronous.run()
-            } else {
-                try command.run()
+            let pipeSignalWasIgnored = StandardOutput.ignorePipeSignal()
+            do {
+                if var asynchronous = command as? any AsyncParsableCommand {
+                    try await asynchronous.run()
+                } else {
+                    try command.run()
+                }
+            } catch let invalid as SettingsReader.Invalid {
+                throw CommandEnd.usage("\(invalid)").exit()
+            } catch let failure as StandardOutput.Failure where failure.readerIsGone {
+                StandardOutput.endWithoutReader(pipeSignalWasIgnored: pipeSignalWasIgnored)
             }
         } catch {
             let code = exitCode(for: error)

@@ -33,22 +33,26 @@ struct Migrate: AsyncParsableCommand {
         if plan { return try await showPlan(setup) }
         let applied = try await setup.migrate()
         for change in applied.changes {
-            if case .apply(let file) = change { print("applied \(file)") }
-            if case .drop(let object) = change { print("dropped \(object)") }
+            if case .apply(let file) = change { try StandardOutput.print("applied \(file)") }
+            if case .drop(let object) = change { try StandardOutput.print("dropped \(object)") }
         }
-        print(applied.isEmpty ? "the schema is current" : "the schema is current now: \(applied.summary)")
+        try StandardOutput.print(
+            applied.isEmpty ? "the schema is current" : "the schema is current now: \(applied.summary)"
+        )
     }
 
     private func showPlan(_ setup: SchemaSetup) async throws {
         let plan = try await setup.plan()
-        for change in plan.changes { print(change.line) }
-        print(plan.isEmpty ? "nothing to do: the schema is current" : "to do, in one transaction: \(plan.summary)")
+        for change in plan.changes { try StandardOutput.print(change.line) }
+        try StandardOutput.print(
+            plan.isEmpty ? "nothing to do: the schema is current" : "to do, in one transaction: \(plan.summary)"
+        )
         if !plan.isEmpty { throw ExitCode(1) }
     }
 
     private func showStatus(_ setup: SchemaSetup) async throws {
         let files = try await setup.status()
-        for file in files { print(file.line) }
+        for file in files { try StandardOutput.print(file.line) }
         let isCurrent = files.allSatisfy { if case .applied = $0.state { true } else { false } }
         if !isCurrent { throw ExitCode(1) }
     }

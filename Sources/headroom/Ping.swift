@@ -11,22 +11,27 @@ struct Ping: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "host:port of the service.") var address = Setting.listen.defaultValue ?? "127.0.0.1:6747"
+    @Argument(help: "host:port of the service; without it, the environment's HEADROOM_TARGET, where there is one.")
+    var address = TargetOptions.usual
     @OptionGroup(title: "Access") var accessOptions: AccessOptions
 
     func run() async throws {
-        guard let address = ListenAddress(address) else { throw ValidationError("the address must be host:port") }
+        guard let address = ListenAddress(address) else {
+            throw ValidationError(
+                "the address must be host:port, as the service's ready line says it; so must HEADROOM_TARGET"
+            )
+        }
         do {
             let access = try accessOptions.access()
             let reply = try await LineClient.ask("PING", at: address, access: access, timeout: .seconds(2))
             guard reply == ["+PONG"] else { throw UnexpectedReply() }
-            print("PONG")
+            try StandardOutput.print("PONG")
         } catch let refusal as LineClient.Refusal where Ping.isAlive(refusal) {
-            print(LogfmtHandler.harmless("alive, but \(refusal)"))
-        } catch let problem as AccessOptions.Unusable {
-            throw CommandEnd(problem, asking: "the service at \(address)").exit()
-        } catch let problem where problem is UnexpectedReply || problem is MalformedReply {
-            throw CommandEnd(problem, asking: "the service at \(address)").exit()
+            try StandardOutput.print(LogfmtHandler.harmless("alive, but \(refusal)"))
+        } catch let failure as StandardOutput.Failure {
+            throw failure
+        } catch {
+            throw CommandEnd(error, asking: "the service at \(address)").ofHealthCheck.exit()
         }
     }
 

@@ -74,10 +74,14 @@ struct ProductMap: AsyncParsableCommand {
             if let entitlement { try register.map(entitlement: entitlement, mapped) } else { try register.map(mapped) }
         }
         let name = product ?? "entitlement \(entitlement ?? "")"
-        print("\(source) \(LogfmtHandler.harmless(name)) is mapped to \(ProductMap.text(of: mapped))")
+        try StandardOutput.print(
+            "\(source) \(LogfmtHandler.harmless(name)) is mapped to \(ProductMap.text(of: mapped))"
+        )
         if waiting > 0 {
             let events = waiting == 1 ? "event" : "events"
-            print("\(waiting) kept \(events) failed for the lack of it: headroom events replay --failed")
+            try StandardOutput.print(
+                "\(waiting) kept \(events) failed for the lack of it: headroom events replay --failed"
+            )
         }
     }
 
@@ -111,9 +115,11 @@ struct ProductList: AsyncParsableCommand {
             }
         )
         if json {
-            for product in table.products { print(try product.jsonLine()) }
+            try StandardOutput.print(lines: try table.products.map { try $0.jsonLine() })
         } else {
-            print(table.products.isEmpty ? "no product is mapped; headroom product map does it" : table.text)
+            try StandardOutput.print(
+                table.products.isEmpty ? "no product is mapped; headroom product map does it" : table.text
+            )
         }
     }
 }
@@ -149,7 +155,7 @@ struct ProductUnmap: AsyncParsableCommand {
             throw CommandEnd.noData("it is not mapped; headroom product list has what is").exit()
         }
         let name = entitlement.map { "entitlement \($0)" } ?? product
-        print("\(source) \(LogfmtHandler.harmless(name)) is mapped to nothing")
+        try StandardOutput.print("\(source) \(LogfmtHandler.harmless(name)) is mapped to nothing")
     }
 }
 

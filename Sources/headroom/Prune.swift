@@ -19,8 +19,10 @@ struct Prune: AsyncParsableCommand {
                 keepDays: access.configuration.keysKeepDays,
                 logger: access.logger
             ).prune()
-            print("forgot \(forgotten.keys) keys")
-            if forgotten.notifications > 0 { print("forgot what was in \(forgotten.notifications) events of stores") }
+            try StandardOutput.print("forgot \(forgotten.keys) keys")
+            if forgotten.notifications > 0 {
+                try StandardOutput.print("forgot what was in \(forgotten.notifications) events of stores")
+            }
         }
     }
 }

@@ -29,7 +29,7 @@ struct Report: AsyncParsableCommand {
             let request = (["REPORT"] + (period.map { [$0] } ?? [])).joined(separator: " ")
             let lines = try await client.ask(request, timeout: .seconds(timeout))
             let report = PeriodSummary(try Record(lines, status: "REPORT"))
-            print(options.json ? try report.record.jsonLine() : report.text)
+            try StandardOutput.print(options.json ? try report.record.jsonLine() : report.text)
             guard !report.isEmpty else {
                 let isOpen = report.period == BillingPeriod.open.label
                 let period = isOpen ? "a period that is open now" : "period \(report.period)"

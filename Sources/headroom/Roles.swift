@@ -10,7 +10,7 @@ struct Roles: ParsableCommand {
             """
     )
 
-    func run() {
-        print(Schema.rolesScript, terminator: "")
+    func run() throws {
+        try StandardOutput.print(Schema.rolesScript, terminator: "")
     }
 }

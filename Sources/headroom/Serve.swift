@@ -39,6 +39,7 @@ struct Serve: AsyncParsableCommand {
         // A reader of our output that goes away is no reason to stop.
         signal(SIGPIPE, SIG_IGN)
         let sidePort = HTTPSideService.maker(senders: senders)
+        let httpHasTLS = configuration.httpHasTLS
         let service = HeadroomService(configuration, sidePort: sidePort, logger: logger)
         try await service.run { ready in
             print("ready listen=\(ready.listen) http=\(ready.http.map(\.description) ?? "off")")
@@ -49,13 +50,27 @@ struct Serve: AsyncParsableCommand {
                 ready.speaksTLS
                 ? "redis-cli -h \(host) -p \(port) --tls --cacert CA \(example)"
                 : "printf '\(example)\\n' | nc -N \(host) \(port)"
+            let dashboard = ready.http.map { "dashboard:      \($0.dashboard(overTLS: httpHasTLS))\n" } ?? ""
             let text = """
                 try it:         \(command)
-                open the data:  \(ready.psqlCommand)
+                \(dashboard)open the data:  \(ready.psqlCommand)
 
                 """
             LogfmtHandler.standardError(text)
         }
+    }
+}
+
+extension ListenAddress {
+    /// For a browser on this machine. An address that stands for all of the machine's is none to connect to.
+    fileprivate func dashboard(overTLS: Bool) -> String {
+        let host =
+            switch host {
+            case "0.0.0.0": "127.0.0.1"
+            case "::": "::1"
+            default: host
+            }
+        return "\(overTLS ? "https" : "http")://\(ListenAddress(host: host, port: port))/dashboard"
     }
 }
 

@@ -13,7 +13,9 @@ struct Status: AsyncParsableCommand {
     func run() async throws {
         try await options.withClient { client in
             let info = try ServiceInfo(lines: await client.ask("INFO", timeout: .seconds(5)))
-            print(options.json ? try info.jsonLine() : StatusReport(info, target: options.target).text)
+            try StandardOutput.print(
+                options.json ? try info.jsonLine() : StatusReport(info, target: options.target).text
+            )
             guard info.isDatabaseReached else {
                 throw CommandEnd.unreachable("the service at \(options.target) cannot reach its database").exit()
             }

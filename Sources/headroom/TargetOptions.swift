@@ -7,9 +7,16 @@ import Usage
 
 /// Which service a command asks.
 struct TargetOptions: ParsableArguments {
-    @Option(help: "host:port of the service.") var target = Setting.listen.defaultValue ?? "127.0.0.1:6747"
+    @Option(help: "host:port of the service; without it, the environment's HEADROOM_TARGET, where there is one.")
+    var target = TargetOptions.usual
     @OptionGroup(title: "Access") var accessOptions: AccessOptions
     @Flag(help: "JSON on standard output instead of text; docs/reference.md has its names.") var json = false
+
+    /// Of a command that only asks. `bench` counts messages: it goes to no service that was not named for it.
+    static var usual: String {
+        let named = ProcessInfo.processInfo.environment["HEADROOM_TARGET"].flatMap { $0.isEmpty ? nil : $0 }
+        return named ?? Setting.listen.defaultValue ?? "127.0.0.1:6747"
+    }
 
     func validate() throws {
         _ = try address()
@@ -17,7 +24,9 @@ struct TargetOptions: ParsableArguments {
 
     func address() throws -> ListenAddress {
         guard let address = ListenAddress(target), address.port > 0 else {
-            throw ValidationError("--target must be host:port, as the service's ready line says it")
+            throw ValidationError(
+                "--target must be host:port, as the service's ready line says it; so must HEADROOM_TARGET"
+            )
         }
         return address
     }
@@ -43,6 +52,8 @@ struct TargetOptions: ParsableArguments {
                 throw error
             }
             await client.close()
+        } catch let failure as StandardOutput.Failure {
+            throw failure
         } catch {
             throw CommandEnd(error, asking: "the service at \(target)").exit()
         }
@@ -79,12 +90,21 @@ struct CommandEnd {
             }
         case is UnexpectedReply, is MalformedReply: self.init(status: 1, text: "\(whom): \(UnexpectedReply())")
         default:
-            self.init(status: CommandEnd.unreachable, text: "\(whom) cannot be reached: \(error)")
+            self.init(
+                status: CommandEnd.unreachable,
+                text: "\(whom) cannot be reached: \(error)"
+            )
         }
     }
 
+    static func usage(_ text: String) -> CommandEnd { CommandEnd(status: usage, text: text) }
     static func noData(_ text: String) -> CommandEnd { CommandEnd(status: 1, text: text) }
     static func unreachable(_ text: String) -> CommandEnd { CommandEnd(status: unreachable, text: text) }
+
+    /// What runs health checks knows the statuses 0 and 1 only; Docker keeps others for itself.
+    var ofHealthCheck: CommandEnd {
+        status == CommandEnd.unreachable ? CommandEnd(status: 1, text: text) : self
+    }
 
     /// Says it on standard error.
     func exit() -> ExitCode {

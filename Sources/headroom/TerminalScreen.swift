@@ -1,4 +1,6 @@
 import Foundation
+import HeadroomServer
+import OperatorConsole
 
 #if canImport(Glibc)
 import Glibc
@@ -6,15 +8,40 @@ import Glibc
 import Musl
 #endif
 
+/// What the terminal can show.
+enum Terminal {
+    /// Whether it takes sequences that move the cursor.
+    static var movesCursor: Bool {
+        let kind = getenv("TERM").map { String(cString: $0) } ?? ""
+        return !kind.isEmpty && kind != "dumb"
+    }
+
+    /// Whether colours are wanted; https://no-color.org says what NO_COLOR means.
+    static var showsColours: Bool {
+        movesCursor && getenv("NO_COLOR").map { $0.pointee == 0 } ?? true
+    }
+
+    /// Nil where standard output is no terminal.
+    static var size: (width: Int, height: Int)? {
+        var size = winsize()
+        guard isatty(STDOUT_FILENO) == 1 else { return nil }
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+            return (80, 24)
+        }
+        return (Int(size.ws_col), Int(size.ws_row))
+    }
+}
+
 /// The terminal as a screen to draw on, and put back as it was at the end.
 ///
 /// @unchecked Sendable: what it was is constant; `close` may come once only.
 final class TerminalScreen: @unchecked Sendable {
     private let before: termios?
+    private let showsColours = Terminal.showsColours
 
-    /// Nil where standard output is no terminal.
+    /// Nil where standard output is no terminal, or one that cannot be drawn on.
     static func open() -> TerminalScreen? {
-        guard isatty(STDOUT_FILENO) == 1 else { return nil }
+        guard isatty(STDOUT_FILENO) == 1, Terminal.movesCursor else { return nil }
         return TerminalScreen()
     }
 
@@ -39,17 +66,27 @@ final class TerminalScreen: @unchecked Sendable {
         if var before { tcsetattr(STDIN_FILENO, TCSANOW, &before) }
     }
 
-    var size: (width: Int, height: Int) {
-        var size = winsize()
-        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
-            return (80, 24)
-        }
-        return (Int(size.ws_col), Int(size.ws_row))
-    }
+    /// How it is ended.
+    var footer: String { before == nil ? "Ctrl-C quits" : "q quits" }
 
     /// Line by line over what was there, and nothing below: clearing first would flicker.
-    func draw(_ lines: [String]) {
-        write("\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J")
+    func draw(_ lines: [ScreenLine]) throws(StandardOutput.Failure) {
+        let text = lines.map { styled($0) + "\u{1B}[K" }.joined(separator: "\r\n")
+        try StandardOutput.print("\u{1B}[H" + text + "\u{1B}[J", terminator: "")
+    }
+
+    private func styled(_ line: ScreenLine) -> String {
+        // Select Graphic Rendition: bold, faint, yellow, red.
+        let style: String? =
+            switch line.emphasis {
+            case .none: nil
+            case .heading: "1"
+            case .aside: "2"
+            case .warning: "33"
+            case .alarm: "31"
+            }
+        guard let style, showsColours else { return line.text }
+        return "\u{1B}[\(style)m\(line.text)\u{1B}[0m"
     }
 
     /// Returns when q was pressed, or when cancelled. Where there is no keyboard, only then.
@@ -68,7 +105,8 @@ final class TerminalScreen: @unchecked Sendable {
         if !Task.isCancelled { try? await Task.sleep(for: .seconds(1_000_000)) }
     }
 
+    /// Where that fails there is no terminal any more that could be left in disorder.
     private func write(_ text: String) {
-        FileHandle.standardOutput.write(Data(text.utf8))
+        _ = DescriptorOutput.write(text, to: STDOUT_FILENO)
     }
 }

@@ -57,7 +57,14 @@ struct TokenCreate: AsyncParsableCommand {
         let (id, isFirst) = try await TokenAccess.run(database) { register in
             try register.create(name: name, scopes: scopes, digest: token.digest, expiresInDays: days)
         }
-        print(token.text)
+        do {
+            try StandardOutput.print(token.text)
+        } catch {
+            LogfmtHandler.standardError(
+                "the token was not shown, so nobody can use it: headroom token revoke \(id), then make another\n"
+            )
+            throw error
+        }
         let end = days.map { ", for \($0) days" } ?? ""
         var text = "token \(id) of \(name) (\(scopes.joined(separator: ", "))\(end)): keep it, it is not shown again\n"
         if isFirst {
@@ -94,9 +101,11 @@ struct TokenList: AsyncParsableCommand {
             }
         )
         if json {
-            for token in table.tokens { print(try token.jsonLine()) }
+            try StandardOutput.print(lines: try table.tokens.map { try $0.jsonLine() })
         } else {
-            print(table.tokens.isEmpty ? "there are no tokens; headroom token create makes one" : table.text)
+            try StandardOutput.print(
+                table.tokens.isEmpty ? "there are no tokens; headroom token create makes one" : table.text
+            )
         }
     }
 }
@@ -117,7 +126,7 @@ struct TokenRevoke: AsyncParsableCommand {
     func run() async throws {
         let id = id
         let name = try await TokenAccess.run(database) { try $0.revoke(id) }
-        print("token \(id) of \(name) is revoked")
+        try StandardOutput.print("token \(id) of \(name) is revoked")
     }
 }
 

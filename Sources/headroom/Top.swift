@@ -27,7 +27,7 @@ struct Top: AsyncParsableCommand {
         let watch = ServiceWatch(address: address, access: try options.access(), users: users, target: options.target)
         if once {
             try await options.withClient { client in
-                show(try await watch.picture(client, awaitingUsers: true))
+                try show(try await watch.picture(client, awaitingUsers: true))
             }
             return
         }
@@ -35,13 +35,14 @@ struct Top: AsyncParsableCommand {
         try await options.withClient { client in _ = try await watch.picture(client, awaitingUsers: false) }
         let screen = options.json ? nil : TerminalScreen.open()
         defer { screen?.close() }
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await draw(watch, on: screen) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await draw(watch, on: screen) }
             group.addTask { await Top.signalled() }
             if let screen { group.addTask { await screen.endKey() } }
-            await group.next()
+            let end = await group.nextResult()
             group.cancelAll()
             await watch.close()
+            try end?.get()
         }
     }
 
@@ -49,16 +50,19 @@ struct Top: AsyncParsableCommand {
         for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) { return }
     }
 
-    private func show(_ picture: TopPicture) {
+    private func show(_ picture: TopPicture) throws {
         if options.json {
-            print((try? picture.jsonLine()) ?? "{}")
+            try StandardOutput.print(try picture.jsonLine())
         } else {
-            print(picture.lines(width: .max, height: .max).joined(separator: "\n"))
+            let width = Terminal.size?.width ?? .max
+            try StandardOutput.print(picture.lines(width: width, height: .max).joined(separator: "\n"))
         }
     }
 
     /// Once a second until cancelled.
-    private func draw(_ watch: ServiceWatch, on screen: TerminalScreen?) async {
+    ///
+    /// - Throws: when nothing more can be shown.
+    private func draw(_ watch: ServiceWatch, on screen: TerminalScreen?) async throws {
         var lines = 0
         var last: TopPicture?
         while !Task.isCancelled {
@@ -67,29 +71,44 @@ struct Top: AsyncParsableCommand {
                 let picture = try await watch.picture()
                 last = picture
                 if let screen {
-                    let (width, height) = screen.size
-                    screen.draw(picture.lines(width: width, height: height))
+                    try draw(picture, on: screen)
                 } else if options.json {
-                    show(picture)
+                    try show(picture)
                 } else {
                     // Again now and then, for who looks at the end of a long file.
-                    if lines % 20 == 0 { print(TopPicture.lineHeader) }
+                    if lines % 20 == 0 { try StandardOutput.print(TopPicture.lineHeader) }
                     lines += 1
-                    print(picture.line(at: Top.time))
+                    try StandardOutput.print(picture.line(at: Top.time))
                 }
-                fflush(nil)
+            } catch let failure as StandardOutput.Failure {
+                throw failure
             } catch {
                 guard !Task.isCancelled else { return }
-                tell("the service at \(options.target) cannot be reached: \(error)", last, on: screen)
+                try tell("the service at \(options.target) cannot be reached: \(error)", last, on: screen)
             }
+            // Cancelled: the loop ends.
             try? await Task.sleep(until: began + .seconds(1))
         }
     }
 
-    private func tell(_ problem: String, _ last: TopPicture?, on screen: TerminalScreen?) {
+    private func draw(
+        _ picture: TopPicture,
+        on screen: TerminalScreen,
+        problem: String? = nil
+    ) throws(StandardOutput.Failure) {
+        let (width, height) = Terminal.size ?? (80, 24)
+        try screen.draw(picture.screen(width: width, height: height, problem: problem, footer: screen.footer))
+    }
+
+    private func tell(_ problem: String, _ last: TopPicture?, on screen: TerminalScreen?) throws(StandardOutput.Failure)
+    {
+        let problem = LogfmtHandler.harmless(problem)
         guard let screen else { return LogfmtHandler.standardError("\(problem)\n") }
-        let (width, height) = screen.size
-        screen.draw(last?.lines(width: width, height: height, problem: problem) ?? [problem])
+        if let last {
+            try draw(last, on: screen, problem: problem)
+        } else {
+            try screen.draw([ScreenLine(text: problem, emphasis: .alarm)])
+        }
     }
 
     private static var time: String {

@@ -21,7 +21,7 @@ struct User: AsyncParsableCommand {
             let usage = try Record(await client.ask("USAGE \(user.id)", timeout: .seconds(10)), status: "OK")
             let history = try await client.ask("HISTORY \(user.id) \(months)", timeout: .seconds(10))
             let report = UserReport(usage: usage, history: try [Record](history, status: "PERIOD"))
-            print(options.json ? try report.jsonLine() : report.text)
+            try StandardOutput.print(options.json ? try report.jsonLine() : report.text)
         }
     }
 }

@@ -71,6 +71,57 @@ struct TopTests {
         #expect(picture.perSecond == 0.6)
     }
 
+    @Test("on a narrow terminal the lines are broken and the tables are put below each other")
+    func narrow() throws {
+        let picture = TopPicture(try info(), after: nil, busiest: try busiest(), target: "127.0.0.1:6747")
+        #expect(
+            picture.lines(width: 40, height: 50) == [
+                "headroom 0.1.0 at 127.0.0.1:6747, up 1 d",
+                "2 h;",
+                "database up, 2 of 2 lanes, 0 waiting;",
+                "12 connections",
+                "",
+                "1,235 answers a second, p50 0.81 ms, p99",
+                "2.43 ms",
+                "",
+                "tier       a second  since start",
+                "silent            -    1,000,000",
+                "gentle            -      200,000",
+                "prominent         -            9",
+                "blocked           -           30",
+                "outcome    a second  since start",
+                "allowed           -    1,200,000",
+                "blocked           -           30",
+                "held              -            4",
+                "ok                -            5",
+                "errors            -            3",
+                "",
+                "busiest user  used  limit  tier",
+                "7f1c0a52…      790    800  prominent",
+            ]
+        )
+        #expect(
+            picture.lines(width: 66, height: 50).contains { $0.hasPrefix("7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11   790") }
+        )
+    }
+
+    @Test("what needs a look stands out, and the last line says how to end")
+    func emphasis() throws {
+        let picture = TopPicture(
+            try info(["database": "down"]),
+            after: nil,
+            busiest: try busiest(),
+            target: "here:1"
+        )
+        let lines = picture.screen(width: 200, height: 50, problem: "it is gone", footer: "q quits")
+        #expect(lines.first?.emphasis == .alarm)
+        #expect(lines.contains(ScreenLine(text: "it is gone", emphasis: .alarm)))
+        #expect(lines.contains { $0.text.hasSuffix("prominent") && $0.emphasis == .warning })
+        #expect(lines.last == ScreenLine(text: "q quits", emphasis: .aside))
+        let few = picture.screen(width: 200, height: 6, footer: "q quits")
+        #expect(few.count == 6 && few.last?.text == "q quits")
+    }
+
     @Test("nothing is wider or longer than the terminal", arguments: [(1, 1), (20, 5), (80, 24)])
     func cut(_ width: Int, _ height: Int) throws {
         let picture = TopPicture(try info(), after: nil, busiest: try busiest(), target: "here:1")

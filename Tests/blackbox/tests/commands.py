@@ -320,7 +320,7 @@ blocked        2  40.0 %
                 before = termios.tcgetattr(theirs)
                 top = processes.start(
                     [settings.binary, "top", "--target", f"127.0.0.1:{self.service.port}"],
-                    stdin=theirs, stdout=theirs, stderr=theirs, env=environment(), start_new_session=True,
+                    stdin=theirs, stdout=theirs, stderr=theirs, env=environment(TERM="xterm"), start_new_session=True,
                 )  # fmt: skip
                 seen = b""
 

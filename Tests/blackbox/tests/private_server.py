@@ -5,9 +5,9 @@ import signal
 import subprocess
 import unittest
 
-from support import processes
+from support import processes, settings
 from support.case import PATIENT, Case
-from support.service import Service, command
+from support.service import Service, command, environment
 from support.waiting import PATIENCE, wait_until
 from support.wire import Answer
 
@@ -106,9 +106,43 @@ class PrivateServer(unittest.TestCase):
         )
         self.assertEqual((outcome.stdout, outcome.stderr), ("5\n", ""))
 
-    def test_migrate_status_uses_it_and_stops_it_again(self):
-        outcome = command("migrate", "--data-dir", self.directory)
-        self.assertEqual(outcome.returncode, 0, outcome.stderr)
-        outcome = command("migrate", "--status", "--data-dir", self.directory)
-        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+    def test_commands_use_it_without_a_service_say_nothing_of_it_and_stop_it_again(self):
+        self.start().stop()
+        for arguments in (["migrate", "--status"], ["token", "list"], ["product", "list"], ["prune"]):
+            with self.subTest(arguments=arguments):
+                outcome = command(*arguments, "--data-dir", self.directory)
+                self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
+                self.assertNotEqual(outcome.stdout, "")
+                self.assertIsNone(self.postmaster())
+        outcome = command("token", "list", "--data-dir", self.directory, "--log-level", "info")
+        self.assertIn("private PostgreSQL ready", outcome.stderr)
+
+    def test_a_command_whose_reader_is_gone_stops_it_before_it_ends(self):
+        self.start().stop()
+        reader, writer = os.pipe()
+        os.close(reader)
+        outcome = subprocess.run(
+            [settings.binary, "migrate", "--status", "--data-dir", self.directory], stdout=writer, stderr=subprocess.PIPE,
+            cwd="/", env=environment(), timeout=PATIENCE,
+        )  # fmt: skip
+        os.close(writer)
+        self.assertEqual((outcome.returncode, outcome.stderr), (-signal.SIGPIPE, b""))
         self.assertIsNone(self.postmaster())
+
+    def test_only_serve_makes_a_database(self):
+        user, empty = Case.user(), processes.directory(0o755)
+        for arguments in (
+            ["token", "list"], ["token", "create", "x", "--scope", "chat"], ["token", "revoke", "1"], ["product", "list"],
+            ["product", "map", "stripe", "x", "--plan", "paid"], ["product", "unmap", "stripe", "x"], ["events", "list"],
+            ["events", "show", "stripe", "x"], ["events", "replay", "--all"], ["audit", user], ["prune"], ["migrate"],
+            ["migrate", "--status"], ["migrate", "--plan"],
+        ):  # fmt: skip
+            with self.subTest(arguments=arguments):
+                outcome = subprocess.run(
+                    [settings.binary, *arguments], cwd=empty, env=environment(), capture_output=True, text=True, timeout=PATIENCE
+                )
+                self.assertEqual((outcome.returncode, outcome.stdout), (69, ""), outcome.stderr)
+                self.assertTrue(outcome.stderr.startswith(f"Error: there is no database in {empty}/.headroom; "), outcome.stderr)
+                for way in ("--data-dir", "HEADROOM_DATA_DIR", "--database-url", "DATABASE_URL", "headroom serve"):
+                    self.assertIn(way, outcome.stderr)
+                self.assertEqual(os.listdir(empty), [])

@@ -96,9 +96,9 @@ class Stopping(Case):
         for user in users:
             self.assertNotIn(user, log)
             self.assertNotIn(user.replace("-", ""), log)
-        # One line an event, of the documented form; two lines for people come with the ready line.
+        # One line an event, of the documented form; three lines for people come with the ready line.
         for line in log.splitlines():
-            if not line.startswith(("try it:", "open the data:")):
+            if not line.startswith(("try it:", "dashboard:", "open the data:")):
                 self.assertRegex(line, r'^time=\S+ level=(info|notice|warning) msg=(\S+|".*")', line)
         self.assertLess(len(log.splitlines()), 40, "nothing per message")
 

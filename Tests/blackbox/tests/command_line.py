@@ -1,0 +1,359 @@
+"""The command line itself: pipes, mistyped words, terminals, completion, and what errors say."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import termios
+import unittest
+
+from support import processes, settings
+from support.case import Case
+from support.printed import blocks
+from support.service import environment
+from support.waiting import PATIENCE, wait_until
+from support.wire import Line
+
+USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
+
+
+def run(*arguments, **options):
+    """A command with no setting in its environment but what `env` says."""
+    variables = options.pop("env", {})
+    options = {"capture_output": True, "cwd": "/", **options}
+    return subprocess.run(
+        [settings.binary, *arguments], text=True, timeout=PATIENCE, env=environment(**variables), stdin=subprocess.DEVNULL, **options
+    )
+
+
+class Pipes(Case):
+    # Also when there are tokens.
+    FLAGS = ("--authentication", "off")
+
+    def commands(self):
+        target, database = ("--target", f"127.0.0.1:{self.service.port}"), ("--database-url", self.database_url)
+        for name in ("status", "report", "top"):
+            yield (name, *target)
+            yield (name, "--json", *target)
+        yield from [("top", "--once", *target), ("user", self.user(), *target), ("ping", target[1]), ("roles",)]
+        yield ("bench", *target, "--requests", "1", "--warmup", "0", "--verb", "check", "--quiet", "--connections", "1")
+        for words in (("token", "list"), ("token", "create", "piped", "--scope", "chat"), ("product", "list"), ("migrate",),
+                      ("migrate", "--status"), ("migrate", "--plan"), ("prune",)):  # fmt: skip
+            yield (*words, *database)
+
+    def test_head_ends_top_as_it_ends_other_programs(self):
+        for flags in ("", "--json"):
+            with self.subTest(flags=flags):
+                script = f'"$0" top {flags} --target 127.0.0.1:{self.service.port} | head -2; echo "${{PIPESTATUS[0]}}"'
+                ran = subprocess.run(
+                    ["bash", "-c", script, settings.binary], capture_output=True, text=True, timeout=PATIENCE, env=environment()
+                )
+                lines = ran.stdout.splitlines()
+                self.assertEqual((len(lines), lines[-1], ran.stderr), (3, str(128 + signal.SIGPIPE), ""))
+
+    def test_a_reader_that_is_gone_ends_every_command_quietly(self):
+        for arguments in self.commands():
+            with self.subTest(arguments=arguments):
+                reader, writer = os.pipe()
+                os.close(reader)
+                ran = run(*arguments, capture_output=False, stdout=writer, stderr=subprocess.PIPE)
+                os.close(writer)
+                self.assertEqual(ran.returncode, -signal.SIGPIPE, ran.stderr)
+                self.assertRegex(ran.stderr, r"\A(the token was not shown.*\n|token \d.*\n|from now on.*\n)*\Z")
+
+    def test_a_reader_that_is_gone_is_status_1_where_the_signal_is_ignored(self):
+        script = f"""trap '' PIPE; "$0" top --target 127.0.0.1:{self.service.port} | head -1; echo "${{PIPESTATUS[0]}}" """
+        ran = subprocess.run(
+            ["bash", "-c", script, settings.binary], capture_output=True, text=True, timeout=PATIENCE, env=environment()
+        )
+        self.assertEqual((ran.stdout.splitlines()[-1], ran.stderr), ("1", ""))
+
+    def test_a_disk_that_is_full_is_told(self):
+        for arguments in self.commands():
+            with self.subTest(arguments=arguments), open("/dev/full", "w") as full:
+                ran = run(*arguments, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+                self.assertEqual(ran.returncode, 1, ran.stderr)
+                self.assertRegex(ran.stderr, "(?m)^Error: standard output cannot be written: No space left on device; ")
+                if "create" in arguments:
+                    self.assertRegex(ran.stderr, r"the token was not shown, so nobody can use it: headroom token revoke \d+, ")
+
+    def test_a_service_whose_log_nobody_reads_goes_on(self):
+        port = processes.free_port()
+        reader, writer = os.pipe()
+        os.close(reader)
+        service = processes.start(
+            [settings.binary, "serve", "--listen", f"127.0.0.1:{port}", "--http", "off", "--authentication", "off",
+             "--log-level", "trace"],
+            stdin=subprocess.DEVNULL, stdout=writer, stderr=writer, cwd="/", env=environment(DATABASE_URL=self.database_url),
+        )  # fmt: skip
+        os.close(writer)
+
+        def answers():
+            self.assertIsNone(service.poll())
+            try:
+                with Line(port) as line:
+                    return line.ask("PING") == "+PONG"
+            except OSError:
+                return False
+
+        wait_until(answers, "it serves")
+        self.assertEqual(processes.stop(service), 0)
+
+
+class Words(unittest.TestCase):
+    def test_a_mistyped_command_is_told_with_what_was_probably_meant(self):
+        for words, meant in (
+            (["statsu"], "headroom status"), (["reprot"], "headroom report"), (["token", "lst"], "headroom token list"),
+            (["events", "reply"], "headroom events replay"), (["mig"], "headroom migrate"),
+        ):  # fmt: skip
+            with self.subTest(words=words):
+                ran = run(*words)
+                self.assertEqual((ran.returncode, ran.stdout), (64, ""))
+                above = " ".join(["headroom", *words[:-1]])
+                self.assertEqual(
+                    ran.stderr,
+                    f"Error: there is no command {above} {words[-1]}; did you mean {meant}? {above} --help lists the commands\n",
+                )
+
+    def test_a_word_that_is_like_no_command_is_told_without_a_guess(self):
+        for word in ("consume", USER, "\x1b[2Jx"):
+            ran = run(word)
+            self.assertEqual(ran.returncode, 64)
+            self.assertNotIn("mean", ran.stderr)
+            self.assertNotIn("\x1b", ran.stderr)
+            self.assertIn("headroom --help lists the commands", ran.stderr)
+
+    def test_help_is_found_in_each_place(self):
+        for arguments in (["--help"], ["help"], ["help", "status"], ["status", "--help"], ["token", "--help"], ["help", "token"]):
+            with self.subTest(arguments=arguments):
+                ran = run(*arguments)
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+                self.assertIn("USAGE: headroom", ran.stdout)
+
+
+class Screen:
+    """`headroom top` on a terminal of a size."""
+
+    def __init__(self, port, columns, rows=40, **variables):
+        self.ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.process = processes.start(
+            [settings.binary, "top", "--target", f"127.0.0.1:{port}"],
+            stdin=theirs, stdout=theirs, stderr=theirs, env=environment(**variables), start_new_session=True,
+        )  # fmt: skip
+        os.close(theirs)
+        self.seen = ""
+
+    def read(self):
+        while select.select([self.ours], [], [], 0)[0]:
+            try:
+                self.seen += os.read(self.ours, 65_536).decode(errors="replace")
+            except OSError:
+                break
+        return self.seen
+
+    def pictures(self):
+        """Those that are complete, as they were drawn."""
+        return [part.split("\x1b[J")[0] for part in self.read().split("\x1b[H")[1:] if "\x1b[J" in part]
+
+    def close(self, end=b"q"):
+        os.write(self.ours, end)
+        status = self.process.wait(PATIENCE)
+        self.read()
+        os.close(self.ours)
+        return status
+
+
+class Terminals(Case):
+    def setUp(self):
+        super().setUp()
+        self.blocked = self.subscriber("paid", used=800)
+
+    def picture(self, columns, **variables):
+        """One that has the busiest user, without what ends its lines."""
+        screen = Screen(self.service.port, columns, **variables)
+        found = wait_until(
+            lambda: [picture for picture in screen.pictures() if self.blocked[:8] in picture], "a picture with the busiest user"
+        )
+        self.assertEqual(screen.close(), 0)
+        return [line.removesuffix("\x1b[K") for line in re.split("\r+\n", found[-1])]
+
+    def test_every_column_is_shown_on_eighty_columns_and_none_is_cut_below(self):
+        for columns in (120, 80, 60, 40):
+            with self.subTest(columns=columns):
+                lines = [re.sub(r"\x1b\[\d*m", "", line) for line in self.picture(columns, TERM="xterm")]
+                self.assertLessEqual(max(map(len, lines)), columns)
+                self.assertEqual(lines[-1].strip(), "q quits")
+                text = " ".join(lines)
+                for words in ("connections", "waiting", "since start", "prominent", "errors", self.blocked[:8], "blocked"):
+                    self.assertIn(words, text)
+                if columns >= 80:
+                    self.assertIn(self.blocked, text)
+                    self.assertTrue(any(line.startswith("tier") and "outcome" in line for line in lines))
+
+    def test_colours_are_shown_unless_they_are_unwanted(self):
+        coloured = self.picture(100, TERM="xterm-256color")
+        self.assertTrue(any(line.startswith(f"\x1b[31m{self.blocked}") and line.endswith("\x1b[0m") for line in coloured), coloured)
+        self.assertIn("\x1b[2mq quits\x1b[0m", coloured)
+        plain = "".join(self.picture(100, TERM="xterm-256color", NO_COLOR="1"))
+        self.assertNotIn("\x1b", plain)
+        self.assertIn("\x1b[31m", "".join(self.picture(100, TERM="xterm", NO_COLOR="")), "an empty NO_COLOR is none")
+
+    def test_a_dumb_terminal_is_not_drawn_on(self):
+        screen = Screen(self.service.port, 100, TERM="dumb")
+        wait_until(lambda: screen.read().count("\n") >= 3, "a header and two lines")
+        screen.process.send_signal(signal.SIGINT)
+        self.assertEqual(screen.process.wait(PATIENCE), 0)
+        os.close(screen.ours)
+        self.assertNotIn("\x1b", screen.seen)
+        self.assertRegex(screen.seen, r"time +a second")
+
+
+class Targets(Case):
+    SHARED = True
+
+    def test_the_environment_names_the_service_for_those_that_ask_and_not_for_those_that_count(self):
+        named = {"HEADROOM_TARGET": f"127.0.0.1:{self.service.port}"}
+        for arguments in (["status"], ["report"], ["top", "--once"], ["ping"], ["user", self.user()]):
+            with self.subTest(arguments=arguments):
+                ran = run(*arguments, env=named)
+                self.assertIn(ran.returncode, (0, 1))
+                self.assertNotIn("cannot be reached", ran.stderr)
+        other = f"127.0.0.1:{processes.free_port()}"
+        ran = run("status", "--target", other, env=named)
+        self.assertEqual(ran.returncode, 69)
+        self.assertIn(other, ran.stderr)
+        self.assertIn("127.0.0.1:6747", run("bench", "--help", env=named).stdout)
+        for arguments in (["status"], ["ping"]):
+            ran = run(*arguments, env={"HEADROOM_TARGET": "nowhere"})
+            self.assertEqual(ran.returncode, 64)
+            self.assertIn("HEADROOM_TARGET", ran.stderr)
+
+
+class Errors(unittest.TestCase):
+    """Each names what is wrong by its address, setting or file, and what to do; none has the words of a framework."""
+
+    RAW = re.compile(r"errno|error set|NIO|SocketAddressError|IOError|Domain=|bind\(|couldn.t be completed|could not be completed")
+
+    def check(self, status, words, *arguments, **variables):
+        with self.subTest(arguments=arguments, variables=variables):
+            ran = run(*arguments, env=variables)
+            self.assertEqual((ran.returncode, ran.stdout), (status, ""), ran.stderr)
+            for word in words:
+                self.assertIn(word, ran.stderr)
+            self.assertNotRegex(ran.stderr, self.RAW)
+            self.assertNotIn("geheim", ran.stderr)
+
+    def test_a_service_that_is_down_or_whose_host_is_unknown(self):
+        nobody = f"127.0.0.1:{processes.free_port()}"
+        ways = ("headroom serve", "--target", "HEADROOM_TARGET")
+        for arguments in (["status"], ["user", USER], ["report"], ["top"], ["top", "--once"]):
+            self.check(69, (f"the service at {nobody} ", "nothing listens there", *ways), *arguments, "--target", nobody)
+        unknown = ("the service at nosuch.invalid:6747 ", "no machine of that name is known", *ways)
+        self.check(69, unknown, "status", "--target", "nosuch.invalid:6747")
+        self.check(1, (f"the service at {nobody} ", "nothing listens there", *ways), "ping", nobody)
+        self.check(1, unknown, "ping", "nosuch.invalid:6747")
+        self.check(1, (f"{nobody}: ", "nothing listens there", "--target"), "bench", "--quiet", "--target", nobody)
+        self.check(
+            1, ("nosuch.invalid:6747: ", "no machine of that name is known", "--target"), "bench", "--quiet", "--target",
+            "nosuch.invalid:6747",
+        )  # fmt: skip
+
+    def test_a_database_that_is_down_or_wrong(self):
+        for name, url in (
+            ("refused", "postgres://x:geheim@127.0.0.1:1/y"), ("socket", "host=/nowhere dbname=x"),
+            ("name", "host=nosuch.invalid password=geheim dbname=x"), ("syntax", "host=x password=geheim nosuch=1"),
+        ):  # fmt: skip
+            for arguments in (["audit", USER], ["token", "list"], ["product", "list"], ["events", "list"], ["migrate"], ["prune"]):
+                with self.subTest(name=name):
+                    self.check(
+                        69, ("the database cannot be reached: ", "--database-url", "DATABASE_URL"), *arguments, DATABASE_URL=url
+                    )
+
+    def test_a_data_directory_that_cannot_be_used(self):
+        directory = processes.directory()
+        with open(directory + "/file", "w"):
+            pass
+        for path in (directory + "/file", directory + "/file/below", "/proc/x"):
+            self.check(
+                1, (path, "data-dir"), "serve", "--data-dir", path, "--listen", "127.0.0.1:0", "--http", "off"
+            )  # fmt: skip
+        self.check(1, ("data-dir", "without quotes"), "serve", "--data-dir", '/tmp/"x', "--listen", "127.0.0.1:0", "--http", "off")
+
+    def test_files_that_cannot_be_read(self):
+        for arguments, words in (
+            (["status", "--token-file", "/nope/token"], ("/nope/token", "token file", "--token-file")),
+            (["status", "--tls-ca", "/nope/ca.pem"], ("/nope/ca.pem", "No such file")),
+            (["status", "--tls-certificate", "/nope/c.pem", "--tls-key", "/nope/k.pem"], ("/nope/c.pem", "No such file")),
+            (["bench", "--quiet", "--token-file", "/nope/token"], ("/nope/token", "--token-file")),
+        ):  # fmt: skip
+            self.check(64, words, *arguments)
+        serve = ["serve", "--listen", "127.0.0.1:0", "--http", "off", "--data-dir", processes.directory() + "/data"]
+        for flags, words in (
+            (["--tls-certificate", "/nope/c.pem", "--tls-key", "/nope/k.pem"], ("/nope/c.pem", "No such file")),
+            (["--revenuecat-authorization-file", "/nope/s"], ("/nope/s", "revenuecat-authorization-file")),
+            (["--stripe-signing-secret-file", "/nope/s"], ("/nope/s", "stripe-signing-secret-file")),
+        ):  # fmt: skip
+            self.check(1, words, *serve, *flags)
+
+    def test_a_setting_out_of_range(self):
+        for name, value in (("lanes", "geheim"), ("listen", "geheim"), ("log-level", "loud"), ("unknown-users", "geheim")):
+            variable = "HEADROOM_" + name.replace("-", "_").upper()
+            self.check(64, (name, variable, "must be"), "serve", f"--{name}", value)
+            self.check(64, (name, variable, "must be"), "serve", **{variable: value})
+
+
+class Completion(unittest.TestCase):
+    SHELLS = {"bash": ["bash", "-n"], "zsh": ["zsh", "-n"], "fish": ["fish", "--no-execute"]}
+
+    def test_there_is_a_script_for_each_shell_that_the_shell_reads(self):
+        for shell, check in self.SHELLS.items():
+            with self.subTest(shell=shell):
+                made = run("--generate-completion-script", shell)
+                self.assertEqual((made.returncode, made.stderr), (0, ""))
+                self.assertIn("status", made.stdout)
+                if shutil.which(shell) is None:
+                    continue
+                path = processes.directory() + "/script"
+                with open(path, "w") as file:
+                    file.write(made.stdout)
+                read = subprocess.run([*check, path], capture_output=True, text=True, timeout=PATIENCE)
+                self.assertEqual((read.returncode, read.stderr), (0, ""))
+
+    def test_what_the_reference_says_to_type_puts_the_scripts_into_their_places(self):
+        home = processes.directory()
+        path = os.pathsep.join([os.path.dirname(settings.binary), os.environ["PATH"]])
+        printed = [block for block in blocks("docs/reference.md") if block.heading == "### Completion"]
+        self.assertEqual([block.language for block in printed], ["sh"] * len(self.SHELLS))
+        for block in printed:
+            ran = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", block.text], capture_output=True, text=True, timeout=PATIENCE,
+                env=environment(HOME=home, PATH=path),
+            )  # fmt: skip
+            self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""), block.text)
+        for place in (".local/share/bash-completion/completions/headroom", ".zfunc/_headroom", ".config/fish/completions/headroom.fish"):
+            with open(f"{home}/{place}") as file:
+                self.assertIn("status", file.read())
+
+    def test_bash_completes_commands_and_options(self):
+        # As the shell calls it when a person presses the tabulator key.
+        ask = """
+            source <("$0" --generate-completion-script bash)
+            COMP_WORDS=("${@}") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
+            function_name=$(complete -p headroom | sed -E 's/.* -F ([^ ]+) .*/\\1/')
+            "$function_name" headroom "${@: -1}" "${@: -2:1}"
+            printf '%s\\n' "${COMPREPLY[@]}"
+        """
+        for words, offered in (
+            (["headroom", "stat"], "status"), (["headroom", "token", "cre"], "create"), (["headroom", "status", "--targ"], "--target"),
+        ):  # fmt: skip
+            with self.subTest(words=words):
+                ran = subprocess.run(
+                    ["bash", "-c", ask, settings.binary, *words], capture_output=True, text=True, timeout=PATIENCE, env=environment()
+                )
+                self.assertEqual(ran.stdout.split(), [offered], ran.stderr)

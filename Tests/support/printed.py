@@ -1,0 +1,50 @@
+"""The blocks of code in a page, and the commands in them."""
+
+import os
+import re
+from dataclasses import dataclass
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n)(?:(?: {4}.*)?\n)*")
+
+
+@dataclass
+class Block:
+    heading: str
+    """The nearest one above it, with its number signs."""
+    language: str
+    """Of a fenced block; `indented` for the others."""
+    text: str
+
+    @property
+    def lines(self):
+        return self.text.splitlines()
+
+
+def blocks(name):
+    """All of a page, in their order."""
+    with open(os.path.join(ROOT, name)) as file:
+        parts = re.split(r"^(##+ .+)\n", file.read(), flags=re.M)
+    found = []
+    for heading, text in zip(["", *parts[1::2]], parts[0::2]):
+        # The end of the heading's line, which the split has taken.
+        text = "\n" + text
+        placed = [(match.start(), Block(heading, match[1], match[2])) for match in FENCED.finditer(text)]
+        plain = FENCED.sub(lambda match: "\n" * match[0].count("\n"), text)
+        for match in INDENTED.finditer(plain):
+            lines = [line[4:] for line in match[0].rstrip("\n").split("\n")]
+            placed.append((match.start(), Block(heading, "indented", "\n".join(lines) + "\n")))
+        found += [block for _, block in sorted(placed, key=lambda pair: pair[0])]
+    return found
+
+
+def pattern(printed):
+    """What is printed as an answer, as a regular expression: `…` stands for anything, and so do an instant and the beginning of a
+    token, which differ from run to run."""
+    parts = re.split(r"(headroom_\w+…|…|\d{4}-\d\d-\d\dT[\d:]+Z)", printed)
+    return "".join(part_pattern(part) if index % 2 else re.escape(part) for index, part in enumerate(parts))
+
+
+def part_pattern(part):
+    return {"…": ".*", "h": r"headroom_\S+"}.get(part[0], r"\S+")
