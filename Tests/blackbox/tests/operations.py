@@ -98,7 +98,7 @@ class Operations(Case):
 
     def test_naming_oneself_is_kept_with_the_change(self):
         with open(PAGE) as file:
-            naming = re.search(r"^```\n(set .*?)^```$", file.read(), flags=re.M | re.S)[1]
+            naming = re.search(r"^```text\n(set .*?)^```$", file.read(), flags=re.M | re.S)[1]
         session = self.cluster.session(self.database)
         for statement in naming.strip().splitlines():
             session.run(statement)

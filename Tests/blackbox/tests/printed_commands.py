@@ -1,0 +1,244 @@
+"""Every command that README.md and docs/operations.md print is run as it stands there; the recipes of docs/operations.md are
+run by operations.py. A new line that is neither run nor listed here with a reason fails."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import unittest
+
+from support import processes, settings
+from support.case import Case
+from support.network import OwnNetwork
+from support.printed import ROOT, blocks, pattern
+from support.service import Service, environment
+from support.waiting import PATIENCE, wait_until
+
+SERVING = re.compile(r"(\w+=\S+ )*script/server")
+
+
+class Readme(unittest.TestCase):
+    """The blocks in their order, as somebody types them who has cloned the repository: the one change is that script/build finds
+    everything built, by the test's own build."""
+
+    NOT_RUN = {
+        "switch try await headroom.consume(user) {": "Swift; Snippets/GettingStarted.swift has the same, and is built",
+        "script/demo": "demo.py runs it",
+    }
+    """By a block's first line."""
+
+    @classmethod
+    def setUpClass(cls):
+        for program in ("nc", "redis-cli", "openssl"):
+            if shutil.which(program) is None:
+                raise unittest.SkipTest(f"{program} is not installed; script/bootstrap --test does it")
+        cls.network = OwnNetwork()
+        cls.addClassCleanup(cls.network.close)
+
+    def setUp(self):
+        self.clone = processes.directory(0o755)
+        shutil.copytree(os.path.join(ROOT, "script"), self.clone + "/script")
+        shutil.copy(os.path.join(ROOT, "Package.swift"), self.clone)
+        os.makedirs(self.clone + "/.build")
+        os.symlink(os.path.dirname(settings.binary), self.clone + "/.build/release")
+        with open(self.clone + "/script/build", "w") as file:
+            file.write(f'#!/bin/sh\necho "{os.path.dirname(settings.binary)}"\n')
+        self.exports = []
+        self.service = None
+        self.addCleanup(lambda: self.stop())
+        # `python3` is the suite's own, which has the package redis.
+        path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+        self.environment = environment(PATH=path, TERM="dumb")
+
+    def bash(self, script):
+        script = "\n".join([*self.exports, script])
+        return [*self.network.inside, "bash", "-euo", "pipefail", "-c", script]
+
+    def shell(self, script, **options):
+        ran = subprocess.run(
+            self.bash(script), cwd=self.clone, env=self.environment, capture_output=True, text=True, timeout=PATIENCE, **options
+        )
+        self.assertEqual(ran.returncode, 0, f"{script}\n{ran.stdout}{ran.stderr}")
+        return ran.stdout
+
+    def stop(self):
+        if self.service is not None:
+            processes.stop(self.service)
+        self.service = None
+
+    def serve(self, line):
+        self.stop()
+        self.output, self.log = self.clone + "/output", self.clone + "/log"
+        with open(self.output, "w") as output, open(self.log, "w") as log:
+            before, _, command = line.rpartition("script/server")
+            self.service = processes.start(
+                self.bash(f"{before} exec script/server{command}"), cwd=self.clone, env=self.environment, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=log,
+            )  # fmt: skip
+
+        def is_ready():
+            self.assertIsNone(self.service.poll(), self.read(self.log))
+            return self.read(self.output).startswith("ready ")
+
+        wait_until(is_ready, "the ready line")
+
+    def read(self, path):
+        with open(path) as file:
+            return file.read()
+
+    def after(self, words):
+        """What the service has printed after them."""
+        return re.search(rf"(?m)^{re.escape(words)} *(.*)$", self.read(self.log))[1]
+
+    def run_block(self, block):
+        lines = block.lines
+        if lines[0].startswith(">>> "):
+            return self.converse(lines)
+        if any(line.startswith("$ ") for line in lines):
+            return self.session(lines)
+        if re.match("(insert|select|update) ", lines[0]):
+            return self.statements(block.text)
+        for line in lines:
+            if SERVING.fullmatch(line):
+                self.serve(line)
+            else:
+                self.assertRegex(line, r"^(export|install|openssl|headroom|script/headroom) ", "it is no command that is known here")
+                self.shell(line)
+                if line.startswith("export "):
+                    self.exports.append(line)
+
+    def session(self, lines):
+        """Commands behind a dollar sign, each with what it prints."""
+        commands = []
+        for line in lines:
+            if line.startswith("$ "):
+                commands.append((line[2:], []))
+            else:
+                commands[-1][1].append(line)
+        for command, printed in commands:
+            expected = "\n".join(map(pattern, printed)) + "\n"
+            if "AUTH" in command:
+                # A token is known to a running service within two seconds.
+                wait_until(lambda: re.fullmatch(expected, self.shell(command)), f"{command} prints {printed}")
+            else:
+                self.assertRegex(self.shell(command), rf"\A{expected}\Z")
+
+    def converse(self, lines):
+        """With Python's own prompt."""
+        statements = [line[4:] for line in lines if line.startswith(">>> ")]
+        printed = [line for line in lines if not line.startswith(">>> ")]
+        said = self.shell("python3 -i -q 2>errors", input="\n".join(statements) + "\n")
+        self.assertRegex(said, "^" + "\n".join(map(pattern, printed)) + "\n$", self.read(self.clone + "/errors"))
+
+    def statements(self, text):
+        with open(self.clone + "/block.sql", "w") as file:
+            file.write(text)
+        self.shell(f"{self.after('open the data:')} -X -v ON_ERROR_STOP=1 -P pager=off -f block.sql")
+
+    def test_every_block_does_what_is_printed(self):
+        found = blocks("README.md")
+        self.assertEqual({block.language for block in found}, {"indented"})
+        first_lines = [block.lines[0] for block in found]
+        for listed in self.NOT_RUN:
+            self.assertIn(listed, first_lines, "it is listed, and not on the page")
+        for block in found:
+            if block.lines[0] in self.NOT_RUN:
+                continue
+            with self.subTest(block=block.text):
+                self.run_block(block)
+        self.assertEqual(
+            self.read(self.output), "ready listen=127.0.0.1:6747 http=127.0.0.1:6748\n"
+        )  # fmt: skip
+        self.assertEqual(self.after("dashboard:"), "http://127.0.0.1:6748/dashboard")
+        self.assertIn(self.after("server: for the headroom command in another terminal:").replace(self.clone, "$PWD"),
+                      ('export PATH=$PWD/script:"$PATH"',))  # fmt: skip
+        secret = self.read(self.clone + "/.headroom/revenuecat-authorization").strip()
+        status = self.shell(
+            "python3 -c '" + WEBHOOK + f"' {secret}; python3 -c '" + WEBHOOK + "' wrong"
+        )  # fmt: skip
+        self.assertEqual(status.split(), ["200", "401"], "the webhook takes the secret that was printed")
+        self.assertIn("com.example.premium.monthly", self.shell("headroom product list"))
+        self.stop()
+        self.assertEqual(self.shell("headroom token list").count("backend"), 1, "without a service, too")
+
+
+WEBHOOK = """
+import json, sys, urllib.error, urllib.request
+event = {"api_version": "1.0", "event": {"id": "7", "type": "TEST", "event_timestamp_ms": 1774000000000, "environment": "PRODUCTION"}}
+request = urllib.request.Request("http://127.0.0.1:6748/webhooks/revenuecat", json.dumps(event).encode(),
+    {"Authorization": sys.argv[1], "Content-Type": "application/json"})
+try:
+    print(urllib.request.urlopen(request).status)
+except urllib.error.HTTPError as error:
+    print(error.code)
+"""
+
+
+class OperationsPage(Case):
+    """What docs/operations.md prints outside its recipes."""
+
+    FLAGS = None
+    PAGE = "docs/operations.md"
+
+    NOT_RUN = {
+        "curl -o /etc/headroom/AppleRootCA-G3.cer https://www.apple.com/certificateauthority/AppleRootCA-G3.cer": "asks Apple",
+        "openssl x509 -inform DER -in /etc/headroom/AppleRootCA-G3.cer -noout -fingerprint -sha256": "needs Apple's file",
+        "headroom ping --tls headroom.example:6747": "no machine has that name; tls.py runs it with another one",
+        "redis-cli -h headroom.example --tls --cacert /etc/ssl/certs/ca-certificates.crt PING": "the same",
+        "certbot renew --deploy-hook 'systemctl kill --signal=HUP headroom'": "needs a domain, certbot and systemd",
+    }
+    """Lines, and why."""
+    INPUT = {"cat > /etc/headroom/stripe-signing-secret": "whsec_of_a_test\n"}
+    """What is typed into a line that reads."""
+    LANGUAGES = {"sql", "sh", "ini", "yaml", "text"}
+
+    def outside(self, language):
+        found = blocks(self.PAGE)
+        return [block for block in found if block.language == language and not block.heading.startswith("### ")]
+
+    def test_every_block_says_what_it_is(self):
+        for block in blocks(self.PAGE):
+            self.assertIn(block.language, self.LANGUAGES, block.text)
+
+    def test_every_line_outside_the_recipes_is_run_or_listed_with_a_reason(self):
+        lines = [line for block in self.outside("sh") for line in block.lines]
+        for listed in (*self.NOT_RUN, *self.INPUT):
+            self.assertIn(listed, lines, "it is listed, and not on the page")
+        directory = processes.directory()
+        path = os.pathsep.join([os.path.dirname(settings.binary), os.environ["PATH"]])
+        for line in lines:
+            if line in self.NOT_RUN:
+                continue
+            with self.subTest(line=line):
+                ran = subprocess.run(
+                    # The page's directory is the machine's.
+                    ["bash", "-euo", "pipefail", "-c", line.replace("/etc/headroom", directory)], input=self.INPUT.get(line, ""),
+                    capture_output=True, text=True, timeout=PATIENCE, cwd=directory,
+                    env=environment(PATH=path, DATABASE_URL=self.database_url),
+                )  # fmt: skip
+                self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        secrets = sorted(name for name in os.listdir(directory))
+        self.assertEqual(secrets, ["revenuecat-authorization", "stripe-signing-secret"])
+        for name in secrets:
+            self.assertEqual(stat.S_IMODE(os.stat(f"{directory}/{name}").st_mode), 0o600, name)
+        self.assertEqual(self.psql.value("select plan from headroom.store_products where source = 'stripe'"), "paid")
+        given = self.settings()
+        files = {name: value.replace("/etc/headroom", directory) for name, value in given.items() if name.endswith("_FILE")}
+        self.assertEqual(len(files), 2)
+        service = Service(database_url=self.database_url, env=files)
+        self.assertEqual(service.stop(), 0, "it takes the files")
+
+    def settings(self):
+        lines = [line for block in self.outside("ini") for line in block.lines]
+        return dict(line.split("=", 1) for line in lines)
+
+    def test_every_setting_outside_the_recipes_is_one(self):
+        with open(os.path.join(ROOT, "docs/reference.md")) as file:
+            known = re.findall(r"^\| `([a-z-]+)` \|", file.read().split("## Settings")[1].split("\n## ")[0], re.M)
+        for name in self.settings():
+            if name != "DATABASE_URL":
+                self.assertIn(name.removeprefix("HEADROOM_").lower().replace("_", "-"), known)
+
+
