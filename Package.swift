@@ -209,7 +209,10 @@ let package = Package(
             ],
             path: "Tests/TestSupport"
         ),
-        .testTarget(name: "UsageTests", dependencies: ["TestSupport", "Usage"]),
+        .testTarget(
+            name: "UsageTests",
+            dependencies: ["TestSupport", "Usage", .product(name: "Crypto", package: "swift-crypto")]
+        ),
         .testTarget(name: "LineProtocolTests", dependencies: ["LineProtocol", "TestSupport", "Usage"]),
         .testTarget(name: "EmbedSQLTests", dependencies: ["embed-sql"]),
         .testTarget(

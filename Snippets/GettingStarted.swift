@@ -104,7 +104,7 @@ private struct Chat {
     }
 
     func sendAgain(_ user: UserID, message: UUID) async throws -> Decision? {
-        let key = MessageKey(message.uuidString)
+        let key = MessageKey(message)
         do {
             return try await headroom.consume(user, key: key)
         } catch let error where error.isTransient {

@@ -2,26 +2,40 @@ import LineProtocol
 
 /// What a chat backend asks.
 extension HeadroomClient {
-    /// Counts messages if they fit, all or none.
+    /// Counts messages if they fit, all or none. Each call counts anew.
     ///
-    /// Sent again when a connection breaks or a service is too busy, with a key, so that it counts once.
+    /// Sent again when a connection breaks or a service is too busy, with a key that the client makes, so that the call counts
+    /// once. The error of a call whose outcome is unknown has that key: pass it to ``consume(_:messages:key:deadline:)``.
     ///
     /// - Parameters:
     ///   - messages: 1 to 1,000,000.
-    ///   - key: the message's name, unique within the user, by which it can be asked for again, or released; nil makes one.
     ///   - deadline: the configuration's unless given.
     /// - Returns: `allowed` when it is counted and durable.
     public func consume(
         _ user: UserID,
         messages: Int = 1,
-        key: MessageKey? = nil,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> Decision {
-        let key = key ?? keys.next()
-        return try await decide(.consume(user: user, messages: messages, key: key), user, .keyed, key, deadline)
+        try await consume(user, messages: messages, key: keys.next(), deadline: deadline)
     }
 
-    /// What ``consume(_:messages:key:deadline:)`` would say now; counts nothing.
+    /// Counts messages if they fit, all or none, and once however often it is called with the same key.
+    ///
+    /// - Parameters:
+    ///   - messages: 1 to 1,000,000.
+    ///   - key: the message's name, unique within the user, by which it can be asked for again, or released.
+    ///   - deadline: the configuration's unless given.
+    /// - Returns: `allowed` when it is counted and durable.
+    public func consume(
+        _ user: UserID,
+        messages: Int = 1,
+        key: MessageKey,
+        deadline: Duration? = nil
+    ) async throws(HeadroomError) -> Decision {
+        try await decide(.consume(user: user, messages: messages, key: key), user, .keyed, key, deadline)
+    }
+
+    /// What ``consume(_:messages:deadline:)`` would say now; counts nothing.
     public func check(
         _ user: UserID,
         messages: Int = 1,
@@ -73,13 +87,17 @@ extension HeadroomClient {
         }
     }
 
-    /// Where the user stands, with its label and a sentence for screen readers.
+    /// Where the user stands in the current period, with its label and a sentence for screen readers.
+    public func usage(of user: UserID, deadline: Duration? = nil) async throws(HeadroomError) -> UsageStatus {
+        try await status(.usage(user: user, period: nil), .reading, deadline: deadline)
+    }
+
+    /// Where the user stood at the end of a period of the past.
     ///
-    /// - Parameter period: of the past; nil is the current one.
     /// - Throws: `notFound` for a period without usage.
     public func usage(
         of user: UserID,
-        period: BillingPeriod? = nil,
+        period: BillingPeriod,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> UsageStatus {
         try await status(.usage(user: user, period: period), .reading, deadline: deadline)

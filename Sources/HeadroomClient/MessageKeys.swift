@@ -25,8 +25,7 @@ final class MessageKeys: Sendable {
             }
             return 15
         }
-        guard let key = MessageKey(text) else { preconditionFailure("15 bytes are a key") }
-        return key
+        return MessageKey(known: text)
     }
 
     /// - Parameter number: 0 to 63.

@@ -7,27 +7,41 @@ extension HeadroomClient {
         try await status(.setPlan(change), .once, deadline: deadline)
     }
 
-    /// Raises this period's limit, once per key.
+    /// Raises this period's limit. Each call grants anew; it is sent again with a key that the client makes.
     ///
-    /// - Parameter reason: for the audit log, 1 to 1,024 bytes.
+    /// - Parameter reason: for the audit log, 1 to 1,024 bytes; nil gives none.
     public func grant(
         _ user: UserID,
         messages: Int,
-        key: MessageKey? = nil,
         reason: String? = nil,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> UsageStatus {
-        let key = key ?? keys.next()
+        try await grant(user, messages: messages, key: keys.next(), reason: reason, deadline: deadline)
+    }
+
+    /// Raises this period's limit, once however often it is called with the same key.
+    ///
+    /// - Parameter reason: for the audit log, 1 to 1,024 bytes; nil gives none.
+    public func grant(
+        _ user: UserID,
+        messages: Int,
+        key: MessageKey,
+        reason: String? = nil,
+        deadline: Duration? = nil
+    ) async throws(HeadroomError) -> UsageStatus {
         let command = Command.grant(user: user, messages: messages, key: key, reason: reason)
         return try await status(command, .keyed, key: key, deadline: deadline)
     }
 
-    /// Sets the period's count to 0.
-    ///
-    /// - Parameter period: nil is the current one.
+    /// Sets the current period's count to 0.
+    public func resetUsage(of user: UserID, deadline: Duration? = nil) async throws(HeadroomError) -> UsageStatus {
+        try await status(.resetUsage(user: user, period: nil), .once, deadline: deadline)
+    }
+
+    /// Sets a period's count to 0.
     public func resetUsage(
         of user: UserID,
-        period: BillingPeriod? = nil,
+        period: BillingPeriod,
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> UsageStatus {
         try await status(.resetUsage(user: user, period: period), .once, deadline: deadline)

@@ -18,9 +18,9 @@ extension HeadroomClient {
 
     /// What a billing period comes to over all users. Reads the whole table, which takes a while for millions.
     ///
-    /// - Parameter period: nil is every period that is open now, as `BillingPeriod.open` is.
+    /// - Parameter period: `open` is every period that is open now.
     public func report(
-        _ period: BillingPeriod? = nil,
+        _ period: BillingPeriod = .open,
         deadline: Duration = .seconds(60)
     ) async throws(HeadroomError) -> PeriodReport {
         try await admitted { () throws(HeadroomError) in
@@ -36,10 +36,10 @@ extension HeadroomClient {
     ///
     /// - Parameters:
     ///   - count: of users, 1 to 1,000.
-    ///   - period: nil is every period that is open now, as `BillingPeriod.open` is.
+    ///   - period: `open` is every period that is open now.
     public func top(
         _ count: Int = 10,
-        in period: BillingPeriod? = nil,
+        in period: BillingPeriod = .open,
         deadline: Duration = .seconds(60)
     ) async throws(HeadroomError) -> [PeriodUsage] {
         try await admitted { () throws(HeadroomError) in

@@ -133,11 +133,12 @@ extension Arguments {
 
     func key() throws(ReplyError) -> MessageKey? {
         guard let token = value(of: .key) else { return nil }
-        guard let key = MessageKey(token.text) else {
+        do throws(InvalidMessageKey) {
+            return try MessageKey(token.text)
+        } catch {
             let range = MessageKey.lengthBytes
             throw .badArgument("key= must have \(range.lowerBound) to \(range.upperBound) bytes")
         }
-        return key
     }
 
     /// Why an operator does it: a line of text. One with spaces needs the array form.

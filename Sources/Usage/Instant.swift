@@ -10,7 +10,7 @@ public struct Instant: Hashable, Sendable, Comparable {
 
     /// Nil outside the years 2000 to 9999 in UTC: infinity, and what cannot be computed with or written as text. The check
     /// constraints of the tables say the same.
-    public init?(validating microsecondsSince1970: Int64) {
+    package init?(validating microsecondsSince1970: Int64) {
         guard (946_684_800_000_000..<253_402_300_800_000_000).contains(microsecondsSince1970) else { return nil }
         self.init(microsecondsSince1970: microsecondsSince1970)
     }

@@ -3,14 +3,14 @@ extension Instant {
     /// (`+01:00`) instead of `Z`. A date alone is its midnight in UTC. The year is 2000 to 9999.
     ///
     /// Nil for anything else, `infinity` and days that do not exist included.
-    public init?(_ text: some StringProtocol) {
+    package init?(_ text: some StringProtocol) {
         let instant = Array(text.utf8).withUnsafeBytes { Instant($0) }
         guard let instant else { return nil }
         self = instant
     }
 
     /// The same of bytes, where a text would have to be made first.
-    public init?(_ text: UnsafeRawBufferPointer) {
+    package init?(_ text: UnsafeRawBufferPointer) {
         var scanner = DigitScanner(text[...])
         guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
             let day = scanner.digits(2), (2000...9999).contains(year), (1...12).contains(month),

@@ -3,15 +3,19 @@ public struct PlanChange: Sendable, Equatable {
     public var user: UserID
     /// Name of a plan.
     public var plan: String
-    /// Nil is the state in which the plan begins: trial, active or free.
-    public var state: SubscriptionState?
+    /// Nil is the state in which the plan begins: trial, active or free. Outside this package only an initializer sets it,
+    /// and none takes an optional: a store's word that is no state would become that one.
+    public package(set) var state: SubscriptionState?
+    /// Nil leaves it out: a trial that has begun keeps its start.
     public var startedAt: Instant?
+    /// Nil is never; of a cancelled subscription it is the end of the current period.
     public var expiresAt: Instant?
+    /// Nil is never; of a grace period it is 16 days after `expiresAt`, or after now.
     public var graceUntil: Instant?
     /// 1 to 31; nil keeps the user's.
     public var anchorDay: Int?
 
-    public init(
+    package init(
         user: UserID,
         plan: String,
         state: SubscriptionState? = nil,

@@ -13,17 +13,17 @@ public struct UsageStatus: Sendable, Hashable {
     public var used: Int
     /// Messages reserved but not committed; they count as used meanwhile.
     public var held: Int
-    /// Messages allowed in this period; nil is unlimited.
+    /// Messages allowed in this period. Nil where there is no limit (`isUnlimited`), or none is known (`isDegraded`).
     public var limit: Int?
-    /// Messages that may still be sent; nil is unlimited. 0 without access, whatever the limit.
+    /// Messages that may still be sent; nil where `limit` is. 0 without access, whatever the limit.
     public var remaining: Int?
     public var period: BillingPeriod
     /// When a monthly allowance comes back.
     public var resets: Instant?
     /// When a trial, or a cancelled subscription, ends.
     public var expires: Instant?
-    /// When the store renews an active subscription: it charges then, and access goes on. Only where usage was
-    /// asked for.
+    /// When the store renews an active subscription: it charges then, and access goes on. Nil where it does not, and where
+    /// no usage was asked for (`label` is nil).
     public var renews: Instant?
     /// Of a trial, from 1; day 1 is the first 24 hours.
     public var day: Int?
@@ -75,6 +75,9 @@ public struct UsageStatus: Sendable, Hashable {
         isReplayed = false
         isDegraded = false
     }
+
+    /// The plan has no limit. False where nobody could be asked.
+    public var isUnlimited: Bool { limit == nil && !isDegraded }
 
     /// Of a user about whom nobody could be asked.
     public static func degraded(_ user: UserID) -> UsageStatus {

@@ -9,9 +9,7 @@ struct RequestFormTests {
     private static let month = BillingPeriod(year: 2026, month: 11)
 
     private static let longestKey = String(repeating: "k", count: 128)
-    private static let keyA = MessageKey("a") ?? fallback
-    /// Never used; a key of one letter is one.
-    private static var fallback: MessageKey { preconditionFailure("a is a key") }
+    private static let keyA: MessageKey = "a"
 
     private static func channel(_ user: String) -> UsageChannel {
         guard let channel = UsageChannel("usage:" + user) else { preconditionFailure("no channel of \(user)") }
@@ -24,9 +22,12 @@ struct RequestFormTests {
         ("CONSUME \(userText) 1000000", .consume(user: user, messages: 1_000_000)),
         (
             "CONSUME \(userText) KEY=m-1=x",
-            .consume(user: user, messages: 1, key: MessageKey("m-1=x"))
+            .consume(user: user, messages: 1, key: "m-1=x")
         ),
-        ("CONSUME \(userText) 2 key=\(longestKey)", .consume(user: user, messages: 2, key: MessageKey(longestKey))),
+        (
+            "CONSUME \(userText) 2 key=\(longestKey)",
+            .consume(user: user, messages: 2, key: MessageKey(known: longestKey))
+        ),
         ("RESERVE \(userText) key=a", .reserve(user: user, messages: 1, key: keyA, ttlSeconds: 120)),
         ("RESERVE \(userText) 3 ttl=86400 key=a", .reserve(user: user, messages: 3, key: keyA, ttlSeconds: 86_400)),
         ("COMMIT \(userText) key=a", .commit(user: user, key: keyA)),

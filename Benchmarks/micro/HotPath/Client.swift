@@ -11,7 +11,7 @@ extension Body {
     static let client = [
         Body("client, write CONSUME with key") {
             let user = UserID(high: 0x7f1c_0a52_3a51_4a7e, low: 0x9d55_0b6a_3f1f_7c11)
-            let command = Command.consume(user: user, messages: 1, key: MessageKey("Q7mX0bB4tZpK9aR"))
+            let command = Command.consume(user: user, messages: 1, key: "Q7mX0bB4tZpK9aR")
             var buffer = ByteBuffer()
             buffer.reserveCapacity(2_048)
             return {

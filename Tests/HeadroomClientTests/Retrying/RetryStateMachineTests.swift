@@ -17,7 +17,7 @@ struct RetryStateMachineTests {
     ) -> RetryStateMachine {
         RetryStateMachine(
             repeatability,
-            key: MessageKey("k"),
+            key: "k",
             deadline: at(2_000),
             attemptTimeout: .milliseconds(500),
             hasCredentials: hasCredentials,
@@ -103,7 +103,7 @@ struct RetryStateMachineTests {
             Issue.record("it did not fail")
             return
         }
-        #expect(error.code == .unknown && error.key == MessageKey("k") && error.isTransient)
+        #expect(error.code == .unknown && error.key == "k" && error.isTransient)
         // A reading that nobody answers has done nothing.
         var reading = Self.machine(.reading)
         _ = reading.next(after: .timedOut, now: Self.at(0), using: &generator)

@@ -1,3 +1,4 @@
+import Foundation
 import HeadroomClient
 import TestSupport
 import Testing
@@ -40,6 +41,43 @@ struct VerbTests {
                 try await client.consume(user, messages: 2, key: key)
             }
             #expect(error?.code == .conflict && error?.key == key)
+        }
+    }
+
+    @Test("A literal, a UUID and the digest of a long id count once, however often they are sent")
+    func kindsOfKeys() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let longID = String(repeating: "thread/4711/message/", count: 20)
+            let keys: [MessageKey] = ["draft-1", MessageKey(UUID()), try MessageKey(digestOf: longID)]
+            for (number, key) in keys.enumerated() {
+                let user = UserID(UUID())
+                for attempt in 1...3 {
+                    let status = try await client.consume(user, key: key).status
+                    #expect(status.used == 1 && status.isReplayed == (attempt > 1), "key \(number)")
+                }
+            }
+            #expect(throws: InvalidMessageKey.self) { try MessageKey(longID) }
+        }
+    }
+
+    @Test("A period is asked for by its name, and a date is told to the service")
+    func periodsAndDates() async throws {
+        let service = try await ServiceProcess.start()
+        try await HeadroomClient.with(service) { client in
+            let user = UserID(UUID())
+            // A whole second, as dates are sent.
+            let end = Date(timeIntervalSince1970: 4_070_908_800)
+            let change = PlanChange(user: user, plan: "paid", state: .cancelled, expiresAt: end)
+            #expect(try await client.setPlan(change).expirationDate == end)
+            let period = try await client.consume(user).status.period
+            #expect(try await client.usage(of: user, period: period).used == 1)
+            #expect(try await client.report(period).messages == 1)
+            #expect(try await client.top(1, in: period).map(\.user) == [user])
+            #expect(try await client.resetUsage(of: user, period: period).used == 0)
+            let never = BillingPeriod(year: 2001, month: 1)
+            let error = await #expect(throws: HeadroomError.self) { try await client.usage(of: user, period: never) }
+            #expect(error?.code == .notFound)
         }
     }
 

@@ -12,8 +12,7 @@ public func billingPeriod(_ label: String) -> BillingPeriod {
 }
 
 public func messageKey(_ text: String) -> MessageKey {
-    guard let key = MessageKey(text) else { preconditionFailure("no key: \(text)") }
-    return key
+    MessageKey(known: text)
 }
 
 /// Users 0, 1, 2 … in ascending order; two neighbours belong to different lanes of two.

@@ -128,8 +128,8 @@ struct ActionForms: Sendable {
         let change: StoreOperation
         switch form.action {
         case .grant(let messages):
-            guard let key = MessageKey("dashboard:\(key)") else { preconditionFailure("a random name is a key") }
-            change = .attributed(.grant(messages, key: key, reason: form.reason), actor: visitor.actor)
+            let messageKey = MessageKey(known: "dashboard:\(key)")
+            change = .attributed(.grant(messages, key: messageKey, reason: form.reason), actor: visitor.actor)
         case .reset:
             change = .attributed(.resetUsage(nil), actor: visitor.actor, reason: form.reason)
         }
