@@ -6,6 +6,8 @@ let fuzzedModules: [Target.Dependency] = [
     "Billing", "HeadroomServer", "LineProtocol", "Usage", "UsageStore", .product(name: "NIOCore", package: "swift-nio"),
 ]
 
+let withTLS = TargetDependencyCondition.when(traits: ["TLS"])
+
 // Arrows run down only: headroom → HeadroomServer → {LineProtocol, UsageStore} → Usage, and
 // UsageStore → Postgres → CLibPQ; LoadGenerator stands upon TransportSecurity, OperatorConsole upon LineProtocol.
 // docs/architecture.md says what lives where and why.
@@ -14,6 +16,18 @@ let package = Package(
     products: [
         .executable(name: "headroom", targets: ["headroom"]),
         .library(name: "HeadroomClient", targets: ["HeadroomClient"]),
+    ],
+    // What whoever depends on HeadroomClient chooses from; docs/client-library.md has what each costs. All of it by default,
+    // so that a plain `swift build` here builds the service.
+    traits: [
+        .default(enabledTraits: ["Server"]),
+        .trait(name: "ServiceLifecycle", description: "HeadroomClient is a Service of swift-service-lifecycle"),
+        .trait(name: "TLS", description: "HeadroomClient connects with TLS"),
+        .trait(
+            name: "Server",
+            description: "The service, its command, the example and the tests",
+            enabledTraits: ["ServiceLifecycle", "TLS"]
+        ),
     ],
     dependencies: [
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
@@ -102,7 +116,7 @@ let package = Package(
             name: "HeadroomClient",
             dependencies: [
                 "LineProtocol",
-                "TransportSecurity",
+                .target(name: "TransportSecurity", condition: withTLS),
                 "Usage",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -405,4 +419,23 @@ if flavour == "fuzzing" {
             linkerSettings: [.unsafeFlags([sanitizers, "-use-ld=lld"])]
         ),
     ]
+}
+
+// A package of which every product has a condition that does not hold is not resolved for those who depend on this one. So
+// each product has the trait of its package, but for those that the library cannot do without.
+let packagesOfEveryClient = ["swift-collections", "swift-log", "swift-metrics", "swift-nio"]
+let traitsOfPackages = ["swift-nio-ssl": "TLS", "swift-service-lifecycle": "ServiceLifecycle"]
+for target in package.targets {
+    target.dependencies = target.dependencies.map { dependency in
+        guard case .productItem(let name, let package?, let moduleAliases, nil) = dependency,
+            !packagesOfEveryClient.contains(package)
+        else { return dependency }
+        // One trait: versions of the package manager differ in whether all of several have to be enabled, or any.
+        return .product(
+            name: name,
+            package: package,
+            moduleAliases: moduleAliases,
+            condition: .when(traits: [traitsOfPackages[package] ?? "Server"])
+        )
+    }
 }

@@ -15,8 +15,10 @@ extension HeadroomClient {
         /// Instances of one service, which share a database. The first that can be reached is used, and another one as soon
         /// as that fails. At least one; to spread load, give backends different orders.
         public var endpoints: [Endpoint]
+        #if TLS
         /// How to connect with TLS; nil is plain text.
         public var tls: TLS?
+        #endif
         /// The token to authenticate with; nil where none is required.
         public var credentials: Credentials?
         /// Connections to the endpoint in use (1 to 64). One carries tens of thousands of requests a second.
@@ -38,11 +40,19 @@ extension HeadroomClient {
         /// How long a shutdown waits for what was taken (0 s to 1 h).
         public var shutdownTimeout: Duration = .seconds(10)
 
-        public init(endpoints: [Endpoint], tls: TLS? = nil, credentials: Credentials? = nil) {
+        /// In plain text.
+        public init(endpoints: [Endpoint], credentials: Credentials? = nil) {
             self.endpoints = endpoints
-            self.tls = tls
             self.credentials = credentials
         }
+
+        #if TLS
+        /// With TLS; nil is plain text.
+        public init(endpoints: [Endpoint], tls: TLS?, credentials: Credentials? = nil) {
+            self.init(endpoints: endpoints, credentials: credentials)
+            self.tls = tls
+        }
+        #endif
 
         /// One endpoint in plain text, without a token.
         public init(host: String = "127.0.0.1", port: Int = Endpoint.defaultPort) {

@@ -3,13 +3,12 @@ import Logging
 import Metrics
 import NIOCore
 import NIOPosix
-import ServiceLifecycle
 
 /// Asks Headroom before each message whether a user may send it.
 ///
 /// One client serves a whole process: any number of tasks may ask at once. It connects when it is first asked, and again
 /// whenever a connection is lost. Run it as a `Service`, or call ``shutDown()`` at the end.
-public final class HeadroomClient: Service {
+public final class HeadroomClient: Sendable {
     let configuration: Configuration
     let logger: Logger
     let metrics: ClientMetrics
@@ -53,12 +52,6 @@ public final class HeadroomClient: Service {
         changesHubs = ChangesHubs {
             ChangesHub(reader: main, logger: logger) { told in requester(single, told: told) }
         }
-    }
-
-    /// Runs until a graceful shutdown, which is ``shutDown()``. Requests may be made before it and beside it.
-    public func run() async throws {
-        try? await gracefulShutdown()
-        await shutDown()
     }
 
     /// Takes nothing more, waits for the answers to what was taken, `shutdownTimeout` at most, and closes the connections.

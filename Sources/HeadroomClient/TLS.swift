@@ -1,3 +1,4 @@
+#if TLS
 import TransportSecurity
 
 extension HeadroomClient {
@@ -23,3 +24,4 @@ extension HeadroomClient {
         }
     }
 }
+#endif

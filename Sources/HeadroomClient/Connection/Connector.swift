@@ -37,14 +37,12 @@ struct Connector: Sendable {
         defer { timer.cancel() }
         let secured = loop.makePromise(of: Void.self)
         opened.futureResult.whenFailure { secured.fail($0) }
-        let tls = configuration.tls?.client
-        if tls == nil { secured.succeed() }
         let bootstrap = ClientBootstrap(group: loop)
             .connectTimeout(deadline - .now())
             .channelOption(.socketOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try tls?.add(to: channel.pipeline.syncOperations, host: endpoint.host, handshake: secured)
+                    try secure(channel.pipeline.syncOperations, host: endpoint.host, handshake: secured)
                     try channel.pipeline.syncOperations.addHandler(ConnectionHandler(notify: notify))
                 }
             }
@@ -64,6 +62,20 @@ struct Connector: Sendable {
             .flatMap { connection in secured.futureResult.map { connection } }
             .cascade(to: opened)
         return try await opened.futureResult.get()
+    }
+
+    /// Puts TLS in front of what is added to a connection from now on, where the configuration has any.
+    ///
+    /// - Parameter handshake: succeeds when the connection can be used; in plain text that is at once.
+    private func secure(
+        _ pipeline: ChannelPipeline.SynchronousOperations,
+        host: String,
+        handshake: EventLoopPromise<Void>
+    ) throws {
+        #if TLS
+        if let tls = configuration.tls?.client { return try tls.add(to: pipeline, host: host, handshake: handshake) }
+        #endif
+        handshake.succeed()
     }
 
     private func authenticate(_ connection: Connection, until deadline: NIODeadline) async throws {

@@ -1,0 +1,105 @@
+"""HeadroomClient in a package that depends on it: what it fetches, what compiles with each choice of traits, and which mistakes
+do not."""
+
+import re
+
+from support import settings
+from support.case import Case
+from support.client_dependent import ROOT, CompiledLibrary, Dependent, built_directory
+
+EVERY_CLIENT = {"swift-atomics", "swift-collections", "swift-log", "swift-metrics", "swift-nio", "swift-system"}
+OF_TRAITS = {
+    "TLS": {"swift-nio-ssl"},
+    "ServiceLifecycle": {"swift-async-algorithms", "swift-service-lifecycle"},
+}
+CHOICES = ((), ("TLS",), ("ServiceLifecycle",), ("TLS", "ServiceLifecycle"))
+
+IN_PLAIN_TEXT = """
+import Foundation
+import HeadroomClient
+
+func ask(_ user: UUID, _ id: String, _ end: Date) async throws {
+    let headroom = HeadroomClient(.init(endpoints: [.init(host: "127.0.0.1")], credentials: .init(token: "t")))
+    for key in ["message-1", MessageKey(user), try MessageKey(id), try MessageKey(digestOf: id)] {
+        _ = try await headroom.consume(UserID(user), key: key)
+    }
+    _ = try await headroom.setPlan(PlanChange(user: UserID(user), plan: "paid"))
+    _ = try await headroom.setPlan(PlanChange(user: UserID(user), plan: "paid", state: .cancelled, expiresAt: end))
+    print(try await headroom.usage(of: UserID(user)).resetDate ?? end)
+    await headroom.shutDown()
+}
+"""
+WITH_TLS = """
+import HeadroomClient
+
+func client(_ ca: String) throws -> HeadroomClient {
+    HeadroomClient(.init(endpoints: [.init(host: "127.0.0.1")], tls: try .init(ca: ca)))
+}
+"""
+AS_SERVICE = """
+import HeadroomClient
+
+func run(_ headroom: HeadroomClient) async throws {
+    try await headroom.run()
+}
+"""
+
+
+def asking(call):
+    """A program with a call in it, where the parameters are optionals."""
+    return f"""
+import HeadroomClient
+
+func ask(_ headroom: HeadroomClient, _ user: UserID, _ key: MessageKey?, _ period: BillingPeriod?, _ state: String) async throws {{
+    _ = try await {call}
+}}
+"""
+
+
+class ClientPackage(Case):
+    FLAGS = None
+
+    def test_only_what_its_traits_need_is_fetched(self):
+        for traits in CHOICES:
+            with self.subTest(traits=traits):
+                expected = EVERY_CLIENT.union(*(OF_TRAITS[trait] for trait in traits))
+                self.assertEqual(Dependent(traits).packages(), expected)
+                # As the library's page has it.
+                page = (ROOT / "docs/client-library.md").read_text(encoding="utf-8")
+                choice = ", ".join(f'"{trait}"' for trait in traits)
+                row = re.search(rf"^\| `traits: \[{choice}\]` \| (\d+) \|", page, re.MULTILINE)
+                self.assertIsNotNone(row, "the page has no row for these traits")
+                self.assertEqual(int(row.group(1)), len(expected))
+
+
+class ClientSources(Case):
+    FLAGS = None
+
+    def library(self, *traits):
+        return CompiledLibrary(traits, built_directory(settings.binary))
+
+    def test_the_library_compiles_with_every_choice_of_traits(self):
+        for traits in CHOICES:
+            with self.subTest(traits=traits):
+                library = self.library(*traits)
+                self.assertEqual(library.faults(IN_PLAIN_TEXT), [])
+                for trait, program in (("TLS", WITH_TLS), ("ServiceLifecycle", AS_SERVICE)):
+                    self.assertEqual(library.faults(program) == [], trait in traits, f"a program with {trait}")
+
+    def test_what_could_not_be_made_is_not_taken_for_what_was_left_out(self):
+        library = self.library()
+        for call, mistake in {
+            "headroom.consume(user, key: key!)": "headroom.consume(user, key: key)",
+            "headroom.grant(user, messages: 1, key: key!)": "headroom.grant(user, messages: 1, key: key)",
+            "headroom.usage(of: user, period: period!)": "headroom.usage(of: user, period: period)",
+            "headroom.resetUsage(of: user, period: period!)": "headroom.resetUsage(of: user, period: period)",
+            "headroom.report(period!)": "headroom.report(period)",
+            "headroom.top(in: period!)": "headroom.top(in: period)",
+            'headroom.setPlan(.init(user: user, plan: "paid", state: .init(rawValue: state)!))': (
+                'headroom.setPlan(.init(user: user, plan: "paid", state: .init(rawValue: state)))'
+            ),
+        }.items():
+            with self.subTest(mistake=mistake):
+                self.assertEqual(library.faults(asking(call)), [])
+                faults = library.faults(asking(mistake))
+                self.assertTrue(any("must be unwrapped" in fault for fault in faults), faults)

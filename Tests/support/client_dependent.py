@@ -1,0 +1,134 @@
+"""A package of somebody else's that depends on HeadroomClient: what the package manager fetches and builds for it, and what
+compiles in it. All packages come from what this clone's build has fetched; nothing is asked of the network."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from . import processes
+from .service import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_SECONDS = 1_800
+"""Longer than all of it takes on a busy machine."""
+
+MAIN = """\
+import HeadroomClient
+
+let headroom = HeadroomClient(.init(host: "127.0.0.1", port: 6747))
+let user = UserID("7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11")!
+print(try await headroom.consume(user, key: "message-1").isAllowed)
+await headroom.shutDown()
+"""
+
+
+def local_git():
+    """Variables for git, which then takes the repositories that the build has fetched in place of those that they are from."""
+    rewrites = []
+    for repository in sorted((ROOT / ".build/repositories").glob("*/config")):
+        url = subprocess.run(
+            ["git", "config", "--file", repository, "remote.origin.url"], check=True, capture_output=True, text=True
+        ).stdout.strip()
+        # Packages spell the address of one repository in two ways; the longest that fits is taken.
+        name = url.removesuffix(".git")
+        rewrites += [(f"url.{repository.parent}.insteadOf", spelling) for spelling in (name, name + ".git")]
+    variables = {"GIT_ALLOW_PROTOCOL": "file", "GIT_CONFIG_COUNT": str(len(rewrites))}
+    for number, (key, value) in enumerate(rewrites):
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
+
+
+class Dependent:
+    """A fresh package with these traits of ours; None names none, which enables those by default."""
+
+    def __init__(self, traits, directory=None):
+        self.directory = Path(directory or processes.directory())
+        choice = "" if traits is None else f", traits: {json.dumps(list(traits))}"
+        (self.directory / "Sources/dependent").mkdir(parents=True)
+        (self.directory / "Sources/dependent/main.swift").write_text(MAIN, encoding="utf-8")
+        (self.directory / "Package.swift").write_text(
+            f"""\
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "dependent",
+    dependencies: [.package(name: "headroom", path: "{ROOT}"{choice})],
+    targets: [
+        .executableTarget(name: "dependent", dependencies: [.product(name: "HeadroomClient", package: "headroom")])
+    ]
+)
+""",
+            encoding="utf-8",
+        )
+
+    def swift(self, command, *arguments):
+        """Runs `swift COMMAND` here, with caches of its own; returns what it printed."""
+        done = subprocess.run(
+            ["swift", command, "--package-path", self.directory, "--cache-path", self.directory / "cache", *arguments],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            timeout=LIMIT_SECONDS, env=environment(**local_git()), check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"swift {command} failed\n{done.stdout[-4000:]}"
+        return done.stdout
+
+    def packages(self):
+        """The names of the packages that are fetched."""
+        self.swift("package", "resolve")
+        resolved = json.loads((self.directory / "Package.resolved").read_text(encoding="utf-8"))
+        return {pin["identity"] for pin in resolved["pins"]}
+
+    def build(self):
+        return self.swift("build")
+
+
+def module_options(built):
+    """What the compiler needs to import the modules that a build has made, and those that they import."""
+    headers = sorted((ROOT / ".build/checkouts").glob("*/Sources/*/include/module.modulemap"))
+    maps = headers + sorted(built.glob("*.build/module.modulemap"))
+    options = ["-I", str(built / "Modules")]
+    options += [option for place in maps for option in ("-Xcc", f"-fmodule-map-file={place}")]
+    return options + [option for place in headers for option in ("-I", str(place.parent))]
+
+
+class CompiledLibrary:
+    """HeadroomClient, compiled with some traits over the modules of a build: in seconds, where building it takes a minute."""
+
+    def __init__(self, traits, built):
+        self.directory = Path(processes.directory())
+        self.options = ["-swift-version", "6", "-I", str(self.directory), *module_options(built)]
+        sources = sorted((ROOT / "Sources/HeadroomClient").rglob("*.swift"))
+        module = self.directory / "HeadroomClient.swiftmodule"
+        done = self._swiftc(
+            "-emit-module", "-emit-module-path", module, "-module-name", "HeadroomClient", "-parse-as-library", "-wmo",
+            "-warnings-as-errors", "-package-name", package_name(built), *[f"-D{trait}" for trait in traits], *sources,
+        )  # fmt: skip
+        assert done.returncode == 0, f"HeadroomClient does not compile with {traits}\n{done.stderr[-4000:]}"
+
+    def _swiftc(self, *arguments):
+        return subprocess.run(
+            ["swiftc", *self.options, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            timeout=LIMIT_SECONDS, cwd=self.directory, check=False,
+        )  # fmt: skip
+
+    def faults(self, program):
+        """What the compiler says against a program that imports the library; nothing when it compiles."""
+        source = self.directory / "program.swift"
+        source.write_text(program, encoding="utf-8")
+        done = self._swiftc("-typecheck", "-parse-as-library", source)
+        faults = re.findall(r"error: (.*)", done.stderr)
+        assert bool(faults) == (done.returncode != 0), done.stderr
+        return faults
+
+
+def package_name(built):
+    """The name by which modules of one package know each other: that of the clone's directory, as the build has written it."""
+    plan = (ROOT / f".build/{built.name}.yaml").read_text(encoding="utf-8")
+    return re.search(r'"-module-name","HeadroomClient".*?"-package-name","(\w+)"', plan, re.DOTALL).group(1)
+
+
+def built_directory(binary):
+    """Of the build that is tested."""
+    return ROOT / ".build" / os.path.basename(os.path.dirname(binary))
