@@ -24,6 +24,8 @@ struct TableReading {
     private var report: PeriodReport
     private var top: TopUsers
     private var periods: [BillingPeriod: PeriodReport] = [:]
+    /// Of each period, and of all that are open, by the plan's name.
+    private var plans: [BillingPeriod: [String?: PlanReport]] = [:]
 
     init(_ reading: Reading, _ invalidValues: InvalidValueLog) {
         self.reading = reading
@@ -52,7 +54,14 @@ struct TableReading {
         case .report: return .report(report)
         case .top: return .history(top.sorted)
         case .allPeriods:
-            return .periods(AllPeriods(current: calendarMonth, open: report, reports: Array(periods.values)))
+            return .periods(
+                AllPeriods(
+                    current: calendarMonth,
+                    open: report,
+                    reports: Array(periods.values),
+                    plans: plans.mapValues { Array($0.values) }
+                )
+            )
         }
     }
 
@@ -99,8 +108,23 @@ struct TableReading {
         let period = BillingPeriod(storedLabel: result.text(row, 0))
         let tier = Tier(rawValue: result.text(row, 1)) ?? .silent
         let (users, messages) = (Int(result.int64(row, 3)), Int(result.int64(row, 4)))
+        let plan = result.textOrNil(row, 5)
         periods[period, default: PeriodReport(period: period)].add(users: users, in: tier, messages: messages)
-        if result.bool(row, 2) { report.add(users: users, in: tier, messages: messages) }
+        addPlan(plan, to: period, users: users, in: tier, messages: messages)
+        guard result.bool(row, 2) else { return }
+        report.add(users: users, in: tier, messages: messages)
+        addPlan(plan, to: .open, users: users, in: tier, messages: messages)
+    }
+
+    private mutating func addPlan(
+        _ plan: String?,
+        to period: BillingPeriod,
+        users: Int,
+        in tier: Tier,
+        messages: Int
+    ) {
+        plans[period, default: [:]][plan, default: PlanReport(plan: plan)]
+            .add(users: users, in: tier, messages: messages)
     }
 
     /// Nil for a row with a value out of range, which does not fail the list of all others.

@@ -85,6 +85,23 @@ struct ReaderTests {
             let open = try await expected(database, "2026-11")
             #expect(summary(.report(all.report(of: .open))) == open)
             #expect(all.open.period == .open)
+            let october = billingPeriod("2026-10")
+            for (period, rows) in [(BillingPeriod.open, "is_open"), (october, "billing_period = '2026-10'")] {
+                let plans = try #require(all.plans[period]).map {
+                    "\($0.plan ?? "-") \($0.users) \($0.messages) \($0.blocked)"
+                }
+                let wanted = try await database.psql.text(
+                    """
+                    select string_agg(concat_ws(' ', coalesce(plan, '-'), users, messages, blocked), ',' order by plan)
+                    from (
+                        select plan, count(*) as users, sum(used) as messages,
+                            count(*) filter (where tier = 'blocked') as blocked
+                        from monthly_usage where \(rows) group by plan
+                    ) as plans
+                    """
+                )
+                #expect(plans.sorted() == wanted?.split(separator: ",").map(String.init).sorted())
+            }
         }
     }
 
