@@ -31,6 +31,9 @@ struct PlanCatalog {
         self.init(revision: result.rowCount > 0 ? result.int32(0, 0) : 0, plans: plans, invalid: invalid)
     }
 
+    /// Those whose rows hold no value out of range, by name.
+    var all: [Plan] { plans.values.sorted { $0.name < $1.name } }
+
     /// A plan that was deleted after its last message keeps its name and the usual percentages.
     ///
     /// - Throws: when its row holds a value out of range.

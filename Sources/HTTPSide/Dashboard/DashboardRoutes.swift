@@ -43,7 +43,9 @@ struct DashboardRoutes: RouteCollecting {
         for asset in Asset.all {
             group.get(RouterPath(asset.path)) { request, _ in DashboardRoutes.answer(asset, request) }
         }
-        let open = group.add(middleware: Authenticating(access: parts.access)).add(middleware: openPort)
+        let open = group.add(middleware: Authenticating(access: parts.access))
+            .add(middleware: ProblemPages(page: problemPage))
+            .add(middleware: openPort)
         open.get("sign-in", use: signIn.show)
         open.post("sign-in", use: signIn.take)
         open.post("sign-out", use: signIn.leave)
@@ -63,7 +65,9 @@ struct DashboardRoutes: RouteCollecting {
         open.get("users/:user/:action") { _, context in
             PageAnswer.redirect(to: "/dashboard/users/\(try DashboardRoutes.user(context))")
         }
-        group.get("**") { _, _ -> Response in throw Problem.notFound }
+        open.get("**") { _, _ -> Response in throw Problem.notFound }
+        // Who types the address without a path is a person.
+        router.get("/") { _, _ -> Response in PageAnswer.redirect(to: Destination.overview) }
     }
 
     // MARK: Pages
@@ -71,8 +75,11 @@ struct DashboardRoutes: RouteCollecting {
     @Sendable
     private func overview(_ request: Request, _ context: HTTPContext) async throws -> Response {
         let visitor = try admit(request, context)
-        let period = request.query["period"].flatMap { BillingPeriod($0) } ?? .open
-        let presenter = OverviewPresenter(figures: await figures.overview(period))
+        let named = request.query["period"] ?? ""
+        guard let period = named.isEmpty ? BillingPeriod.open : BillingPeriod(named),
+            let figures = await self.figures.overview(period)
+        else { throw Problem.noPeriod }
+        let presenter = OverviewPresenter(figures: figures, firstSteps: firstSteps)
         var frame = reception.frame("Overview", visitor)
         frame.isOverview = true
         let status: HTTPResponse.Status = presenter.isIncomplete ? .serviceUnavailable : .ok
@@ -87,21 +94,27 @@ struct DashboardRoutes: RouteCollecting {
         if let user = UserID(trimmed) {
             return PageAnswer.redirect(to: "/dashboard/users/\(user)", cookie: visitor.newCookie)
         }
+        return findPage(trimmed, visitor, trimmed.isEmpty ? .ok : .badRequest)
+    }
+
+    /// - Parameter typed: what is no user's id; empty where nothing was typed yet.
+    private func findPage(_ typed: String, _ visitor: Visitor, _ status: HTTPResponse.Status) -> Response {
         var frame = reception.frame("Find a user", visitor)
         frame.isUsers = true
         let page = FindPage(
             frame: frame,
-            typed: ActionForm.cut(trimmed, to: 64),
-            mistake: trimmed.isEmpty ? nil : FindPage.noUser
+            typed: ActionForm.cut(typed, to: 64),
+            mistake: typed.isEmpty ? nil : FindPage.noUser
         )
-        let status: HTTPResponse.Status = trimmed.isEmpty ? .ok : .badRequest
         return PageAnswer.page(pages.render(.find, page), status, cookie: visitor.newCookie)
     }
 
     @Sendable
     private func user(_ request: Request, _ context: HTTPContext) async throws -> Response {
         let visitor = try admit(request, context)
-        let user = try DashboardRoutes.user(context)
+        guard let user = context.parameters.get("user").flatMap({ UserID($0) }) else {
+            return findPage(context.parameters.get("user") ?? "", visitor, .notFound)
+        }
         let notice = request.query["result"]
             .flatMap { ActionResult($0, user: user, visitor: visitor, seals: reception.seals) }
             .map(\.notice)
@@ -154,6 +167,16 @@ struct DashboardRoutes: RouteCollecting {
         return user
     }
 
+    /// A port of 0 is another one by now, and nc speaks no TLS.
+    private var firstSteps: FirstSteps {
+        let listen = parts.configuration.listen
+        guard listen.port != 0, parts.tls == nil else { return FirstSteps(command: nil) }
+        let host = ["0.0.0.0", "::", "[::]"].contains(listen.host) ? "127.0.0.1" : listen.host
+        let token = parts.access.isRequired ? "AUTH TOKEN\\n" : ""
+        let request = "CONSUME 7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11\\n"
+        return FirstSteps(command: "printf '\(token)\(request)' | nc -N \(host) \(listen.port)")
+    }
+
     // MARK: What is the same for everybody
 
     private static func answer(_ asset: Asset, _ request: Request) -> Response {
@@ -169,7 +192,8 @@ struct DashboardRoutes: RouteCollecting {
     private func problemPage(_ problem: Problem, _ request: Request, _ context: HTTPContext) -> Response {
         let visitor = reception.visitor(request, context)
         var frame = reception.frame(problem.heading, visitor)
-        frame.hasNavigation = visitor.mayLook
+        // Under another site's name every link would be refused.
+        frame.hasNavigation = visitor.mayLook && problem.status != .misdirectedRequest
         let page = ProblemPage(
             frame: frame,
             heading: problem.heading,

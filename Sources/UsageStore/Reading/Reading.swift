@@ -24,7 +24,7 @@ public struct ReadingRequest: Sendable, Equatable {
 }
 
 extension StoreError {
-    static let readingTookTooLong = StoreError(
+    package static let readingTookTooLong = StoreError(
         .unavailable,
         "the reading was not complete in time; try again, or raise report-timeout-ms"
     )

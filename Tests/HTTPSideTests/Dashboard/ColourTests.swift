@@ -41,7 +41,8 @@ struct ColourTests {
             [
                 ("ink", "ground"), ("ink", "surface"), ("ink", "raised"), ("muted", "ground"), ("muted", "surface"),
                 ("muted", "raised"),
-                ("accent", "surface"), ("accent", "ground"), ("on-accent", "accent"), ("blocked-text", "surface"),
+                ("accent", "surface"), ("accent", "ground"), ("on-accent", "accent"), ("on-accent", "blocked"),
+                ("blocked-text", "surface"),
             ]
             + tiers.flatMap { [("\($0)-text", "\($0)-soft"), ("ink", "\($0)-soft")] }
         for scheme in schemes {

@@ -35,6 +35,16 @@ enum DashboardFixtures {
                     report("2026-10", messages: 2_211_908, silent: 9_500, gentle: 900, prominent: 260, blocked: 180),
                     report("2026-11", messages: 1_284_091, silent: 10_412, gentle: 1_022, prominent: 311, blocked: 207),
                     report("trial", messages: 41_022, silent: 800, gentle: 90, prominent: 30, blocked: 311),
+                ],
+                plans: [
+                    .open: [
+                        PlanReport(plan: "paid", users: 11_100, messages: 1_290_000, blocked: 407),
+                        PlanReport(plan: "trial", users: 412, messages: 31_000, blocked: 111),
+                        PlanReport(plan: nil, users: 7, messages: 113, blocked: 0),
+                    ],
+                    billingPeriod("2026-11"): [
+                        PlanReport(plan: "paid", users: 11_952, messages: 1_284_091, blocked: 207)
+                    ],
                 ]
             ),
             age: .seconds(3),
@@ -67,10 +77,50 @@ enum DashboardFixtures {
             age: .zero,
             trouble: nil
         ),
+        records: .known(
+            OverviewRecords(
+                plans: [paid, Plan.pro, trial],
+                failedEvents: [
+                    OverviewRecords.FailedEvent(
+                        source: "revenuecat",
+                        type: "RENEWAL",
+                        receivedAt: at("2026-11-21T16:00:00Z"),
+                        user: TestSupport.user(3),
+                        problem: "the product gold_monthly is not mapped"
+                    ),
+                    OverviewRecords.FailedEvent(
+                        source: "stripe",
+                        type: "invoice.paid",
+                        receivedAt: at("2026-11-20T16:00:00Z"),
+                        user: nil,
+                        problem: "no user is known for the customer"
+                    ),
+                ],
+                failedCount: 2
+            ),
+            age: .zero,
+            trouble: nil
+        ),
         live: LiveFigures(info: [
             "answers_per_second=1284.3", "latency_p99_us=1840", "queue_depth=3", "database=up",
         ])
     )
+
+    /// - Parameter ends: what was paid for, or the grace period.
+    static func answer(_ used: Int, state: SubscriptionState, lapse: Refusal? = nil, ends: String) -> Answer {
+        Standing(
+            plan: paid,
+            state: state,
+            period: billingPeriod("2026-11"),
+            used: used,
+            limit: 800,
+            lapse: lapse,
+            startedAt: at("2026-11-01"),
+            resetsAt: at("2026-12-01"),
+            expiresAt: at(ends),
+            observedAt: at("2026-11-21T17:05:09Z")
+        ).usage(of: ada)
+    }
 
     static func answer(_ used: Int, limit: Int? = 800, plan: Plan = paid, held: Int = 0) -> Answer {
         Standing(

@@ -88,6 +88,21 @@ struct FigureCacheTests {
         #expect(source.asked == 1)
     }
 
+    @Test("that is old is shown as it was while a newer one is being read, and says so")
+    func renewing() async {
+        let cache = cache()
+        async let answered: Void = source.answer(.success(7))
+        #expect(await cache.figure("a", freshFor: Self.long, patience: Self.long).isUnderWay == false)
+        await answered
+        // Nobody answers, so that it stays old.
+        var old = await cache.figure("a", freshFor: .zero, patience: .zero)
+        while !old.isUnderWay { old = await cache.figure("a", freshFor: .zero, patience: .zero) }
+        #expect(old.value == 7)
+        await source.answer(.success(8))
+        let fresh = await cache.figure("a", freshFor: Self.long, patience: Self.long)
+        #expect(fresh.isUnderWay == false)
+    }
+
     @Test("that cannot be read anew is shown as it was, and why")
     func trouble() async {
         let cache = cache()

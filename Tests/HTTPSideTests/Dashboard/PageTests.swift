@@ -27,107 +27,6 @@ struct PageTests {
         return library.render(.user, page)
     }
 
-    @Test("of the overview has the figures that it is given")
-    func figures() {
-        let page = overview()
-        for text in [
-            "1,325,113", "13,183", "518", "3.9 %", "11,212", "November 2026", "1,482,765 messages in 30 days",
-            "Counted 3 s ago",
-        ] {
-            #expect(page.contains(text), "\(text)")
-        }
-        #expect(page.contains("<option value=\"open\" selected>Open now</option>"))
-        #expect(page.contains("<option value=\"2026-11\">November 2026 (this month)</option>"))
-        #expect(page.contains("<option value=\"trial\">trial</option>"))
-        #expect(page.components(separatedBy: "/dashboard/users/7f1c0a52").count - 1 == 10)
-        #expect(page.contains("Slowest 1 %") && page.contains("1.84 ms"))
-    }
-
-    @Test("of the overview shows a month that somebody chose")
-    func month() {
-        var figures = DashboardFixtures.overview
-        figures.period = billingPeriod("2026-11")
-        let page = overview(figures)
-        for text in ["1,284,091", "11,952", "207", "1.7 %", "10,412"] {
-            #expect(page.contains(text), "\(text)")
-        }
-        #expect(page.contains("<option value=\"open\">Open now</option>"))
-        #expect(page.contains("<option value=\"2026-11\" selected>November 2026 (this month)</option>"))
-    }
-
-    @Test("of the overview says what is missing, and why")
-    func missing() {
-        var figures = DashboardFixtures.overview
-        figures.periods = .counting
-        figures.days = .missing(StoreError(.unavailable, "away"))
-        figures.top = .known([], age: .zero, trouble: nil)
-        let presenter = OverviewPresenter(figures: figures)
-        #expect(presenter.isIncomplete)
-        let page = overview(figures)
-        #expect(page.contains("This is being counted"))
-        #expect(page.contains("The database cannot be reached at the moment."))
-        #expect(page.contains("Nobody has sent a message in this period."))
-        #expect(!OverviewPresenter(figures: DashboardFixtures.overview).isIncomplete)
-    }
-
-    @Test("of an empty service says what to do")
-    func empty() {
-        var figures = DashboardFixtures.overview
-        figures.periods = .known(
-            AllPeriods(current: billingPeriod("2026-11"), open: PeriodReport(period: .open), reports: []),
-            age: .zero,
-            trouble: nil
-        )
-        figures.top = .known([], age: .zero, trouble: nil)
-        figures.days = .known([], age: .zero, trouble: nil)
-        let page = overview(figures)
-        #expect(page.contains("As soon as your product sends CONSUME"))
-        #expect(page.contains("Days fill up as your product sends CONSUME."))
-    }
-
-    @Test("of a user has the standing, the words shown, and the story")
-    func story() {
-        let page = user()
-        for text in [
-            "772 of 800", "prominent", "Almost there — 26 messages left until December 1", "1 December 2026, 00:00 UTC",
-            "2 <span",
-            "token:ann", "outage of the 12th", "count 801 → 0", "limit 800, period 2026-11", "RENEWAL",
-            "the product tokens_50 is not mapped", "2000000123456789", "Grant messages",
-        ] {
-            #expect(page.contains(text), "\(text)")
-        }
-        #expect(!user(mayChange: false).contains("<form class=\"card\""))
-    }
-
-    @Test("of a user of whom nothing is known says so")
-    func unknown() {
-        var figures = DashboardFixtures.user
-        figures.usage = .success(DashboardFixtures.answer(0, limit: 100, plan: DashboardFixtures.trial))
-        figures.history = .success([])
-        figures.records = .success(UserRecords())
-        let page = user(figures)
-        #expect(page.contains("This user is not known yet."))
-        #expect(page.contains("day 1 of 3") || page.contains("day 2 of 3"))
-        figures.usage = .failure(StoreError(.unavailable, "away"))
-        figures.records = .failure(StoreError(.unavailable, "away"))
-        #expect(UserPresenter(figures: figures).isIncomplete)
-        #expect(user(figures).contains("The database is away."))
-        #expect(!user(figures).contains("Grant messages"), "nothing can be granted to whom nobody can look at")
-    }
-
-    @Test("of a user without a limit has no bar, and one over it is full")
-    func limits() {
-        var figures = DashboardFixtures.user
-        figures.usage = .success(DashboardFixtures.answer(5_000, limit: nil))
-        #expect(!user(figures).contains("id=\"usage-title\""))
-        #expect(user(figures).contains("unlimited"))
-        figures.usage = .success(DashboardFixtures.answer(900))
-        #expect(user(figures).contains("900 of 800"))
-        #expect(user(figures).contains("limit reached"))
-        figures.usage = .success(DashboardFixtures.answer(0, limit: 0))
-        #expect(user(figures).contains("0 of 0"))
-    }
-
     /// Every page that there is, with one text wherever text goes.
     private func pages(telling nasty: String) -> [String] {
         var figures = DashboardFixtures.user
@@ -152,6 +51,10 @@ struct PageTests {
         var overview = OverviewPresenter(figures: DashboardFixtures.overview).page(frame)
         (overview.heading, overview.live.sentence) = (nasty, nasty)
         overview.days?.note = nasty
+        overview.firstSteps = FirstSteps(command: nasty)
+        overview.failedEvents?.events[0].problem = nasty
+        overview.plans?.rows[0].label = nasty
+        (actions.grantCaveat, actions.resetCaveat) = (notice, notice)
         return [
             library.render(.overview, overview),
             library.render(.user, UserPresenter(figures: figures).page(frame, notices: [notice], actions: actions)),
@@ -168,8 +71,10 @@ struct PageTests {
                     action: nasty,
                     heading: nasty,
                     question: nasty,
+                    caveat: notice,
                     consequence: nasty,
                     button: nasty,
+                    buttonLook: nasty,
                     reason: nasty,
                     messages: nasty,
                     key: nasty,

@@ -1,6 +1,7 @@
 import LineProtocol
 import TestSupport
 import Testing
+import Usage
 
 @testable import HTTPSide
 
@@ -143,10 +144,29 @@ struct SignInTests {
         #expect(ActionResult(sealed, user: user, visitor: ben, seals: seals) == nil)
         #expect(ActionResult(sealed.replacing("850", with: "999"), user: user, visitor: ann, seals: seals) == nil)
         #expect(other == user)
-        for broken in ["", "grant.done.850", "grant.done.850.", "....", "grant.gone.850.\(sealed.suffix(64))"] {
+        for broken in ["", "grant.done.850", "grant.done.850.-", "....", "grant.gone.850.-.\(sealed.suffix(64))"] {
             #expect(ActionResult(broken, user: user, visitor: ann, seals: seals) == nil)
         }
         #expect(result.notice.text.contains("850"))
+    }
+
+    @Test("An action promises nothing to a user whom it does not help")
+    func caveats() throws {
+        let revoked = DashboardFixtures.answer(12, state: .revoked, lapse: .revoked, ends: "2026-12-17").standing
+        let grant = ActionForm.Action.grant(messages: 5)
+        #expect(ActionCaveat(grant, revoked) == .noAccess(.revoked))
+        #expect(ActionCaveat(.reset, revoked) == .noAccess(.revoked))
+        #expect(ActionCaveat(grant, DashboardFixtures.answer(800).standing) == nil)
+        let unlimited = DashboardFixtures.answer(5, limit: nil).standing
+        #expect(ActionCaveat(grant, unlimited) == .noLimit && ActionCaveat(.reset, unlimited) == nil)
+        for caveat in [ActionCaveat.noLimit] + Refusal.allCases.map(ActionCaveat.noAccess) {
+            #expect(ActionCaveat(name: caveat.name) == caveat)
+            let result = ActionResult(action: "grant", outcome: .done, number: 850, caveat: caveat)
+            let sealed = result.sealed(user: ada, visitor: visitor("ann"), seals: FormSeal())
+            #expect(sealed.contains(".\(caveat.name)."))
+            #expect(result.notice.kind == "warning" && !result.notice.text.contains("from the next message on"))
+        }
+        #expect(ActionCaveat(name: "-") == nil)
     }
 
     private func visitor(_ name: String) -> Visitor {

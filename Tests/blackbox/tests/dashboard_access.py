@@ -315,6 +315,20 @@ class Actions(AccessCase):
         self.assertEqual(self.count(user), 42)
         self.assertEqual(self.audit(user), [])
 
+    def test_a_grant_to_somebody_without_access_promises_nothing(self):
+        user = new_user()
+        self.psql.run(f"select set_plan('{user}', 'paid', 'revoked')")
+        visitor = self.signed_in()
+        self.assertIn("This user has no access. The subscription is revoked", words(visitor.get(f"/dashboard/users/{user}")))
+        for action, title in [("grant", "Granted"), ("reset", "Reset")]:
+            asked, done = self.act(visitor, user, action, messages="50")
+            self.assertIn("This user has no access.", words(asked))
+            self.assertNotIn("from the next message on", words(asked))
+            page = visitor.get(done.headers["Location"])
+            self.assertIn(f"{title}, but the user has no access.", words(page))
+            self.assertNotIn("from the next message on", words(page))
+        self.assertIn("BLOCKED", self.ask(f"CHECK {user}"))
+
     def test_who_may_only_look_sees_no_forms_and_may_not_send_them(self):
         user = new_user()
         self.ask(f"CONSUME {user} 42")
@@ -395,13 +409,25 @@ class Answers(AccessCase):
         self.assertIn("5 January 2026, 10:00 UTC INITIAL_PURCHASE applied revenuecat", text)
         self.assertIn(f"6 January 2026, 10:00 UTC INITIAL_PURCHASE failed revenuecat {problem}", text)
         self.assertEqual(text.count("UTC INITIAL_PURCHASE"), 2, "each event is listed once")
+        visitor = self.signed_in()
+        overview = wait_until(lambda: problem in (text := words(visitor.get())) and text, "the overview lists what failed")
+        self.assertRegex(overview, r"[1-9] store events? failed\. The users concerned")
+        self.assertIn(f"INITIAL_PURCHASE revenuecat {problem} {user}", overview)
 
     def test_what_is_not_there_is_a_page_that_says_so(self):
         visitor = self.signed_in()
-        for path in ["/dashboard/nowhere", "/dashboard/users/7f1c0a52", "/dashboard/a/b/c/d"]:
+        for path in ["/dashboard/nowhere", "/dashboard/a/b/c/d", "/dashboard?period=xx", "/dashboard?period=2026-13", "/dashboard?period=paid"]:
             answer = visitor.get(path)
-            self.assertEqual((answer.status, answer.headers["Content-Type"]), (404, "text/html; charset=utf-8"))
+            self.assertEqual((answer.status, answer.headers["Content-Type"]), (404, "text/html; charset=utf-8"), path)
             self.assertIn("Go to the overview", words(answer))
+            self.assertIn('aria-label="Pages"', answer.text)
+        for path in ["/dashboard?period=trial", "/dashboard?period=free", "/dashboard?period=1999-12", "/dashboard?period="]:
+            self.assertEqual(visitor.get(path).status, 200, path)
+        answer = visitor.get("/dashboard/users/7f1c0a52")
+        self.assertEqual((answer.status, answer.headers["Content-Type"]), (404, "text/html; charset=utf-8"))
+        self.assertIn("Find a user", words(answer))
+        self.assertIn('value="7f1c0a52"', answer.text)
+        self.assertIn('aria-label="Pages"', answer.text)
         answer = visitor.get("/dashboard/users?user=%207F1C0A52-3A51-4A7E-9D55-0B6A3F1F7C11%20")
         self.assertEqual((answer.status, answer.headers["Location"]), (303, "/dashboard/users/7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"))
 
@@ -453,6 +479,18 @@ class Open(Case):
         self.assertNotIn("Sign out", words(page))
         self.assertEqual(visitor.get("/dashboard/sign-in").headers["Location"], "/dashboard")
 
+    def test_the_address_alone_leads_to_the_dashboard(self):
+        answer = Visitor(self.service).get("/")
+        self.assertEqual((answer.status, answer.headers["Location"]), (303, "/dashboard"))
+        self.assertEqual(self.service.http("HEAD", "/").status, 303)
+
+    def test_what_is_not_there_keeps_the_navigation(self):
+        visitor = Visitor(self.service)
+        for path in ["/dashboard/nowhere", "/dashboard/users/7f1c0a52", "/dashboard?period=xx"]:
+            answer = visitor.get(path)
+            self.assertEqual(answer.status, 404, path)
+            self.assertIn('aria-label="Pages"', answer.text, path)
+
     def test_forms_need_their_seal_all_the_same_and_actions_are_on_record(self):
         user = new_user()
         self.ask(f"CONSUME {user} 42")
@@ -477,9 +515,24 @@ class Open(Case):
         for host in [f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}", "10.1.2.3", f"headroom.localhost:{port}", "headroom"]:
             self.assertEqual(Visitor(self.service, host=host).get().status, 200, host)
 
-    def test_a_new_service_says_what_to_do(self):
+    def test_a_period_without_usage_says_so(self):
         text = words(Visitor(self.service).get("/dashboard?period=2031-01"))
         self.assertIn("Nobody has used anything in this period.", text)
+
+
+class New(Case):
+    """Nobody has sent a message yet."""
+
+    def test_the_overview_says_what_to_do_until_there_is_something_to_show(self):
+        visitor = Visitor(self.service)
+        page = wait_until(lambda: "What to do first" in words(p := visitor.get()) and p, "the first steps")
+        self.assertIn("headroom token create backend --scope chat", words(page))
+        self.assertNotIn('class="columns"', page.text)
+        self.assertIn("Premium paid", words(page))
+        self.ask(f"CONSUME {self.user()} 3")
+        page = wait_until(lambda: "Messages 3" in words(p := visitor.get()) and p, "the message shows")
+        self.assertNotIn("What to do first", words(page))
+        self.assertIn('class="columns"', page.text)
 
 
 class Away(Case):

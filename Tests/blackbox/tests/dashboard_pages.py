@@ -66,6 +66,9 @@ class Pages(PagesCase):
             "trial": ("/dashboard?period=trial", "Overview"),
             "empty": ("/dashboard?period=1999-12", "Overview"),
             "missing": ("/dashboard/nowhere", "There is no such page"),
+            "revoked": (f"/dashboard/users/{self.put('revoked')}", None),
+            "grace": (f"/dashboard/users/{self.put('grace_period')}", None),
+            "cut-off": ("/dashboard/users/7f1c0a52", "Find a user"),
         }
         for name, (path, heading) in pages.items():
             for width in WIDTHS:
@@ -77,6 +80,17 @@ class Pages(PagesCase):
         # A page that is not there is an error to the console, too.
         self.assertTrue(all("status of 40" in line for line in self.browser.complaints()))
 
+    def put(self, state):
+        """A user of the paid plan in this state, with a few messages used."""
+        user = new_user()
+        ends = self.psql.value("select headroom.instant_text(headroom.now() + interval '20 days')")
+        self.ask(f"SETPLAN {user} paid", f"CONSUME {user} 12", f"SETPLAN {user} paid state={state} expires={ends}")
+        return user
+
+    def texts(self, selector):
+        """Of all of these, at one go: the overview replaces its parts as figures come."""
+        return self.browser.run("return [...document.querySelectorAll(arguments[0])].map(e => e.innerText.trim())", selector)
+
     def test_pages_that_follow_a_form_are_fine_as_well(self):
         for width in WIDTHS:
             for scheme in SCHEMES:
@@ -87,6 +101,7 @@ class Pages(PagesCase):
                     self.browser.fill("#grant-reason", "ticket 4712")
                     self.browser.find("form[action$=grant] button").click()
                     self.assert_page_is_fine("confirm", "Grant messages")
+                    grant = self.browser.run("return getComputedStyle(document.querySelector('main button')).backgroundColor")
                     self.browser.find("main .primary").click()
                     wait_until(lambda: self.browser.all(".notice"), "what became of it")
                     self.assertIn("Granted.", self.browser.text(".notice"))
@@ -97,6 +112,12 @@ class Pages(PagesCase):
                     self.browser.find("form[action$=grant] button").click()
                     wait_until(lambda: self.browser.run("return document.activeElement.id") == "grant-messages", "the mistake")
                     self.assert_page_is_fine("draft", f"User {ADA}")
+                    self.browser.open(f"/dashboard/users/{ADA}")
+                    self.browser.fill("#reset-reason", "ticket 4712")
+                    self.browser.find("form[action$=reset] button").click()
+                    self.assert_page_is_fine("confirm-reset", "Reset usage")
+                    reset = self.browser.run("return getComputedStyle(document.querySelector('main button')).backgroundColor")
+                    self.assertNotEqual(reset, grant)
         self.browser.complaints()
 
     def test_signing_in_is_fine_with_and_without_a_mistake(self):
@@ -114,7 +135,7 @@ class Pages(PagesCase):
 
     def assert_page_is_fine(self, name, heading, shown=None):
         shown = shown or self.browser
-        wait_until(lambda: shown.text("h1") == heading, f"the page {heading}")
+        wait_until(lambda: shown.text("h1").startswith(heading or "User "), f"the page {heading}")
         if shown.all("#live"):
             wait_until(lambda: "Live" in shown.text("#live-state"), "the live numbers have begun")
         shown.picture(name)
@@ -128,7 +149,7 @@ class Pages(PagesCase):
     def figures_agree(self, period):
         """Messages, users and who is blocked. A figure is shown for some seconds before it is read anew, and other tests count."""
         wanted = self.psql.run(f"select messages, users, blocked from billing_period_report where billing_period = '{period}'")[0]
-        if [number(dd.text) for dd in self.browser.all(".figures:not(.four) dd:not(.more)")] == [int(figure) for figure in wanted]:
+        if [number(text) for text in self.texts("[data-part=glance] dd:not(.more)")] == [int(figure) for figure in wanted]:
             return True
         self.browser.driver.refresh()
         return False
@@ -142,44 +163,50 @@ class Pages(PagesCase):
                 "select users, messages, silent, gentle, prominent, blocked from billing_period_report"
                 f" where billing_period = '{label}'"
             )[0]
-            figures = [number(dd.text) for dd in self.browser.all(".figures:not(.four) dd:not(.more)")]
+            figures = [number(text) for text in self.texts("[data-part=glance] dd:not(.more)")]
             self.assertEqual(figures, [int(row[1]), int(row[0]), int(row[5])])
-            tiers = [number(cell.text) for cell in self.browser.all(".tiers tbody td:nth-child(2)")]
+            tiers = [number(text) for text in self.texts(".tiers tbody td:nth-child(2)")]
             self.assertEqual(tiers, [int(count) for count in row[2:]])
             top = self.psql.run(
                 f"select user_id, used, tier from monthly_usage where {'billing_period = ' + repr(label) if period else 'is_open'}"
                 " order by used desc, user_id limit 10"
             )
-            shown = [
-                [line.find_element("css selector", "a").text, str(number(line.find_elements("css selector", "td")[1].text)),
-                 line.find_element("css selector", ".tier").text]
-                for line in self.browser.all(".top-users tbody tr")
-            ]  # fmt: skip
-            self.assertEqual(shown, top)
+            shown = zip(*[self.texts(".top-users tbody " + cell) for cell in ("a", "td:nth-child(3)", ".tier")])
+            self.assertEqual([[user, str(number(used)), tier] for user, used, tier in shown], top)
+            plans = self.psql.run(
+                f"select plan, count(*), sum(used) from monthly_usage where {'billing_period = ' + repr(label) if period else 'is_open'}"
+                " group by plan"
+            )
+            shown = zip(*[self.texts("[data-part=plans] tbody " + cell) for cell in ("th .muted", "td:nth-child(2)", "td:nth-child(3)")])
+            self.assertEqual(sorted([plan, str(number(users)), str(number(used))] for plan, users, used in shown if users != "0"), sorted(plans))
 
     def test_the_charts_and_their_tables_are_those_of_the_database(self):
         self.browser.open("/dashboard")
         wait_until(lambda: self.figures_agree("open"), "the page has the newest figures")
-        self.browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")
-        days, periods = self.browser.all("details")
 
-        def rows(table):
-            return [[cell.text for cell in row.find_elements("css selector", "th,td")] for row in table.find_elements("css selector", "tbody tr")]
+        def rows(part):
+            self.browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")
+            return self.browser.run(
+                "return [...document.querySelectorAll(`[data-part=${arguments[0]}] tbody tr`)]"
+                ".map(row => [...row.cells].map(cell => cell.innerText.trim()))", part,
+            )  # fmt: skip
 
         wanted = self.psql.run(
             "select trim(to_char(day, 'FMDD FMMonth YYYY')), messages, blocked from headroom.daily_activity order by day desc limit 30"
         )
-        shown = [[name.replace(" so far", ""), str(number(messages)), str(number(blocked))] for name, messages, blocked in rows(days)]
+        shown = [[name.replace(" so far", ""), str(number(messages)), str(number(blocked))] for name, messages, blocked in rows("days")]
         # Today's go on: the service adds its own every ten seconds.
         self.assertEqual(shown[1:], wanted[1:])
         wanted = self.psql.run(
             "select trim(to_char(to_date(billing_period, 'YYYY-MM'), 'FMMonth YYYY')), messages, users from billing_period_report"
             " where billing_period ~ '^2' order by billing_period desc limit 12"
         )
-        shown = [[name.replace(" so far", ""), str(number(messages)), str(number(users))] for name, messages, users in rows(periods)]
+        shown = [[name.replace(" so far", ""), str(number(messages)), str(number(users))] for name, messages, users in rows("history")]
         self.assertEqual(shown, wanted)
         # Heights are to each other as the numbers are.
-        heights = [float(rect.get_attribute("height")) for rect in self.browser.all("svg[aria-labelledby^=history] .value")]
+        heights = self.browser.run(
+            "return [...document.querySelectorAll('svg[aria-labelledby^=history] .value')].map(rect => +rect.getAttribute('height'))"
+        )
         scale = heights[-1] / int(wanted[0][1])
         for height, row in zip(reversed(heights), wanted):
             self.assertAlmostEqual(height, scale * int(row[1]), delta=0.2)
@@ -228,6 +255,32 @@ class Pages(PagesCase):
         self.assertEqual(self.browser.find("#live-line").get_attribute("points"), paused)
         self.browser.find("#live-pause").click()
         wait_until(lambda: "Live" in self.browser.text("#live-state"), "it goes on")
+
+    def test_the_overview_follows_its_figures_and_leaves_what_somebody_uses(self):
+        self.browser.open("/dashboard?period=trial")
+        wait_until(lambda: "Live" in self.browser.text("#live-state"), "the scripts run")
+        self.browser.run("document.querySelector('[data-part=history] details').open = true; window.isSame = true")
+        self.browser.run("document.querySelector('[data-refresh]').dataset.refresh = '0.2'")
+        before = number(self.texts("[data-part=glance] dd:not(.more)")[0])
+        users = [new_user() for _ in range(3)]
+        self.ask(*[f"CONSUME {user} 7" for user in users])
+        wait_until(lambda: number(self.texts("[data-part=glance] dd:not(.more)")[0]) >= before + 21, "the page has the new messages")
+        self.assertTrue(self.browser.run("return window.isSame"), "it is the same page")
+        self.assertTrue(self.browser.run("return document.querySelector('[data-part=history] details').open"))
+
+    def test_a_number_stays_in_one_line_on_a_phone(self):
+        self.browser.look("phone", "light")
+        self.browser.open("/dashboard")
+        lines = self.browser.run(
+            "return [...document.querySelectorAll('.figures dd:not(.more)')].filter(dd => !dd.querySelector('.state')).map(dd => {"
+            "  dd.textContent = '12,345,678';"
+            "  const range = document.createRange(); range.selectNodeContents(dd);"
+            "  return [range.getClientRects().length, range.getBoundingClientRect().width <= dd.clientWidth + 0.5];"
+            "})"
+        )
+        self.assertGreater(len(lines), 5)
+        self.assertEqual([line for line in lines if line != [1, True]], [])
+        self.assertEqual(self.browser.overflow(), 0)
 
     def test_the_keyboard_is_enough(self):
         from selenium.webdriver.common.keys import Keys

@@ -163,7 +163,7 @@ class API(Case):
                 answer = self.get(path, method=method)
                 self.problem(answer, 405, "BADMETHOD")
                 self.assertEqual(answer.headers["Allow"], "GET, HEAD")
-        for path in ("/", "/v1", "/v1/usage", "/v1/usage/a/b", "/v2/usage/" + USER, "/%2e%2e/etc/passwd", "/metrics/x"):
+        for path in ("/v1", "/v1/usage", "/v1/usage/a/b", "/v2/usage/" + USER, "/%2e%2e/etc/passwd", "/metrics/x"):
             for method in ("GET", "POST", "DELETE"):
                 self.problem(self.get(path, method=method), 404, "NOTFOUND")
 

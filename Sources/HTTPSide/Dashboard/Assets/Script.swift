@@ -1,4 +1,4 @@
-/// Live numbers. Everything else on the pages works without scripts.
+/// Live numbers, and an overview that follows its figures. Everything else on the pages works without scripts.
 enum Script {
     static let text = """
         "use strict";
@@ -25,7 +25,47 @@ enum Script {
               (width - (rates.length - 1 - index) * width / (seconds - 1)).toFixed(1) + "," + (base - height * rate / top).toFixed(1));
             part("line").setAttribute("points", points.join(" "));
           };
+          // Figures that are read from the database stand in the page, so it is fetched again, and what differs is put in.
+          const shown = new Map();
+          for (const each of document.querySelectorAll("[data-part]")) shown.set(each.dataset.part, each.outerHTML);
+          let timer = null, fetching = null;
+          const isInUse = (each) => {
+            const selection = getSelection();
+            return each.contains(document.activeElement) || (selection.type === "Range" && selection.containsNode(each, true));
+          };
+          const put = (fresh) => {
+            const old = document.querySelector(`[data-part="${fresh.dataset.part}"]`);
+            const text = fresh.outerHTML;
+            if (!old || shown.get(fresh.dataset.part) === text || isInUse(old)) return;
+            shown.set(fresh.dataset.part, text);
+            const all = (within, selector) => [...within.querySelectorAll(selector)];
+            const isOpen = all(old, "details").map((each) => each.open);
+            const scrolled = all(old, ".scroll").map((each) => each.scrollLeft);
+            old.replaceWith(fresh);
+            all(fresh, "details").forEach((each, index) => { each.open = isOpen[index] || false; });
+            all(fresh, ".scroll").forEach((each, index) => { each.scrollLeft = scrolled[index] || 0; });
+          };
+          const refresh = async () => {
+            fetching = new AbortController();
+            const { signal } = fetching;
+            try {
+              const answer = await fetch(location.href, { cache: "no-store", signal });
+              // To the page to sign in: this one stays as it is.
+              if (answer.redirected) return;
+              const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+              for (const each of fresh.querySelectorAll("[data-part]")) put(each);
+            } catch {
+              // The live numbers say that there is no connection.
+              if (signal.aborted) return;
+            }
+            refreshLater();
+          };
+          const refreshLater = () => {
+            clearTimeout(timer);
+            timer = setTimeout(refresh, 1000 * document.querySelector("[data-refresh]").dataset.refresh);
+          };
           const listen = () => {
+            refreshLater();
             source = new EventSource(section.dataset.source);
             source.addEventListener("figures", (event) => {
               const now = JSON.parse(event.data);
@@ -56,6 +96,8 @@ enum Script {
             };
           };
           const stop = () => {
+            clearTimeout(timer);
+            if (fetching) fetching.abort();
             if (source) source.close();
             source = null;
           };
@@ -68,6 +110,7 @@ enum Script {
               rates = [];
               show("pause", "Pause");
               listen();
+              refresh();
             }
           });
           part("pause").hidden = false;
@@ -80,6 +123,7 @@ enum Script {
               stop();
             } else if (wasLive && !source && !part("pause").hidden) {
               listen();
+              refresh();
             }
           });
         })();

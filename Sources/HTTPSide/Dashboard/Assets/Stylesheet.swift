@@ -86,11 +86,11 @@ enum Stylesheet {
         .note { color: var(--muted); font-size: .875rem; }
         .figures { display: grid; grid-template-columns: repeat(3, 1fr); gap: .875rem; margin-bottom: .875rem; }
         .figures.four { grid-template-columns: repeat(4, 1fr); }
-        .figure { background: var(--surface); border: 1px solid var(--line); border-radius: 12px; box-shadow: var(--shadow); padding: .875rem 1.25rem 1rem; min-width: 0; }
+        .figure { background: var(--surface); border: 1px solid var(--line); border-radius: 12px; box-shadow: var(--shadow); padding: .875rem 1.25rem 1rem; min-width: 0; container-type: inline-size; }
         .figure dt { color: var(--muted); font-size: .875rem; }
-        .figure dd { font-size: 1.75rem; line-height: 1.25; font-weight: 650; letter-spacing: -.02em; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
-        .four .figure dd { font-size: 1.375rem; }
-        .figure dd.more { color: var(--muted); font-size: .8125rem; line-height: 1.4; font-weight: 400; letter-spacing: 0; margin-top: .125rem; }
+        .figure dd { font-size: min(1.75rem, 14cqi); line-height: 1.25; font-weight: 650; letter-spacing: -.02em; font-variant-numeric: tabular-nums; white-space: nowrap; }
+        .four .figure dd { font-size: min(1.375rem, 14cqi); }
+        .figure dd.more { color: var(--muted); font-size: .8125rem; line-height: 1.4; font-weight: 400; letter-spacing: 0; margin-top: .125rem; white-space: normal; }
         .figure.blocked dd:not(.more) { color: var(--blocked-text); }
         table { border-collapse: collapse; width: 100%; font-size: .9375rem; }
         th { text-align: left; font-weight: 500; }
@@ -116,7 +116,12 @@ enum Stylesheet {
         .tier.blocked, .state.bad { background: var(--blocked-soft); color: var(--blocked-text); }
         .standing { font-size: 1.125rem; }
         .standing strong { font-size: 1.75rem; font-weight: 650; letter-spacing: -.02em; font-variant-numeric: tabular-nums; }
-        .standing .tier { margin-left: .375rem; vertical-align: .25em; }
+        .standing .tier, .standing .state { margin-right: .375rem; vertical-align: .25em; }
+        .steps { padding-left: 2.5rem; }
+        .steps li + li { margin-top: 1.25rem; }
+        .steps li > * + * { margin-top: .375rem; }
+        pre { margin: 0; overflow-x: auto; background: var(--raised); border-radius: 8px; padding: .75rem 1rem; }
+        pre code { background: none; padding: 0; overflow-wrap: normal; }
         .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 17rem), 1fr)); gap: .75rem 2rem; }
         .narrow .facts { grid-template-columns: 1fr; }
         .facts dt { color: var(--muted); font-size: .8125rem; }
@@ -149,6 +154,8 @@ enum Stylesheet {
         button:hover, .button:hover { background: var(--raised); }
         .primary { background: var(--accent); border-color: var(--accent); color: var(--on-accent); }
         .primary:hover { background: var(--accent); filter: brightness(1.08); }
+        .danger { background: var(--blocked); border-color: var(--blocked); color: var(--on-accent); }
+        .danger:hover { background: var(--blocked); filter: brightness(1.08); }
         .quiet { min-height: 2.25rem; padding: .25rem .75rem; font-size: .875rem; }
         .quiet.small { min-height: 1.75rem; padding: 0 .625rem; font-size: .8125rem; margin-left: .375rem; }
         .inline { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem .625rem; }

@@ -15,6 +15,7 @@ struct DashboardFigures: Sendable {
 
     private static let topUsers = 10
     private static let days = 30
+    private static let failedEvents = 10
     /// A figure about now is younger than this.
     private static let freshness = Duration.seconds(5)
     /// A period that is over changes by an operator's hand only.
@@ -29,6 +30,7 @@ struct DashboardFigures: Sendable {
     private let periods: FigureCache<Only, AllPeriods>
     private let top: FigureCache<TopKey, [PeriodUsage]>
     private let activity: FigureCache<Only, [DayActivity]>
+    private let records: FigureCache<Only, OverviewRecords>
 
     init(_ surroundings: HTTPSurroundings) {
         parts = surroundings.parts
@@ -54,6 +56,12 @@ struct DashboardFigures: Sendable {
                 try DayActivity.read(days: DashboardFigures.days, on: connection, deadline: deadline)
             }
         }
+        records = FigureCache(capacity: 1) { _ in
+            let deadline = ContinuousClock.now + timeout
+            return await DashboardFigures.work(in: sessions, by: deadline) { connection throws(PostgresError) in
+                try OverviewRecords.read(limit: DashboardFigures.failedEvents, on: connection, deadline: deadline)
+            }
+        }
     }
 
     var live: LiveFigures { LiveFigures(info: parts.info.lines()) }
@@ -62,12 +70,32 @@ struct DashboardFigures: Sendable {
     private var databaseIsAway: Bool { parts.store.snapshot.lanesConnected == 0 }
 
     /// - Parameter period: `BillingPeriod.open` on the first page.
-    func overview(_ period: BillingPeriod) async -> OverviewFigures {
+    /// - Returns: nil when there is no such period.
+    func overview(_ period: BillingPeriod) async -> OverviewFigures? {
         let isAway = databaseIsAway
         async let periods = figure(self.periods, Only(), DashboardFigures.freshness, isAway)
+        async let records = figure(self.records, Only(), DashboardFigures.freshness, isAway)
         async let days = figure(activity, Only(), DashboardFigures.freshness, isAway)
+        let isNamed = period != .open && period.month == nil
+        // Before the top users are read: each name that somebody makes up would cost a walk over the table.
+        if isNamed, !(await DashboardFigures.mayExist(period, periods.value, records.value)) { return nil }
         async let top = figure(self.top, TopKey(period: period), freshness(of: period), isAway)
-        return await OverviewFigures(periods: periods, period: period, top: top, days: days, live: live)
+        return await OverviewFigures(
+            periods: periods,
+            period: period,
+            top: top,
+            days: days,
+            records: records,
+            live: live
+        )
+    }
+
+    /// A month may be without usage. Another period is a plan's that never resets, or one that somebody has a row in.
+    static func mayExist(_ period: BillingPeriod, _ periods: AllPeriods?, _ records: OverviewRecords?) -> Bool {
+        // While either is not known, nobody can say.
+        guard period != .open, period.month == nil, let periods, let records else { return true }
+        return periods.reports.contains { $0.period == period }
+            || records.plans.contains { $0.name == period.label && $0.cycle != .monthly }
     }
 
     private func freshness(of period: BillingPeriod) async -> Duration {

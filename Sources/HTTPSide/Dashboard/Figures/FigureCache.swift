@@ -40,12 +40,12 @@ actor FigureCache<Key: Hashable & Sendable, Value: Sendable> {
     func figure(_ key: Key, freshFor lifetime: Duration, patience: Duration) async -> Figure<Value> {
         if let entry = entries[key], entry.trouble == nil {
             let age = ContinuousClock.now - entry.readAt
-            if age < max(lifetime, entry.took * 4) { return shown(entry) }
+            if age < max(lifetime, entry.took * 4) { return shown(entry, isRenewing: false) }
         }
         if underWay[key] == nil { begin(key) }
         await wait(for: key, patience: patience)
         guard let entry = entries[key] else { return .counting }
-        return shown(entry)
+        return shown(entry, isRenewing: underWay[key] != nil)
     }
 
     /// What is known, without reading anything.
@@ -56,9 +56,10 @@ actor FigureCache<Key: Hashable & Sendable, Value: Sendable> {
         return .known(value, age: ContinuousClock.now - entry.readAt, trouble: trouble)
     }
 
-    private func shown(_ entry: Entry) -> Figure<Value> {
+    private func shown(_ entry: Entry, isRenewing: Bool) -> Figure<Value> {
         if let value = entry.value {
-            return .known(value, age: ContinuousClock.now - entry.readAt, trouble: entry.trouble)
+            let age = ContinuousClock.now - entry.readAt
+            return .known(value, age: age, trouble: entry.trouble, isRenewing: isRenewing)
         }
         return entry.trouble.map { .missing($0) } ?? .counting
     }

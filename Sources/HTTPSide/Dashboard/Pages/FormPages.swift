@@ -56,8 +56,12 @@ struct ConfirmPage {
     var action: String
     var heading: String
     var question: String
+    /// Why the user cannot send all the same.
+    var caveat: Notice?
     var consequence: String
     var button: String
+    /// Of the stylesheet's: what takes something away looks unlike what gives.
+    var buttonLook: String
     var reason: String
     var messages: String?
     /// The grant is made once under it, however often the form is sent.
@@ -69,6 +73,7 @@ struct ConfirmPage {
         <div class="title"><h1>{{heading}}</h1></div>
         <form class="card narrow" method="post" action="/dashboard/users/{{user}}/{{action}}">
         <p class="question">{{question}}</p>
+        {{#caveat}}{{>notice}}{{/caveat}}
         <dl class="facts">
         <div><dt>User</dt><dd class="id">{{user}}</dd></div>
         {{#standing}}<div><dt>Stands at</dt><dd>{{standing}}</dd></div>{{/standing}}
@@ -79,7 +84,7 @@ struct ConfirmPage {
         <input type="hidden" name="key" value="{{key}}">
         <input type="hidden" name="reason" value="{{reason}}">
         {{#messages}}<input type="hidden" name="messages" value="{{messages}}">{{/messages}}
-        <div class="buttons"><button type="submit" name="confirmed" value="yes" class="primary">{{button}}</button> <a class="button" href="/dashboard/users/{{user}}">No, go back</a></div>
+        <div class="buttons"><button type="submit" name="confirmed" value="yes" class="{{buttonLook}}">{{button}}</button> <a class="button" href="/dashboard/users/{{user}}">No, go back</a></div>
         </form>
         {{/main}}{{/frame}}
 

@@ -64,8 +64,15 @@ struct OverviewPage {
         var text: String
     }
 
+    /// Seconds until a page reads itself again: while a figure is being read, and else.
+    static let (soon, later) = (2, 15)
+
     var frame: Frame
+    var refreshSeconds: Int
     var notices: [Notice]
+    /// In place of figures, where there is nothing to show.
+    var firstSteps: FirstSteps?
+    var hasCharts: Bool
     var periods: [PeriodOption]
     var heading: String
     var explanation: String
@@ -78,6 +85,10 @@ struct OverviewPage {
     var historyMissing: Missing?
     var top: Top?
     var topMissing: Missing?
+    var plans: PlansPart?
+    var plansMissing: Missing?
+    var failedEvents: FailedEventsPart?
+    var failedEventsMissing: Missing?
 
     static let template = """
         {{<frame}}{{$main}}
@@ -93,8 +104,14 @@ struct OverviewPage {
         <button type="submit">Show</button>
         </form>
         </div>
-        {{#notices}}{{>notice}}{{/notices}}
-        <section>
+        <div data-part="notices" data-refresh="{{refreshSeconds}}">{{#notices}}{{>notice}}{{/notices}}</div>
+        <section data-part="first-steps"{{^firstSteps}} hidden{{/firstSteps}}>
+        {{#firstSteps}}
+        <div class="heading"><h2>What to do first</h2><p class="age">Nobody has sent a message yet.</p></div>
+        {{>first-steps}}
+        {{/firstSteps}}
+        </section>
+        <section data-part="glance"{{#firstSteps}} hidden{{/firstSteps}}>
         <div class="heading"><h2 id="glance-heading">{{heading}}</h2><p class="age">{{explanation}}{{#glance}} Counted {{age}}.{{/glance}}</p></div>
         {{#glance}}
         <dl class="figures">
@@ -120,17 +137,27 @@ struct OverviewPage {
         {{#glanceMissing}}<p class="card empty">{{text}}</p>{{/glanceMissing}}
         </section>
         {{#live}}{{>live}}{{/live}}
-        <section>
+        <section data-part="days"{{^hasCharts}} hidden{{/hasCharts}}>
+        {{#hasCharts}}
         <div class="heading"><h2 id="days-heading">Messages by day</h2><p class="age">The last 30 days, by the UTC day.{{#days}} Read {{age}}.{{/days}}</p></div>
         {{#days}}{{>chart}}{{/days}}
         {{#daysMissing}}<p class="card empty">{{text}}</p>{{/daysMissing}}
+        {{/hasCharts}}
         </section>
-        <section>
+        <section data-part="plans">
+        <div class="heading"><h2 id="plans-heading">Plans and trials</h2><p class="age">Users and messages in {{heading}}; trials as they are now.{{#plans}} Counted {{age}}.{{/plans}}</p></div>
+        {{#plans}}{{>plans}}{{/plans}}
+        {{#plansMissing}}<p class="card empty">{{text}}</p>{{/plansMissing}}
+        </section>
+        <section data-part="history"{{^hasCharts}} hidden{{/hasCharts}}>
+        {{#hasCharts}}
         <div class="heading"><h2 id="history-heading">Messages by billing period</h2><p class="age">The last 12 months in which periods began.{{#history}} Counted {{age}}.{{/history}}</p></div>
         {{#history}}{{>chart}}{{/history}}
         {{#historyMissing}}<p class="card empty">{{text}}</p>{{/historyMissing}}
+        {{/hasCharts}}
         </section>
-        <section>
+        <section data-part="top"{{^hasCharts}} hidden{{/hasCharts}}>
+        {{#hasCharts}}
         <div class="heading"><h2 id="top-heading">Top users</h2><p class="age">Most messages in {{heading}}.{{#top}} Counted {{age}}.{{/top}}</p></div>
         {{#top}}
         <div class="card scroll" role="group" aria-labelledby="top-heading" tabindex="0">
@@ -145,6 +172,12 @@ struct OverviewPage {
         </div>
         {{/top}}
         {{#topMissing}}<p class="card empty">{{text}}</p>{{/topMissing}}
+        {{/hasCharts}}
+        </section>
+        <section data-part="failed-events">
+        <div class="heading"><h2 id="failed-events-heading">Store events that failed</h2>{{#failedEvents}}<p class="age">Read {{age}}.</p>{{/failedEvents}}</div>
+        {{#failedEvents}}{{>failed-events}}{{/failedEvents}}
+        {{#failedEventsMissing}}<p class="card empty">{{text}}</p>{{/failedEventsMissing}}
         </section>
         {{/main}}{{/frame}}
 

@@ -10,19 +10,40 @@ struct OverviewFigures: Sendable {
     var top: Figure<[PeriodUsage]>
     /// Oldest first; today is the last.
     var days: Figure<[DayActivity]>
+    var records: Figure<OverviewRecords>
     var live: LiveFigures
+
+    /// Nobody has sent a message, and everything that could say otherwise is known.
+    var isNewInstallation: Bool {
+        guard let periods = periods.value, let days = days.value else { return false }
+        return periods.reports.isEmpty && days.allSatisfy { $0.messages == 0 && $0.blocked == 0 }
+    }
+
+    fileprivate var troubles: [StoreError] {
+        [periods.trouble, days.trouble, top.trouble, records.trouble].compactMap(\.self)
+    }
+
+    fileprivate var isUnderWay: Bool {
+        periods.isUnderWay || days.isUnderWay || top.isUnderWay || records.isUnderWay
+    }
 }
 
 /// Draws the overview's figures as texts and charts.
 struct OverviewPresenter {
     let figures: OverviewFigures
+    /// What a new installation is told to do.
+    var firstSteps = FirstSteps(command: nil)
 
     func page(_ frame: Frame) -> OverviewPage {
         let heading = TimeText.period(figures.period)
         let report = figures.periods.value?.report(of: figures.period)
+        let isNew = figures.isNewInstallation
         return OverviewPage(
             frame: frame,
+            refreshSeconds: figures.isUnderWay ? OverviewPage.soon : OverviewPage.later,
             notices: notices,
+            firstSteps: isNew && figures.period == .open ? firstSteps : nil,
+            hasCharts: !isNew,
             periods: options,
             heading: heading,
             explanation: explanation,
@@ -34,28 +55,34 @@ struct OverviewPresenter {
             history: history,
             historyMissing: history == nil ? OverviewPage.Missing(text: missing(figures.periods)) : nil,
             top: top,
-            topMissing: top == nil ? OverviewPage.Missing(text: topMissing) : nil
+            topMissing: top == nil ? OverviewPage.Missing(text: topMissing) : nil,
+            plans: plans,
+            plansMissing: plans == nil ? OverviewPage.Missing(text: plansMissing) : nil,
+            failedEvents: failedEvents,
+            failedEventsMissing: failedEvents == nil ? OverviewPage.Missing(text: failedEventsMissing) : nil
         )
     }
 
     /// Something that is needed cannot be read.
-    var isIncomplete: Bool {
-        [figures.periods.trouble, figures.top.trouble, figures.days.trouble].contains { $0 != nil }
-    }
+    var isIncomplete: Bool { !figures.troubles.isEmpty }
 
     private var notices: [Notice] {
-        guard
-            let trouble = [figures.periods.trouble, figures.days.trouble, figures.top.trouble].compactMap(\.self).first
-        else { return [] }
-        let isKnown = figures.periods.value != nil
-        let rest = isKnown ? " What you see was read before that; each part says when." : ""
-        return [
-            Notice(
-                .warning,
-                trouble.isTransient ? "The database is away." : "Not everything can be read.",
-                trouble.advice + rest
+        var notices: [Notice] = []
+        if let trouble = figures.troubles.first {
+            let isKnown = figures.periods.value != nil
+            let rest = isKnown ? " What you see was read before that; each part says when." : ""
+            notices.append(Notice(.warning, trouble.headline, trouble.advice + rest))
+        }
+        if let count = figures.records.value?.failedCount, count > 0 {
+            notices.append(
+                Notice(
+                    .warning,
+                    "\(OverviewPresenter.failedText(count)) failed.",
+                    "The users concerned may have the wrong access. The end of this page says what to do."
+                )
             )
-        ]
+        }
+        return notices
     }
 
     // MARK: The period
@@ -121,88 +148,7 @@ struct OverviewPresenter {
     private var glanceMissing: String {
         guard figures.periods.value != nil else { return missing(figures.periods) }
         guard figures.period == .open else { return "Nobody has used anything in this period." }
-        return "Nobody has used anything yet. As soon as your product sends CONSUME, it shows here: "
-            + "the README’s first lines have one to try."
-    }
-
-    // MARK: Charts
-
-    private var days: OverviewPage.Chart? {
-        guard let days = figures.days.value, days.contains(where: { $0.messages > 0 || $0.blocked > 0 }) else {
-            return nil
-        }
-        let columns = days.enumerated().map { index, day in
-            ColumnChart.Column(
-                label: TimeText.shortDay(day.day),
-                name: TimeText.day(day.day),
-                value: day.messages,
-                isUnfinished: index == days.count - 1
-            )
-        }
-        let total = days.reduce(0) { $0 + $1.messages }
-        return OverviewPage.Chart(
-            svg: chart("days", "Messages by day", columns, total: total),
-            unit: "Day",
-            hasBlocked: true,
-            rows: days.enumerated().reversed().map { index, day in
-                OverviewPage.Chart.Row(
-                    name: TimeText.day(day.day),
-                    messages: NumberText.grouped(day.messages),
-                    blocked: NumberText.grouped(day.blocked),
-                    isUnfinished: index == days.count - 1
-                )
-            },
-            note: "\(NumberText.count(total, "message")) in 30 days. The last column is today, which goes on.",
-            age: age(figures.days)
-        )
-    }
-
-    private var daysMissing: String {
-        guard figures.days.value != nil else { return missing(figures.days) }
-        return "No message was counted in the last 30 days. Days fill up as your product sends CONSUME."
-    }
-
-    /// Twelve months up to the current one, those without usage too.
-    private var history: OverviewPage.Chart? {
-        guard let known = figures.periods.value, let current = known.current.month else { return nil }
-        let months = (0..<12).reversed().map { back in
-            let month = current.year * 12 + current.month - 1 - back
-            return BillingPeriod(year: month / 12, month: month % 12 + 1)
-        }
-        let reports = months.map { known.report(of: $0) }
-        let columns = reports.map { report in
-            ColumnChart.Column(
-                label: TimeText.shortPeriod(report.period),
-                name: TimeText.period(report.period),
-                value: report.messages,
-                isUnfinished: report.period == known.current,
-                isSelected: report.period == figures.period
-            )
-        }
-        return OverviewPage.Chart(
-            svg: chart("history", "Messages by billing period", columns, total: reports.reduce(0) { $0 + $1.messages }),
-            unit: "Period",
-            hasBlocked: false,
-            rows: reports.reversed().map { report in
-                OverviewPage.Chart.Row(
-                    name: TimeText.period(report.period),
-                    link: "/dashboard?period=\(report.period.label)",
-                    messages: NumberText.grouped(report.messages),
-                    users: NumberText.grouped(report.users),
-                    isUnfinished: report.period == known.current
-                )
-            },
-            note: nil,
-            age: age(figures.periods)
-        )
-    }
-
-    private func chart(_ id: String, _ title: String, _ columns: [ColumnChart.Column], total: Int) -> String {
-        let most = columns.max { $0.value < $1.value }
-        let peak = most.map { " Most in \($0.name): \(NumberText.grouped($0.value))." } ?? ""
-        let summary =
-            "\(columns.count) columns, \(NumberText.count(total, "message")) together.\(peak) The table below has all."
-        return ColumnChart(id: id, title: title, summary: summary, columns: columns).svg
+        return "No period is open now. Choose a billing period above to see an earlier one."
     }
 
     // MARK: Top users
@@ -231,16 +177,17 @@ struct OverviewPresenter {
 
     // MARK: What is not there
 
-    private func missing<Value>(_ figure: Figure<Value>) -> String {
+    func missing<Value>(_ figure: Figure<Value>) -> String {
         switch figure {
         case .missing(let error): error.advice
         case .counting, .known:
             "This is being counted: the table is large, and it is read slowly so that messages go on. "
-                + "Reload the page in a few seconds."
+                + "Without scripts, reload the page in a few seconds."
         }
     }
 
-    private func age<Value>(_ figure: Figure<Value>) -> String {
-        figure.age.map(NumberText.age) ?? ""
+    func age<Value>(_ figure: Figure<Value>) -> String {
+        guard let age = figure.age.map(NumberText.age) else { return "" }
+        return figure.isUnderWay ? "\(age), and being read again now" : age
     }
 }

@@ -26,6 +26,25 @@ struct PageAnswer: Error {
     }
 }
 
+/// Answers what goes wrong under /dashboard with a page. Stands after `Authenticating`, so that the page is for whoever asks.
+struct ProblemPages: RouterMiddleware {
+    typealias Context = HTTPContext
+
+    let page: @Sendable (Problem, Request, HTTPContext) -> Response
+
+    func handle(
+        _ request: Request,
+        context: HTTPContext,
+        next: (Request, HTTPContext) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let problem as Problem {
+            return page(problem, request, context)
+        }
+    }
+}
+
 /// What every answer under /dashboard says to the browser.
 struct PageHeaders: RouterMiddleware {
     typealias Context = HTTPContext

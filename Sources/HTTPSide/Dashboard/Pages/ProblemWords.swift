@@ -32,6 +32,14 @@ extension String {
     }
 }
 
+extension Problem {
+    static let noPeriod = Problem(
+        .notFound,
+        code: "NOTFOUND",
+        "there is no such billing period; a period is a month, such as 2026-11, or a plan that never resets, such as trial"
+    )
+}
+
 extension FindPage {
     static let noUser = "That is no user’s id. It is a UUID: 8-4-4-4-12 hexadecimal digits with dashes between."
 }

@@ -5,7 +5,12 @@ struct UserPage {
         var used: String
         var sentence: String
         var bar: String?
+        var state: String
+        /// Of the stylesheet's.
+        var stateLook: String
         var tier: String
+        /// Of the stylesheet's; none where the state is what counts.
+        var tierLook: String
         var facts: [Fact]
         var age: String
     }
@@ -70,6 +75,9 @@ struct UserPage {
         var user: String
         var formSeal: String
         var period: String
+        /// Why the user cannot send all the same.
+        var grantCaveat: Notice?
+        var resetCaveat: Notice?
         var messages: String?
         var grantReason: String?
         var resetReason: String?
@@ -106,7 +114,7 @@ struct UserPage {
         <section>
         <div class="heading"><h2 id="usage-heading">Usage now</h2><p class="age">Read {{age}}.</p></div>
         <div class="card">
-        <p class="standing"><strong>{{used}}</strong> messages <span class="tier {{tier}}">{{tier}}</span></p>
+        <p class="standing"><span class="state {{stateLook}}">{{state}}</span> <strong>{{used}}</strong> messages <span class="tier {{tierLook}}">{{tier}}</span></p>
         {{{bar}}}
         <p class="note">{{sentence}}</p>
         <dl class="facts">
@@ -159,6 +167,7 @@ struct UserPage {
         <form class="card" method="post" action="/dashboard/users/{{user}}/grant">
         <h3>Grant messages</h3>
         <p class="note">Raises the limit of the current period, {{period}}, at once. The next one begins with the plan’s own allowance.</p>
+        {{#grantCaveat}}{{>notice}}{{/grantCaveat}}
         <input type="hidden" name="seal" value="{{formSeal}}">
         <div class="field"><label for="grant-messages">Messages</label>
         {{#messagesMistake}}<p class="mistake" id="grant-messages-mistake">{{messagesMistake}}</p>{{/messagesMistake}}
@@ -171,6 +180,7 @@ struct UserPage {
         <form class="card" method="post" action="/dashboard/users/{{user}}/reset">
         <h3>Reset usage</h3>
         <p class="note">Sets the count of the current period, {{period}}, to 0. What was counted stays on record in the audit log.</p>
+        {{#resetCaveat}}{{>notice}}{{/resetCaveat}}
         <input type="hidden" name="seal" value="{{formSeal}}">
         <div class="field"><label for="reset-reason">Reason, for the audit log</label>
         {{#resetReasonMistake}}<p class="mistake" id="reset-reason-mistake">{{resetReasonMistake}}</p>{{/resetReasonMistake}}

@@ -21,7 +21,7 @@ struct UserPresenter {
         return UserPage(
             frame: frame,
             user: figures.user.description,
-            notices: notices + troubles + (isUnknown ? [UserPresenter.unknown] : []),
+            notices: notices + troubles + stateNotices + (isUnknown ? [UserPresenter.unknown] : []),
             usage: answer.map { usage($0) },
             words: answer.map { words($0.standing) },
             actions: answer == nil ? nil : actions,
@@ -43,7 +43,7 @@ struct UserPresenter {
     /// Of each list; `headroom audit` has the rest.
     static let listMaximum = 100
 
-    private var answer: Answer? { try? figures.usage.get() }
+    var answer: Answer? { try? figures.usage.get() }
 
     var currentPeriod: BillingPeriod? { answer?.standing.period }
 
@@ -59,10 +59,24 @@ struct UserPresenter {
     }
 
     private var troubles: [Notice] {
-        guard let error = errors.first else { return [] }
-        return [
-            Notice(.warning, error.isTransient ? "The database is away." : "Not everything can be read.", error.advice)
-        ]
+        errors.first.map { [Notice(.warning, $0.headline, $0.advice)] } ?? []
+    }
+
+    /// What has to be known before the numbers: they look as ever while a payment is missing.
+    private var stateNotices: [Notice] {
+        guard let standing = answer?.standing else { return [] }
+        switch standing.state {
+        case .gracePeriod:
+            let end = standing.expiresAt.map { " until \(TimeText($0).person)" } ?? ""
+            return [Notice(.bad, "A payment failed.", "The user has access\(end), and is asked to mend the payment.")]
+        case .billingRetry:
+            let text = "The user has no access until the payment is made."
+            return [Notice(.bad, "A payment failed, and its grace period is over.", text)]
+        case .revoked:
+            let text = "It was refunded, or is no longer shared by a family. The user has no access."
+            return [Notice(.bad, "The subscription is revoked.", text)]
+        case .trial, .active, .cancelled, .expired, .free: return []
+        }
     }
 
     private var recordsMissing: OverviewPage.Missing? {
@@ -112,7 +126,10 @@ struct UserPresenter {
             used: limit.map { "\(used) of \(NumberText.grouped($0))" } ?? used,
             sentence: sentence(standing, thresholds),
             bar: bar,
+            state: standing.lapse == .trialEnded ? "trial ended" : standing.state.rawValue.spaced,
+            stateLook: UserPresenter.look(standing),
             tier: standing.tier.rawValue,
+            tierLook: UserPresenter.look(standing) == "good" ? standing.tier.rawValue : "",
             facts: facts(standing),
             age: "just now"
         )
@@ -145,15 +162,37 @@ struct UserPresenter {
         if let (day, days) = standing.trialDay {
             facts.append(UserPage.Fact(name: "Trial", text: "day \(day) of \(days)"))
         }
-        if let expiresAt = standing.expiresAt {
-            let isOver = expiresAt <= standing.observedAt
-            let name = isOver ? "Ended" : standing.renewsAt != nil ? "Renews" : "Access until"
-            facts.append(UserPage.Fact(name: name, time: TimeText(expiresAt)))
-        }
+        if let access = UserPresenter.access(standing) { facts.append(access) }
         if let previous = standing.previousPlan {
             facts.append(UserPage.Fact(name: "Plan before", text: previous))
         }
         return facts
+    }
+
+    /// How long the user has access, or that there is none. What was paid for may last longer: a revoked subscription gives
+    /// nothing at all.
+    private static func access(_ standing: Standing) -> UserPage.Fact? {
+        let expiresAt = standing.expiresAt
+        guard standing.lapse == nil else {
+            guard let expiresAt, expiresAt <= standing.observedAt, standing.state != .revoked else {
+                return UserPage.Fact(name: "Access", text: "none")
+            }
+            return UserPage.Fact(name: "Access ended", time: TimeText(expiresAt))
+        }
+        return expiresAt.map { end in
+            UserPage.Fact(name: standing.renewsAt != nil ? "Renews" : "Access until", time: TimeText(end))
+        }
+    }
+
+    /// Of the stylesheet's states.
+    private static func look(_ standing: Standing) -> String {
+        switch standing.state {
+        case .gracePeriod, .billingRetry, .revoked: "bad"
+        case .cancelled, .expired: "warning"
+        case .trial: standing.lapse == nil ? "good" : "warning"
+        case .active: "good"
+        case .free: "neutral"
+        }
     }
 
     private func words(_ standing: Standing) -> UserPage.Words {
@@ -165,99 +204,9 @@ struct UserPresenter {
             isSilent: standing.banner == nil && standing.notice == nil
         )
     }
-
-    // MARK: Lists
-
-    private func period(_ usage: PeriodUsage) -> UserPage.Period {
-        UserPage.Period(
-            name: TimeText.period(usage.period),
-            used: NumberText.grouped(usage.used),
-            limit: usage.limit.map(NumberText.grouped) ?? "unlimited",
-            share: usage.limit.map { NumberText.percent(usage.used, of: $0) } ?? "–",
-            tier: usage.tier.rawValue,
-            isCurrent: usage.period == answer?.standing.period
-        )
-    }
-
-    /// From two periods on there is something to compare.
-    private func chart(_ periods: [PeriodUsage]) -> OverviewPage.Chart? {
-        guard periods.count > 1 else { return nil }
-        let columns = periods.reversed().map { usage in
-            ColumnChart.Column(
-                label: TimeText.shortPeriod(usage.period),
-                name: TimeText.period(usage.period),
-                value: usage.used,
-                isUnfinished: usage.period == answer?.standing.period
-            )
-        }
-        let summary = "\(columns.count) periods, oldest first. The table below has the numbers."
-        return OverviewPage.Chart(
-            svg: ColumnChart(id: "periods", title: "Messages by billing period", summary: summary, columns: columns)
-                .svg,
-            unit: "Period",
-            hasBlocked: false,
-            rows: [],
-            age: ""
-        )
-    }
-
-    private func subscription(_ subscription: UserRecords.Subscription) -> UserPage.Subscription {
-        var more: [String] = []
-        func add(_ words: String, _ instant: Instant?) {
-            if let instant { more.append("\(words) \(TimeText(instant).person)") }
-        }
-        add("revoked", subscription.revokedAt)
-        add("payment trouble since", subscription.billingIssueAt)
-        add("grace until", subscription.graceUntil)
-        add("unsubscribed", subscription.unsubscribedAt)
-        if let next = subscription.nextPlan { more.append("next plan \(next)") }
-        if let product = subscription.product { more.append("product \(product)") }
-        return UserPage.Subscription(
-            transaction: subscription.transaction,
-            plan: subscription.plan,
-            started: subscription.startedAt.map { TimeText($0) },
-            expires: subscription.expiresAt.map { TimeText($0) },
-            more: more.isEmpty ? nil : more.joined(separator: "; ").sentence
-        )
-    }
-
-    private func event(_ event: UserRecords.Event) -> UserPage.Event {
-        let state =
-            switch event.outcome {
-            case "applied": "good"
-            case "failed": "bad"
-            case "waiting": "warning"
-            default: "neutral"
-            }
-        return UserPage.Event(
-            at: TimeText(event.at),
-            source: event.source,
-            type: event.type,
-            outcome: event.outcome,
-            outcomeState: state,
-            problem: event.problem,
-            detail: event.detail?.isEmpty == true ? nil : event.detail
-        )
-    }
-
-    private func change(_ change: StoryReader.Event) -> UserPage.Change {
-        let parts = (change.detail ?? "").split(separator: ", ").map(String.init)
-        let changed = parts.filter { $0.contains("→") }
-        // A row that came or went has nothing on the other side.
-        let told = changed.isEmpty ? parts : changed
-        let rest = changed.isEmpty ? [] : parts.filter { !$0.contains("→") }
-        return UserPage.Change(
-            at: TimeText(change.at),
-            what: change.what.spaced,
-            changed: told.isEmpty ? nil : told.joined(separator: ", "),
-            unchanged: rest.isEmpty ? nil : rest.joined(separator: ", "),
-            actor: change.actor,
-            reason: change.reason
-        )
-    }
 }
 
 extension String {
     /// A name of the protocol's as words.
-    fileprivate var spaced: String { String(map { $0 == "_" ? " " : $0 }) }
+    var spaced: String { String(map { $0 == "_" ? " " : $0 }) }
 }

@@ -46,6 +46,8 @@ struct ActionForms: Sendable {
             user: user.description,
             formSeal: frame.formSeal,
             period: presenter.currentPeriod.map { TimeText.period($0) } ?? "whichever it is",
+            grantCaveat: presenter.answer.flatMap { ActionCaveat(.grant(messages: 1), $0.standing) }?.notice,
+            resetCaveat: presenter.answer.flatMap { ActionCaveat(.reset, $0.standing) }?.notice,
             messages: draft?.messages,
             grantReason: draft?.action == "grant" ? draft?.reason : nil,
             resetReason: draft?.action == "reset" ? draft?.reason : nil,
@@ -108,14 +110,18 @@ struct ActionForms: Sendable {
         }
         var frame = reception.frame(isGrant ? "Grant messages" : "Reset usage", visitor)
         frame.isUsers = true
+        let caveat = standing.flatMap { ActionCaveat(form.action, $0) }
+        let record = "goes on record as done by \(visitor.actor)."
         let page = ConfirmPage(
             frame: frame,
             user: user.description,
             action: form.action.name,
             heading: isGrant ? "Grant messages" : "Reset usage",
             question: question,
-            consequence: "It counts from the next message on, and goes on record as done by \(visitor.actor).",
+            caveat: caveat?.notice,
+            consequence: caveat == nil ? "It counts from the next message on, and \(record)" : "It \(record)",
             button: isGrant ? "Yes, grant" : "Yes, reset",
+            buttonLook: isGrant ? "primary" : "danger",
             reason: form.reason,
             messages: messages,
             key: RandomName.make(),
@@ -139,7 +145,8 @@ struct ActionForms: Sendable {
             result = ActionResult(
                 action: form.action.name,
                 outcome: answer.isReplay ? .repeated : .done,
-                number: answer.standing.limit ?? 0
+                number: answer.standing.limit ?? 0,
+                caveat: ActionCaveat(form.action, answer.standing)
             )
         case .failure(let error): result = ActionResult(action: form.action.name, outcome: .init(error), number: 0)
         default: result = ActionResult(action: form.action.name, outcome: .failed, number: 0)

@@ -22,14 +22,16 @@ struct ActionResult: Equatable, Sendable {
     var outcome: Outcome
     /// The limit from now on; 0 is none.
     var number: Int
+    var caveat: ActionCaveat?
 
-    init(action: String, outcome: Outcome, number: Int) {
+    init(action: String, outcome: Outcome, number: Int, caveat: ActionCaveat? = nil) {
         self.action = action
         self.outcome = outcome
         self.number = number
+        self.caveat = caveat
     }
 
-    private var text: String { "\(action).\(outcome.rawValue).\(number)" }
+    private var text: String { "\(action).\(outcome.rawValue).\(number).\(caveat?.name ?? "-")" }
 
     func sealed(user: UserID, visitor: Visitor, seals: FormSeal) -> String {
         "\(text).\(seals.seal("\(text) \(user)", for: visitor.name))"
@@ -38,16 +40,20 @@ struct ActionResult: Equatable, Sendable {
     /// - Returns: nil for what this visitor was not told about this user.
     init?(_ sealed: String, user: UserID, visitor: Visitor, seals: FormSeal) {
         let parts = sealed.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 4, let outcome = Outcome(rawValue: parts[1]), let number = Int(parts[2]) else {
+        guard parts.count == 5, let outcome = Outcome(rawValue: parts[1]), let number = Int(parts[2]) else {
             return nil
         }
-        self.init(action: parts[0], outcome: outcome, number: number)
-        guard seals.isValid(parts[3], "\(text) \(user)", for: visitor.name) else { return nil }
+        self.init(action: parts[0], outcome: outcome, number: number, caveat: ActionCaveat(name: parts[3]))
+        guard seals.isValid(parts[4], "\(text) \(user)", for: visitor.name) else { return nil }
     }
 
     var notice: Notice {
         let isGrant = action == "grant"
         let limit = number > 0 ? " The limit of this period is \(NumberText.grouped(number)) now." : ""
+        if let caveat, outcome == .done {
+            let title = isGrant ? "Granted, but the user \(caveat.ending)" : "Reset, but the user \(caveat.ending)"
+            return Notice(.warning, title, caveat.text + limit, isOutcome: true)
+        }
         return switch outcome {
         case .done where isGrant:
             Notice(.good, "Granted.", "It counts from the next message on.\(limit)", isOutcome: true)
