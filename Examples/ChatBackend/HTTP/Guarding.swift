@@ -23,7 +23,10 @@ struct Guarding: RouterMiddleware {
             try refuseForeign(request)
             response = try await next(request, context)
         } catch {
-            response = problem(error, context).response(from: request, context: context)
+            let problem = self.problem(error, context)
+            response =
+                request.isOfAPerson
+                ? ProblemPage(problem: problem).response : problem.response(from: request, context: context)
         }
         response.headers[.xContentTypeOptions] = "nosniff"
         response.headers[.referrerPolicy] = "no-referrer"
@@ -70,5 +73,12 @@ struct Guarding: RouterMiddleware {
             context.logger.error("a request failed", metadata: ["error.type": "\(type(of: error))"])
             return Problem(status: .internalServerError, code: "INTERNAL", message: "a bug; the log says more")
         }
+    }
+}
+
+extension Request {
+    /// A browser opens an address that somebody typed or followed; scripts and programs do not ask for HTML.
+    fileprivate var isOfAPerson: Bool {
+        (method == .get || method == .head) && headers[.accept]?.contains("text/html") == true
     }
 }

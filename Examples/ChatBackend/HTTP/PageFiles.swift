@@ -30,6 +30,7 @@ struct PageFiles: Sendable {
         "people.js": PackageResources.people_js,
         "plans.js": PackageResources.plans_js,
         "ring.js": PackageResources.ring_js,
+        "screenWords.js": PackageResources.screenWords_js,
         "sending.js": PackageResources.sending_js,
         "service.js": PackageResources.service_js,
         "settingsView.js": PackageResources.settingsView_js,

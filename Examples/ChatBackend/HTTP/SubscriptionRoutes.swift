@@ -23,7 +23,7 @@ struct SubscriptionRoutes {
                     message: "start the chat with --webhook to subscribe"
                 )
             }
-            try await store.tell(change.event(for: user, await usage.usage(of: user)))
+            if let event = try change.event(for: user, await usage.usage(of: user)) { try await store.tell(event) }
             return Response(status: .noContent)
         }
     }

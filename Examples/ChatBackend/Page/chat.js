@@ -5,7 +5,8 @@ import { emptyCounter } from "./counter.js";
 import { Keeping } from "./keeping.js";
 import { LiveUsage } from "./liveUsage.js";
 import { Sending } from "./sending.js";
-import { Refusal, Service } from "./service.js";
+import { failureWords, managementFailed, restored, restoreWords } from "./screenWords.js";
+import { Service } from "./service.js";
 import { Store } from "./store.js";
 import { counted, isSameAllowance } from "./usageFigures.js";
 
@@ -39,6 +40,12 @@ export class Chat {
             /** The action that the store was told and that has not shown yet. */
             subscribing: null,
             problem: null,
+            /** Where a subscription is being restored from: "gate" or "settings". */
+            restoring: null,
+            /** What came of it: `{place, words}`. */
+            restored: null,
+            /** The plan that was switched to and that begins later. */
+            nextPlan: null,
             canSubscribe: true,
             announcement: null,
             hasLoaded: false,
@@ -92,17 +99,38 @@ export class Chat {
 
     /** Tells the store. What changes by it comes as any change does. */
     async changeSubscription(action, plan) {
-        this.store.update({ subscribing: action, problem: null });
+        this.store.update({ subscribing: action, problem: null, restored: null });
         try {
             await this.#service.changeSubscription(action, plan);
             await this.#read();
             // Whatever came of it, and whether or not it shows.
-            this.store.update({ subscribing: null });
+            this.store.update({ subscribing: null, nextPlan: action === "downgrade" ? plan : null });
         } catch (error) {
-            const reason = error instanceof Refusal && error.message ? ` ${error.message}` : "";
-            const problem = `I couldn't reach the store just now. Please try again.${reason}`;
-            this.store.update({ subscribing: null, problem });
+            this.store.update({ subscribing: null, problem: failureWords(action, error) });
         }
+    }
+
+    /** Looks for what was bought before; `place` is where this was asked for. */
+    async restore(place) {
+        this.store.update({ restoring: place, restored: null, problem: null });
+        let words = restored;
+        try {
+            await this.#service.changeSubscription("restore");
+            await this.#read();
+        } catch (error) {
+            words = restoreWords(place, error);
+        }
+        this.store.update({ restoring: null, restored: { place, words } });
+    }
+
+    /** There is no store to manage a subscription in. */
+    managementFailed() {
+        this.store.update({ problem: managementFailed });
+    }
+
+    /** Whoever was told has closed what told it. */
+    dismiss() {
+        this.store.update({ problem: null, restored: null });
     }
 
     #told(usage) {
@@ -116,7 +144,9 @@ export class Chat {
         const before = this.#usage.usage;
         this.#usage.told(usage);
         this.#readWhenTimeChangesIt(usage);
-        if (before && !isSameAllowance(before, usage)) this.store.update({ subscribing: null, problem: null });
+        if (before && !isSameAllowance(before, usage)) {
+            this.store.update({ subscribing: null, problem: null, nextPlan: null });
+        }
     }
 
     /**

@@ -110,10 +110,11 @@ function accepted(counter, usage) {
     return next;
 }
 
-/** An answer without label and accessible sentence keeps those that are known, with its own number. */
+/** An answer without label, accessible sentence and date of renewal keeps those that are known, with its own number. */
 function withSentences(usage, before) {
     if (usage.accessible || !before || !isSameAllowance(before, usage)) return usage;
-    return { ...usage, label: before.label, accessible: accessibleWith(before, usage.used) };
+    const accessible = accessibleWith(before, usage.used);
+    return { ...usage, label: before.label, accessible, renews: usage.renews ?? before.renews };
 }
 
 function mayBeOlder(usage, known) {

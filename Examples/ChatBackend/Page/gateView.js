@@ -13,7 +13,12 @@ export function makeGate(gate, { chat, openDetails, composer }) {
     const attributes = { type: "button", class: "plain", id: "gate-details", "aria-haspopup": "dialog" };
     const details = element("button", attributes, "See details");
     const problem = element("p", { class: "problem", role: "alert", hidden: true });
-    gate.append(words, kept, problem, element("div", { class: "gate-actions" }, choose, details));
+    const restore = element("button", { type: "button", class: "plain", id: "gate-restore", hidden: true });
+    const outcome = element("p", { class: "outcome", role: "status", hidden: true });
+    restore.addEventListener("click", () => {
+        if (restore.getAttribute("aria-disabled") !== "true") chat.restore("gate");
+    });
+    gate.append(words, kept, problem, element("div", { class: "gate-actions" }, choose, details, restore), outcome);
 
     let choice = null;
     choose.addEventListener("click", () => {
@@ -29,7 +34,8 @@ export function makeGate(gate, { chat, openDetails, composer }) {
         gate.focus();
     });
 
-    return function show({ description, outbox, subscribing, problem: problemWords, canSubscribe }) {
+    return function show(state) {
+        const { description, outbox, subscribing, problem: problemWords, canSubscribe } = state;
         const isOpen = description.gate === null;
         if (isOpen !== gate.hidden) changeOver(isOpen);
         if (isOpen) return;
@@ -40,6 +46,7 @@ export function makeGate(gate, { chat, openDetails, composer }) {
         choose.setAttribute("aria-disabled", String(subscribing !== null));
         problem.hidden = !problemWords;
         setText(problem, problemWords ?? "");
+        showRestoring(state);
         takable = waiting(outbox).filter((message) => message.waitsFor !== "elsewhere");
         giveUp.hidden = takable.length === 0;
         const messages = waiting(outbox).map((message) => message.text);
@@ -50,6 +57,15 @@ export function makeGate(gate, { chat, openDetails, composer }) {
         setText(keptWords, messages.length ? sendingWords : "I've kept what you were writing.");
         setText(keptText, messages.length ? messages.join("\n") : draft);
     };
+
+    function showRestoring({ description, canSubscribe, restoring, restored }) {
+        restore.hidden = !canSubscribe || !description.gate.canRestore;
+        restore.setAttribute("aria-disabled", String(restoring !== null));
+        setText(restore, restoring === "gate" ? "One moment…" : "Restore purchases");
+        const outcomeWords = restored?.place === "gate" ? restored.words : "";
+        outcome.hidden = outcomeWords === "";
+        setText(outcome, outcomeWords);
+    }
 
     function changeOver(isOpen) {
         const leaves = isOpen ? gate : composer.element;

@@ -27,7 +27,7 @@ const views = [
     makeIndicator(part("indicator"), sheet.open),
     makeNotice(part("notice"), chat),
     makeConnection(part("connection")),
-    makeSettings(part("settings"), part("open-settings"), sheet.open),
+    makeSettings(part("settings"), part("open-settings"), { chat, openDetails: sheet.open }),
     makeWelcome(part("welcome"), composer),
     makeConversation(part("conversation"), { chat, composer }),
     showName,

@@ -2,8 +2,8 @@
 
 import { fillDialog, openDialog } from "./dialogs.js";
 import { element, icon, setText } from "./element.js";
-
-const unknownWords = "I can't look up your plan right now. I'll try again in a moment.";
+import { offer } from "./plans.js";
+import { detailsFailed } from "./screenWords.js";
 
 export function makeSheet(dialog, chat) {
     const { heading, content } = fillDialog(dialog, "Plan and usage");
@@ -19,23 +19,36 @@ export function makeSheet(dialog, chat) {
         { type: "button", class: "secondary", id: "manage", "aria-expanded": "false", "aria-controls": "choices" },
         "Manage subscription",
     );
-    manage.addEventListener("click", () => unfold(choices.hidden));
-    dialog.addEventListener("close", () => unfold(false));
-    content.append(figure, bar, sentence, facts, notice, manage, problem, choices);
+    const question = element("section", { class: "question", "aria-labelledby": "question-title", hidden: true });
+    const next = element("p", { class: "outcome", role: "status", hidden: true });
+    let canManage = true;
+    manage.addEventListener("click", () => {
+        if (canManage) unfold(choices.hidden && question.hidden);
+        else chat.managementFailed();
+    });
+    dialog.addEventListener("close", () => {
+        unfold(false);
+        chat.dismiss();
+    });
+    content.append(figure, bar, sentence, facts, notice, next, manage, problem, choices, question);
 
     let shownChoices = "";
 
     function unfold(isUnfolded) {
         choices.hidden = !isUnfolded;
+        question.hidden = true;
         manage.setAttribute("aria-expanded", String(isUnfolded));
         if (isUnfolded) choices.scrollIntoView({ block: "nearest" });
     }
 
-    function show({ description, subscribing, problem: problemWords, canSubscribe, offlineWords }) {
+    function show({ description, subscribing, problem: problemWords, canSubscribe, nextPlan }) {
         const { details } = description;
         setText(heading, details?.label || "Plan and usage");
         for (const part of [bar, facts]) part.hidden = !details;
-        manage.hidden = !details || !canSubscribe;
+        manage.hidden = !details;
+        canManage = canSubscribe;
+        next.hidden = nextPlan === null;
+        setText(next, nextPlan === null ? "" : `${offer(nextPlan).name} begins with your next renewal.`);
         problem.hidden = !problemWords;
         setText(problem, problemWords ?? "");
         notice.hidden = !description.notice;
@@ -43,7 +56,8 @@ export function makeSheet(dialog, chat) {
         notice.dataset.tone = description.notice?.tone ?? "";
         if (!details) {
             figure.replaceChildren();
-            return setText(sentence, offlineWords ?? unknownWords);
+            unfold(false);
+            return setText(sentence, detailsFailed);
         }
         showFigures(details, description.tier);
         showChoices(details.choices, subscribing);
@@ -62,6 +76,7 @@ export function makeSheet(dialog, chat) {
         }
         setText(sentence, details.accessible);
         const rows = [
+            { term: "State", words: details.state },
             { term: "Used", words: details.used },
             { term: "Remaining", words: details.remaining },
             ...details.dates,
@@ -80,7 +95,7 @@ export function makeSheet(dialog, chat) {
         shownChoices = text;
         const hadFocus = choices.contains(document.activeElement);
         choices.replaceChildren(
-            ...offered.map(({ action, plan, label, about }) =>
+            ...offered.map(({ action, plan, label, about, question: asked }) =>
                 element(
                     "button",
                     {
@@ -89,7 +104,11 @@ export function makeSheet(dialog, chat) {
                         "data-action": action,
                         "data-plan": plan,
                         "aria-disabled": String(subscribing !== null),
-                        onclick: () => subscribing === null && chat.changeSubscription(action, plan),
+                        onclick: () => {
+                            if (subscribing !== null) return;
+                            if (asked) ask(asked, action, plan);
+                            else chat.changeSubscription(action, plan);
+                        },
                     },
                     element(
                         "span",
@@ -102,6 +121,36 @@ export function makeSheet(dialog, chat) {
             ),
         );
         if (hadFocus) manage.focus();
+    }
+
+    /** Before a plan that gives less: what stays, what changes, and a way out. */
+    function ask(words, action, plan) {
+        const title = element("h3", { id: "question-title", tabindex: "-1" }, words.title);
+        const answer = (isYes) => {
+            unfold(false);
+            manage.focus();
+            if (isYes) chat.changeSubscription(action, plan);
+        };
+        const yes = { type: "button", class: "primary", id: "confirm", onclick: () => answer(true) };
+        const no = { type: "button", class: "plain", id: "keep", onclick: () => answer(false) };
+        question.replaceChildren(
+            title,
+            element("dl", {}, ...fact("What stays", words.stays), ...fact("What changes", words.changes)),
+            element(
+                "div",
+                { class: "gate-actions" },
+                element("button", yes, words.confirm),
+                element("button", no, words.keep),
+            ),
+        );
+        choices.hidden = true;
+        question.hidden = false;
+        title.focus();
+        question.scrollIntoView({ block: "nearest" });
+    }
+
+    function fact(term, words) {
+        return [element("dt", {}, term), element("dd", {}, words)];
     }
 
     return { show, open: () => openDialog(dialog) };

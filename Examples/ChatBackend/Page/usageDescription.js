@@ -3,6 +3,7 @@
 
 import { dayWords, instantWords } from "./dates.js";
 import { offer, offers } from "./plans.js";
+import { downgradeWords } from "./screenWords.js";
 import { accessibleWith, counted } from "./usageFigures.js";
 
 const nothingKnown = Object.freeze({
@@ -44,7 +45,12 @@ function indicator(usage) {
 
 function gate(usage) {
     if (usage.display !== "blocked") return null;
-    return { words: usage.banner ?? "", choice: wayBack(usage) };
+    return { words: usage.banner ?? "", choice: wayBack(usage), canRestore: !hasSubscription(usage) };
+}
+
+/** Whether there is a subscription, so that none has to be restored. */
+function hasSubscription(usage) {
+    return ["active", "cancelled", "grace_period", "billing_retry"].includes(usage.state);
 }
 
 /** What lets the user send again, by the reason of the refusal, or what stands for it where nothing was refused yet. */
@@ -69,23 +75,45 @@ function notice(usage) {
     return { tone: "urgent", words: usage.notice, choice: { action: "pay", label: "Fix payment" } };
 }
 
-/** How full the ring and the bar are, from 0 to 1, and the words in place of a percentage. */
+/** How full the ring and the bar are, from 0 to 1. */
 function ring(usage) {
-    if (usage.limit === null || usage.limit === undefined) return { share: 0, words: "Unlimited", isUnlimited: true };
-    if (usage.limit === 0) return { share: 0, words: "No plan", isUnlimited: false };
-    // Rounded down: 100 % is said when nothing is left, and not before.
-    const share = Math.min(1, counted(usage) / usage.limit);
-    return { share, words: `${Math.floor(share * 100)}%`, isUnlimited: false };
+    if (isUnlimited(usage)) return { share: 0, isUnlimited: true };
+    return { share: usage.limit === 0 ? 0 : Math.min(1, counted(usage) / usage.limit), isUnlimited: false };
 }
+
+function isUnlimited(usage) {
+    return usage.limit === null || usage.limit === undefined;
+}
+
+/** "680 of 800 messages used" */
+function usedWords(usage) {
+    if (usage.limit === 0) return "No messages in this plan";
+    const used = number(counted(usage));
+    if (!isUnlimited(usage)) return `${used} of ${number(usage.limit)} messages used`;
+    return counted(usage) === 1 ? "1 message used" : `${used} messages used`;
+}
+
+const stateWords = {
+    active: "Active",
+    trial: "Trial",
+    cancelled: "Cancelled",
+    grace_period: "Billing issue",
+    billing_retry: "Billing issue",
+    expired: "Expired",
+    revoked: "Refunded",
+    free: "Free",
+};
 
 function details(usage, now) {
     const used = counted(usage);
-    const isUnlimited = usage.limit === null || usage.limit === undefined;
+    const limit = isUnlimited(usage) ? null : number(usage.limit);
     return {
         label: usage.label ?? "",
-        used: number(used),
-        remaining: isUnlimited ? "Unlimited" : number(usage.remaining),
-        limit: isUnlimited ? null : number(usage.limit),
+        state: stateWords[usage.state] ?? "",
+        usedWords: usedWords(usage),
+        used: limit === null ? number(used) : `${number(used)} of ${limit}`,
+        remaining: limit === null ? "Unlimited" : number(usage.remaining),
+        limit,
         accessible: accessibleWith(usage, used) ?? "",
         bar: usage.limit > 0 ? { value: Math.min(used, usage.limit), maximum: usage.limit } : null,
         dates: dates(usage, now),
@@ -116,10 +144,17 @@ function choices(usage) {
     const keptWords = "You keep it until the time you've paid for is over";
     const cancel = { action: "cancel", label: "Cancel subscription", about: keptWords };
     const pro = { action: "subscribe", plan: "pro", label: "Switch to Pro", about: offer("pro").about };
+    const premium = {
+        action: "downgrade",
+        plan: "paid",
+        label: "Switch to Premium",
+        about: offer("paid").about,
+        question: downgradeWords("paid", usage),
+    };
     const isPro = usage.plan === "pro";
     switch (usage.state) {
         case "active":
-            return isPro ? [cancel] : [pro, cancel];
+            return isPro ? [premium, cancel] : [pro, cancel];
         case "cancelled": {
             const about = usage.expires ? `Goes on after ${dayWords(usage.expires)}` : "Goes on as before";
             const resume = { action: "resume", label: "Resubscribe", about };

@@ -12,15 +12,7 @@ struct PeoplePage {
         let stranger = UserID(high: .random(in: 0...(.max)), low: .random(in: 0...(.max)))
         let newcomer = PeoplePage.link(stranger, "Somebody new", "has never sent a message")
         return """
-            <!doctype html>
-            <html lang="en">
-            <head>
-            <meta charset="utf-8">
-            <meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
-            <title>Who is chatting?</title>
-            <link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
-            <link rel="stylesheet" href="/assets/style.css">
-            </head>
+            \(PersonPage.head(title: "Who is chatting?"))
             <body class="people">
             <main>
             <h1>Who is chatting?</h1>
@@ -35,13 +27,7 @@ struct PeoplePage {
     }
 
     private static func link(_ user: UserID, _ name: String, _ about: String) -> String {
-        """
-        <li><a href="/chat/\(user)"><strong>\(escaped(name))</strong> <span>\(escaped(about))</span></a></li>
-        """
-    }
-
-    private static func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-            .replacing("\"", with: "&quot;")
+        let (name, about) = (PersonPage.escaped(name), PersonPage.escaped(about))
+        return "<li><a href=\"/chat/\(user)\"><strong>\(name)</strong> <span>\(about)</span></a></li>"
     }
 }

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import Logging
 import NIOCore
+import NIOPosix
 
 /// Where subscriptions are told, and what shows that we may.
 struct StoreWebhook: Sendable {
@@ -17,6 +18,7 @@ struct Store: Sendable {
     let logger: Logger
 
     private static let timeout = TimeAmount.seconds(5)
+    private static let connectTimeout = TimeAmount.seconds(2)
     private static let answerBytesMaximum = 65_536
 
     private struct Answer: Decodable {
@@ -27,10 +29,14 @@ struct Store: Sendable {
     /// A client for it, which the caller shuts down.
     static func makeClient() -> HTTPClient {
         // Where to the authorization goes is a setting, and no other server's to say.
-        HTTPClient(eventLoopGroupProvider: .singleton, configuration: .init(redirectConfiguration: .disallow))
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        // Whoever buys waits: a webhook that is not there is told at once.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.timeout.connect = connectTimeout
+        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
-    /// - Throws: `Problem`, 502, when the webhook refuses or cannot be reached.
+    /// - Throws: `Problem`: 502 when the webhook refuses or cannot be reached, 504 when it may have taken the event.
     func tell(_ event: StoreEvent) async throws {
         var request = HTTPClientRequest(url: webhook.url.absoluteString)
         request.method = .POST
@@ -45,7 +51,8 @@ struct Store: Sendable {
         } catch let error as CancellationError {
             throw error
         } catch {
-            logger.error("the webhook cannot be reached", metadata: ["error.type": "\(type(of: error))"])
+            logger.error("the webhook did not answer", metadata: ["error.type": "\(type(of: error))"])
+            guard Store.neverConnected(error) else { throw Store.unknown }
             throw Store.failed("Headroom's webhook cannot be reached; nothing has changed, try again")
         }
         guard status == 200 else {
@@ -65,6 +72,23 @@ struct Store: Sendable {
             )
         }
     }
+
+    /// Nothing can have arrived where no connection came about.
+    private static func neverConnected(_ error: any Error) -> Bool {
+        switch error {
+        case is NIOConnectionError: true
+        case let error as HTTPClientError: error == .connectTimeout
+        case let error as IOError: [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH].contains(error.errnoCode)
+        default: false
+        }
+    }
+
+    /// The connection was open, so the event may have arrived.
+    private static let unknown = Problem(
+        status: .gatewayTimeout,
+        code: "UNKNOWN",
+        message: "Headroom's webhook did not answer in time; look at the usage before you try again"
+    )
 
     private static func failed(_ message: String) -> Problem {
         Problem(status: .badGateway, code: "WEBHOOK", message: message)

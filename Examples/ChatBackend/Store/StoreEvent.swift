@@ -9,6 +9,7 @@ struct StoreEvent: Encodable, Sendable {
         case renewal = "RENEWAL"
         case cancellation = "CANCELLATION"
         case uncancellation = "UNCANCELLATION"
+        case productChange = "PRODUCT_CHANGE"
     }
 
     enum Product: String, Encodable, CaseIterable {
@@ -39,6 +40,7 @@ struct StoreEvent: Encodable, Sendable {
         var environment = "PRODUCTION"
         var store = "APP_STORE"
         var productId: Product
+        var newProductId: Product?
         var periodType = "NORMAL"
         var purchasedAtMs: Int64
         var expirationAtMs: Int64?
@@ -54,8 +56,16 @@ struct StoreEvent: Encodable, Sendable {
 
     /// - Parameters:
     ///   - expires: until when what was bought before lasts, where the kind does not change it.
+    ///   - next: the product from the next renewal on, where that changes.
     ///   - now: when it happens; what is bought lasts a month from then.
-    init(_ kind: Kind, of product: Product, by user: UserID, expires: Instant?, now: Date = Date()) {
+    init(
+        _ kind: Kind,
+        of product: Product,
+        by user: UserID,
+        expires: Instant?,
+        next: Product? = nil,
+        now: Date = Date()
+    ) {
         let milliseconds = Int64(now.timeIntervalSince1970 * 1_000)
         // One subscription per user and product, known again without being remembered.
         let transaction = "\(product.rawValue).\(user)"
@@ -67,6 +77,7 @@ struct StoreEvent: Encodable, Sendable {
             originalAppUserId: "\(user)",
             aliases: ["\(user)"],
             productId: product,
+            newProductId: next,
             purchasedAtMs: milliseconds,
             expirationAtMs: isPayment
                 ? milliseconds + StoreEvent.monthMilliseconds : expires.map { $0.microsecondsSince1970 / 1_000 },

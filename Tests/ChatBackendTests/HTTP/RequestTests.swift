@@ -70,6 +70,26 @@ struct RequestTests {
         }
     }
 
+    @Test("A person who opens a wrong address gets a page with a way on, a program JSON")
+    func pages() async throws {
+        let service = try await ServiceProcess.start()
+        let browser = [("Accept", "text/html,application/xhtml+xml,*/*;q=0.8")]
+        try await RunningChat.with(service) { chat in
+            for path in ["/nothing", "/chat/nobody", "/assets/secret.js", "/users/nobody"] {
+                let response = try await chat.request("GET", path, headers: browser)
+                #expect(response.status == .notFound)
+                #expect(response.headers["Content-Type"] == ["text/html; charset=utf-8"])
+                #expect(response.headers["Content-Security-Policy"].first == Guarding.contentSecurityPolicy)
+                let text = try await response.text()
+                #expect(text.contains("There is nothing here") && text.contains("href=\"/\""), "\(path)")
+            }
+            let plain = try await chat.request("GET", "/nothing", headers: [("Accept", "*/*")])
+            #expect(try await plain.problem().code == "NOTFOUND")
+            let posted = try await chat.request("POST", "/users/nobody/messages", "{}", headers: browser)
+            #expect(try await posted.problem().code == "NOTFOUND")
+        }
+    }
+
     @Test("A body without an end, and one that tells no length, are cut at the size")
     func endless() async throws {
         let service = try await ServiceProcess.start()

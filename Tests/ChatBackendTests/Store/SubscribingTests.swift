@@ -1,6 +1,8 @@
 import AsyncHTTPClient
 import Foundation
 import HeadroomClient
+import NIOCore
+import NIOPosix
 import Postgres
 import TestSupport
 import Testing
@@ -91,6 +93,44 @@ struct SubscribingTests {
             #expect(try await change(chat, user, "subscribe", plan: "pro").status == .noContent)
             let status = try await service.usage(of: user)
             #expect(status.plan == "pro" && status.limit == nil && status.display == .hidden)
+            // With the next renewal, and not before.
+            #expect(try await change(chat, user, "downgrade", plan: "paid").status == .noContent)
+            #expect(try await service.usage(of: user).plan == "pro")
+            #expect(try await change(chat, user, "restore").status == .noContent)
+        }
+    }
+
+    @Test("A webhook that breaks off may have taken the event, and one that is not there has not")
+    func brokenOff() async throws {
+        let service = try await ServiceProcess.start()
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.pipeline.addHandler(HangingUp())
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(server.localAddress?.port)
+        try await RunningChat.with(
+            service,
+            "--webhook",
+            "http://127.0.0.1:\(port)/webhooks/revenuecat",
+            environment: ["CHAT_WEBHOOK_AUTHORIZATION": Self.secret]
+        ) { chat in
+            let broken = try await change(chat, .random, "subscribe", plan: "paid")
+            #expect(broken.status == .gatewayTimeout)
+            #expect(try await broken.problem().code == "UNKNOWN")
+            try await server.close()
+            let away = try await change(chat, .random, "subscribe", plan: "paid")
+            #expect(away.status == .badGateway)
+            #expect(try await away.problem().code == "WEBHOOK")
+        }
+    }
+
+    /// Closes the connection as soon as anything comes.
+    private final class HangingUp: ChannelInboundHandler, Sendable {
+        typealias InboundIn = ByteBuffer
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            context.close(promise: nil)
         }
     }
 
@@ -126,7 +166,7 @@ struct SubscribingTests {
             let user = try await service.user("free")
             for (action, plan, status) in [
                 ("cancel", nil, 409), ("pay", nil, 409), ("subscribe", nil, 400), ("subscribe", "gold", 400),
-                ("steal", "paid", 400),
+                ("steal", "paid", 400), ("downgrade", "paid", 409), ("downgrade", nil, 400), ("restore", nil, 404),
             ] as [(String, String?, UInt)] {
                 let response = try await change(chat, user, action, plan: plan)
                 #expect(response.status.code == status, "\(action) \(plan ?? "")")

@@ -1,6 +1,7 @@
 """The chat in a browser as somebody uses it: on the real service, the real database and the real webhook."""
 
 import contextlib
+import datetime
 import http.server
 import json
 import signal
@@ -254,7 +255,12 @@ class Flow(FlowCase):
         self.assertFalse(other.is_shown("#subscribe"))
         other.find("#gate-details").click()
         other.wait_for("#sheet")
-        self.assertFalse(other.is_shown("#manage"))
+        other.find("#manage").click()
+        other.wait_for_text("#sheet .problem", "I couldn't open subscription management. Try again from your device Settings.")
+        self.assertFalse(other.is_shown("#choices"))
+        other.find("#sheet [aria-label=Close]").click()
+        self.assertFalse(other.is_shown("#gate .problem"), "what was said in the sheet is gone with it")
+        self.assertFalse(other.is_shown("#gate-restore"))
         self.assertTrue(other.is_shown("#notice"))
         self.assertFalse(other.is_shown("#notice button"))
 
@@ -294,7 +300,7 @@ class Flow(FlowCase):
         wait_until(lambda: not self.browser.is_shown("#notice"), "the notice is gone")
         self.assertEqual(self.usage(user)["state"], "active")
         self.choose("subscribe")
-        self.browser.wait_for_text("#plan-and-usage", "Unlimited")
+        self.browser.wait_for_text("#plan-and-usage", "Pro\n")
         self.assertEqual(self.usage(user)["plan"], "pro")
 
     def choose(self, action):
@@ -304,6 +310,48 @@ class Flow(FlowCase):
             self.browser.find("#manage").click()
         self.browser.wait_for(f"#choices [data-action={action}][aria-disabled=false]")
         self.browser.find(f"#choices [data-action={action}]").click()
+
+    def test_a_plan_that_gives_less_says_what_stays_and_what_changes_before_it_is_taken(self):
+        user = self.trial_user(100)
+        chosen = self.chat.ask("POST", f"/users/{user}/subscription", {"action": "subscribe", "plan": "pro"})
+        self.assertEqual(chosen.status, 204, chosen.text)
+        self.browser.chat(user)
+        renews = self.usage(user)["renews"]
+        day = datetime.date.fromisoformat(renews[:10])
+        self.choose("downgrade")
+        self.browser.wait_for("#confirm")
+        text = self.browser.text(".question")
+        self.assertIn("Everything you've written so far stays", text)
+        self.assertIn(f"800 messages every month, from {day:%B} {day.day}, {day.year} on.", text)
+        self.browser.find("#keep").click()
+        self.assertFalse(self.browser.is_shown(".question"))
+        self.assertEqual(self.browser.focus(), "manage")
+        next_plan = f"select next_plan from headroom.subscriptions where user_id = '{user}' and plan = 'pro'"
+        self.assertIsNone(self.psql.value(next_plan))
+        self.browser.find("#manage").click()
+        self.browser.find("#choices [data-action=downgrade]").click()
+        self.browser.find("#confirm").click()
+        self.browser.wait_for_text("#sheet .outcome", "Premium begins with your next renewal.")
+        self.assertEqual(self.psql.value(next_plan), "paid")
+        self.assertEqual(self.usage(user)["plan"], "pro")
+
+    def test_restoring_finds_what_is_active_and_says_so_where_there_is_nothing(self):
+        user = self.trial_user(100)
+        self.browser.chat(user)
+        self.browser.wait_for("#gate")
+        self.browser.find("#gate-restore").click()
+        self.browser.wait_for_text(
+            "#gate .outcome", "I wasn't able to find a previous subscription. If you think this is wrong, reach out to support."
+        )
+        self.browser.find("#open-settings").click()
+        self.browser.find("#restore").click()
+        self.browser.wait_for_text("#settings .outcome", "I didn't find an active subscription to restore.")
+        self.assertFalse(self.browser.is_shown("#gate .outcome"), "it is said where it was asked for")
+        bought = self.chat.ask("POST", f"/users/{user}/subscription", {"action": "subscribe", "plan": "paid"})
+        self.assertEqual(bought.status, 204, bought.text)
+        self.browser.find("#restore").click()
+        self.browser.wait_for_text("#settings .outcome", "I found your subscription.")
+        self.browser.complaints()
 
     def test_a_payment_is_fixed_from_the_notice(self):
         user = self.subscriber(used=200)
@@ -800,13 +848,43 @@ class Away(FlowCase):
         # What the killed one held comes back when its time is over; what is counted is one message.
         self.assertEqual(self.count(user), 59)
 
+    def test_a_purchase_that_nobody_answered_may_have_been_made(self):
+        chat = ChatBackend(self.service, *self.CHAT_FLAGS)
+        self.addCleanup(chat.stop)
+        other = ChatBrowser(chat)
+        self.addCleanup(other.close)
+        user = self.trial_user(100)
+        other.chat(user)
+        other.wait_for("#gate")
+        chat.kill()
+        other.find("#subscribe").click()
+        other.wait_for_text(
+            "#gate .problem", "I lost connection during the purchase. Don't worry — if you were charged, it'll show up shortly."
+        )
+
+    def test_details_that_cannot_be_loaded_are_said_to_be_so(self):
+        chat = ChatBackend(self.service, *self.CHAT_FLAGS)
+        self.addCleanup(chat.stop)
+        user = self.trial_user()
+        other = ChatBrowser(chat)
+        self.addCleanup(other.close)
+        self.service.kill()
+        self.addCleanup(self.restart_service)
+        wait_until(lambda: chat.state(user)["usage"] is None, "the chat knows that Headroom is away")
+        other.chat(user)
+        other.find("#open-settings").click()
+        other.wait_for_text("#plan-and-usage", "I couldn't load your subscription details right now.")
+        other.find("#plan-and-usage").click()
+        other.wait_for_text("#sheet .accessible", "I couldn't load your subscription details right now.")
+        self.assertFalse(other.is_shown("#manage"))
+
     def test_the_store_that_cannot_be_reached_is_told_and_nothing_is_lost(self):
         user = self.trial_user(100)
         self.browser.chat(user)
         self.browser.wait_for("#gate")
         self.service.kill()
         self.browser.find("#subscribe").click()
-        self.browser.wait_for_text("#gate .problem", "I couldn't reach the store just now.")
+        self.browser.wait_for_text("#gate .problem", "I couldn't complete that purchase. Let's try again when you're ready.")
         self.assertEqual(self.browser.text("#subscribe"), "Subscribe")
         self.restart_service()
         self.browser.find("#subscribe").click()

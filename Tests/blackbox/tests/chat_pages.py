@@ -5,10 +5,12 @@ import uuid
 
 from support.browser import SCHEMES, WIDTHS
 from support.chat import ChatBackend, ChatBrowser, ChatCase
+from support.stores import revenuecat
 from support.waiting import wait_until
+from support.webhooks import post_event
 
-PREMIUM, PRO, PAY, CANCEL, RESUME = (
-    ("subscribe", "paid"), ("subscribe", "pro"), ("pay", None), ("cancel", None), ("resume", None)
+PREMIUM, PRO, LESS, PAY, CANCEL, RESUME = (
+    ("subscribe", "paid"), ("subscribe", "pro"), ("downgrade", "paid"), ("pay", None), ("cancel", None), ("resume", None)
 )  # fmt: skip
 """What "Manage subscription" may offer."""
 
@@ -88,26 +90,43 @@ class States:
     def unlimited(self, user):
         self.put(user, "pro", 1234)
 
+    def bought(self, user, product="premium_monthly"):
+        """In the store, which renews it."""
+        self.case.ask(f"FORGET {user}")
+        event = revenuecat("INITIAL_PURCHASE", self.at(-3), user, f"T{user}", product_id=product, expiration_at_ms=self.at(27))
+        self.case.assertEqual(post_event(self.case.service, event)["outcome"], "applied")
+        self.case.ask(f"CONSUME {user} 42")
+
+    def bought_pro(self, user):
+        self.bought(user, "pro_monthly")
+
 
 # What shows for each: the indicator's tone, the gate's button, the ring's words, and what can be chosen.
 EXPECTED = {
-    "new": ("trial", None, "0%", [PREMIUM, PRO]),
-    "silent": (None, None, "15%", [PRO, CANCEL]),
-    "gentle": ("gentle", None, "87%", [PRO, CANCEL]),
-    "prominent": ("prominent", None, "97%", [PRO, CANCEL]),
-    "at_the_limit": (None, "Subscribe to Pro", "100%", [PRO, CANCEL]),
-    "trial": ("trial", None, "59%", [PREMIUM, PRO]),
-    "trial_used_up": (None, "Subscribe", "100%", [PREMIUM, PRO]),
-    "trial_ended": (None, "Subscribe", "88%", [PREMIUM, PRO]),
-    "cancelled": (None, None, "25%", [RESUME, PRO]),
-    "cancelled_and_prominent": ("prominent", None, "97%", [RESUME, PRO]),
-    "grace_period": ("gentle", None, "87%", [PAY]),
-    "billing_retry": (None, "Fix payment", "25%", [PAY]),
-    "expired": (None, "Subscribe", "25%", [PREMIUM, PRO]),
-    "revoked": (None, "Subscribe", "25%", [PREMIUM, PRO]),
-    "free": (None, "Subscribe", "No plan", [PREMIUM, PRO]),
-    "unlimited": (None, None, "Unlimited", [CANCEL]),
+    "new": ("trial", None, "0 of 100 messages used", [PREMIUM, PRO]),
+    "silent": (None, None, "120 of 800 messages used", [PRO, CANCEL]),
+    "gentle": ("gentle", None, "700 of 800 messages used", [PRO, CANCEL]),
+    "prominent": ("prominent", None, "781 of 800 messages used", [PRO, CANCEL]),
+    "at_the_limit": (None, "Subscribe to Pro", "800 of 800 messages used", [PRO, CANCEL]),
+    "trial": ("trial", None, "59 of 100 messages used", [PREMIUM, PRO]),
+    "trial_used_up": (None, "Subscribe", "100 of 100 messages used", [PREMIUM, PRO]),
+    "trial_ended": (None, "Subscribe", "88 of 100 messages used", [PREMIUM, PRO]),
+    "cancelled": (None, None, "200 of 800 messages used", [RESUME, PRO]),
+    "cancelled_and_prominent": ("prominent", None, "781 of 800 messages used", [RESUME, PRO]),
+    "grace_period": ("gentle", None, "700 of 800 messages used", [PAY]),
+    "billing_retry": (None, "Fix payment", "200 of 800 messages used", [PAY]),
+    "expired": (None, "Subscribe", "200 of 800 messages used", [PREMIUM, PRO]),
+    "revoked": (None, "Subscribe", "200 of 800 messages used", [PREMIUM, PRO]),
+    "free": (None, "Subscribe", "No messages in this plan", [PREMIUM, PRO]),
+    "unlimited": (None, None, "1,234 messages used", [LESS, CANCEL]),
+    "bought": (None, None, "42 of 800 messages used", [PRO, CANCEL]),
+    "bought_pro": (None, None, "42 messages used", [LESS, CANCEL]),
 }
+
+STATE_LABELS = {
+    "active": "Active", "trial": "Trial", "cancelled": "Cancelled", "grace_period": "Billing issue", "billing_retry": "Billing issue",
+    "expired": "Expired", "revoked": "Refunded", "free": "Free",
+}  # fmt: skip
 
 
 DIALOGS = [("phone", "dark")]
@@ -132,7 +151,7 @@ class ChatPages(ChatCase):
                         self.assert_shows(user, state)
                         self.assert_is_fine(state)
                         # Each dialog once per state and in each surrounding for some, because axe takes its time.
-                        if (width, scheme) in DIALOGS or state in ("trial", "grace_period"):
+                        if (width, scheme) in DIALOGS or state in ("trial", "grace_period", "bought_pro"):
                             self.assert_settings(user, state)
                             self.assert_sheet(user, state)
 
@@ -157,6 +176,16 @@ class ChatPages(ChatCase):
         wait_until(lambda: other.is_another_page() and other.has_loaded(), "the chat")
         other.wait_for_text("h2", "Hello Ada.")
         self.assertEqual(other.complaints(), [])
+
+    def test_an_address_that_leads_nowhere_is_a_page(self):
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                with self.subTest(width=width, scheme=scheme):
+                    self.browser.look(width, scheme)
+                    self.browser.open("/nowhere")
+                    self.browser.wait_for_text("h1", "There is nothing here")
+                    self.assert_is_fine("nowhere")
+        self.assertTrue(all("status of 404" in line for line in self.browser.complaints()))
 
     def converse(self, user):
         """Something was said before, when all was well."""
@@ -221,10 +250,13 @@ class ChatPages(ChatCase):
             [term.text for term in self.browser.all(".facts dt")], [words.text for words in self.browser.all(".facts dd")]
         ))  # fmt: skip
         is_unlimited = usage["remaining"] == "unlimited"
-        wanted = {"Used": number(usage["used"]), "Remaining": "Unlimited" if is_unlimited else number(usage["remaining"])}
+        used = number(usage["used"]) + ("" if is_unlimited else f" of {number(usage['limit'])}")
+        remaining = "Unlimited" if is_unlimited else number(usage["remaining"])
+        wanted = {"State": STATE_LABELS[usage["state"]], "Used": used, "Remaining": remaining}
         if "expires" in usage:
             term = "Active until" if usage["state"] == "cancelled" else "Trial ended" if state == "trial_ended" else "Trial ends"
             wanted[term] = instant_words(usage["expires"])
+        self.assertEqual("renews" in usage, state.startswith("bought"))
         if "renews" in usage:
             wanted["Renews"] = instant_words(usage["renews"])
         if "resets" in usage and (usage.get("expires") or "9") > usage["resets"]:
@@ -242,3 +274,7 @@ class ChatPages(ChatCase):
         choices = [(row.get_attribute("data-action"), row.get_attribute("data-plan")) for row in self.browser.all("#choices .row")]
         self.assertEqual(choices, EXPECTED[state][3])
         self.assert_is_fine(state + "-manage")
+        if LESS in choices:
+            self.browser.find("#choices [data-action=downgrade]").click()
+            self.browser.wait_for("#confirm")
+            self.assert_is_fine(state + "-downgrade")

@@ -146,6 +146,14 @@ FOLLOWING = [
     ),
 ]
 
+# What the row in the settings says.
+ROWS = [
+    ({"plan": "paid", "state": "active", "used": 680, "limit": 800, "remaining": 120}, "680 of 800 messages used"),
+    ({"plan": "paid", "state": "active", "used": 679, "held": 1, "limit": 800, "remaining": 120}, "680 of 800 messages used"),
+    ({"plan": "pro", "state": "active", "used": 1234, "limit": None, "remaining": None}, "1,234 messages used"),
+    ({"plan": "free", "state": "free", "used": 0, "limit": 0, "remaining": 0}, "No messages in this plan"),
+]
+
 PAID = {"plan": "paid", "state": "active", "display": "blocked", "tier": "blocked", "used": 800, "limit": 800, "remaining": 0, "banner": "…"}
 
 # The button of the gate: its label, and what it does. By the reason, and where an allowance is used up by plan and state.
@@ -253,6 +261,21 @@ class Scripts(ChatCase):
             return gate && [gate.choice.label, gate.choice.action, gate.choice.plan ?? null];
         """
         self.assertEqual(self.run_cases("usageDescription.js", body, [usage for usage, _ in GATES]), [wanted for _, wanted in GATES])
+
+    def test_the_settings_say_how_many_messages_are_used(self):
+        body = "return module.describe({ display: 'hidden', ...input }, new Date()).details.usedWords"
+        self.assertEqual(self.run_cases("usageDescription.js", body, [usage for usage, _ in ROWS]), [wanted for _, wanted in ROWS])
+
+    def test_a_renewal_stays_known_after_an_answer_that_does_not_tell_it(self):
+        paid = {**PAID, "display": "hidden", "accessible": "5 of 800 messages used this month", "used": 5, "renews": LATER}
+        answer = {name: value for name, value in paid.items() if name not in ("accessible", "renews")}
+        steps = [["told", paid, 0], ["pressed", "a"], ["settled", "a", {**answer, "used": 6}, 50]]
+        body = """
+            let counter = module.emptyCounter;
+            for (const [step, ...values] of input) counter = module[step](counter, ...values);
+            return [module.shown(counter).renews, module.shown(counter).accessible];
+        """
+        self.assertEqual(self.run_cases("counter.js", body, [steps]), [[LATER, "6 of 800 messages used this month"]])
 
     def test_the_sheet_says_when_a_subscription_renews(self):
         body = "return module.describe(input, new Date()).details.dates.map(({ term }) => term)"
