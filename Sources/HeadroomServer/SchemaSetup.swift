@@ -69,7 +69,8 @@ public struct SchemaSetup: Sendable {
                     return try work(connection)
                 }
             } catch let error as PostgresError
-                where error.kind == .connectFailed && !error.isAboutServerIdentity && .now + pause < deadline
+                where error.kind == .connectFailed && !error.isAboutServerIdentity && !error.isAboutSharedSession
+                    && .now + pause < deadline
             {
                 logger.warning(
                     "the database cannot be reached yet; trying again",

@@ -16,9 +16,27 @@ struct Connecting {
     init(_ options: ConnectionOptions) throws(PostgresError) {
         var parameters = try ConnectionParameters(parsing: options.conninfo)
         parameters.setDefaults(options)
+        self.init(parameters, timeout: options.connectTimeout)
+    }
+
+    private init(_ parameters: ConnectionParameters, timeout: Duration) {
         self.parameters = parameters
-        deadline = .now + options.connectTimeout
-        share = options.connectTimeout / max(parameters.hosts.count, 1)
+        deadline = .now + timeout
+        share = timeout / max(parameters.hosts.count, 1)
+    }
+
+    /// Another connection like the one at hand, to the very same host.
+    func again(like handle: OpaquePointer, timeout: Duration) -> Connecting {
+        var parameters = parameters
+        let current = Connecting.currentHost(handle)
+        let same = parameters.hosts.filter { Connecting.isSame($0, current) }
+        if !same.isEmpty { parameters.hosts = Array(same.prefix(1)) }
+        return Connecting(parameters, timeout: timeout)
+    }
+
+    /// What libpq says when it connects, for a session that is reset.
+    var sessionSettings: [(String, String)] {
+        ["client_encoding", "application_name"].compactMap { name in parameters[name].map { (name, $0) } }
     }
 
     /// - Returns: a connection with status CONNECTION_OK, which the caller has to finish.

@@ -28,10 +28,12 @@ public final class Connection {
     private var cancellation: Cancellation?
     /// Several statements are under way, up to a synchronization point, as `query(_:_:as:deadline:)` sends them.
     var isPipelined = false
+    /// The server process that serves this session, from `connect` on.
+    private var processID: Int32 = 0
     /// Names that `query(_:_:as:deadline:)` has prepared in this session.
     var preparedStatements: Set<String> = []
 
-    private init(handle: OpaquePointer) {
+    init(handle: OpaquePointer) {
         self.handle = handle
         notices = NoticeCollector()
         notices.attach(to: handle)
@@ -43,15 +45,50 @@ public final class Connection {
 
     /// Connects, applies the session settings and takes the role.
     ///
-    /// - Throws: `.connectFailed` within `connectTimeout`, also where the server refuses a session setting or the role.
+    /// - Throws: `.connectFailed` within `connectTimeout`, also where the server refuses a session setting or the role,
+    ///   and where a pooler gives the session to other clients, too: nothing was set then.
     public static func connect(_ options: ConnectionOptions) throws(PostgresError) -> Connection {
         let deadline = ContinuousClock.now + options.connectTimeout
         var connecting = try Connecting(options)
         let connection = Connection(handle: try connecting.run())
         guard PQsetnonblocking(connection.handle, 1) == 0 else { throw connection.lost() }
-        try connection.apply(options.sessionSettings, role: options.role, deadline: deadline)
+        try connection.begin(options, connecting, deadline: deadline)
         if let schema = options.actsAsOwnerOf { try connection.actAsOwner(of: schema, deadline: deadline) }
         return connection
+    }
+
+    /// What a session begins with. In the server process that libpq was told of at the start this is one round trip:
+    /// nobody is between, or somebody who passes everything on. In another one there is a pooler.
+    private func begin(
+        _ options: ConnectionOptions,
+        _ connecting: Connecting,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) {
+        do throws(PostgresError) {
+            processID = PQbackendPID(handle)
+            let own = options.sessionSettings
+            if try apply(own, role: options.role, inProcess: processID, deadline: deadline) { return }
+            processID = try SessionOwnership(self, connecting, deadline: deadline).prove()
+            // Whoever had the session before may have left something in it.
+            try execute("discard all", deadline: deadline)
+            let settings = connecting.sessionSettings + own
+            guard try apply(settings, role: options.role, inProcess: processID, deadline: deadline) else {
+                throw PostgresError.sharedSession
+            }
+        } catch {
+            close()
+            if error.kind == .connectFailed { throw error }
+            throw PostgresError(.connectFailed, error.message, hint: error.hint, sqlState: error.sqlState)
+        }
+    }
+
+    /// - Parameter process: where a statement of this session ran.
+    /// - Throws: where that was another process than the session's: a pooler shares it by now. The connection is closed
+    ///   then.
+    public func requireProcess(_ process: Int32) throws(PostgresError) {
+        guard process != processID else { return }
+        close()
+        throw PostgresError.sharedSession
     }
 
     // MARK: The statement under way

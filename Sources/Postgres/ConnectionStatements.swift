@@ -59,21 +59,28 @@ extension Connection {
 
     /// In one round trip, whatever the number of settings; and not by startup options (`-c role=…`), which poolers
     /// refuse, and whose refusal by the server has no SQLSTATE.
+    ///
+    /// - Parameter process: the server process that has to run it.
+    /// - Returns: false where another one did; nothing was set then.
     func apply(
         _ settings: [(String, String)],
         role: String?,
+        inProcess process: Int32,
         deadline: ContinuousClock.Instant
-    ) throws(PostgresError) {
+    ) throws(PostgresError) -> Bool {
         // The role comes last: what the login may set, the role need not be allowed to.
         let settings = Connection.pinnedSettings + settings + (role.map { [("role", $0)] } ?? [])
         var parameters = Parameters()
+        parameters.append(int32: process)
         for (name, value) in settings {
             parameters.append(text: name)
             parameters.append(text: value)
         }
-        let calls = settings.indices.map { "pg_catalog.set_config($\(2 * $0 + 1), $\(2 * $0 + 2), false)" }
+        let calls = settings.indices.map { "pg_catalog.set_config($\(2 * $0 + 2), $\(2 * $0 + 3), false)" }
+        let statement =
+            "SELECT \(calls.joined(separator: ", ")) WHERE pg_catalog.pg_backend_pid() OPERATOR(pg_catalog.=) $1"
         do throws(PostgresError) {
-            _ = try query("SELECT " + calls.joined(separator: ", "), parameters, deadline: deadline)
+            return try query(statement, parameters, deadline: deadline).rowCount == 1
         } catch {
             let advice = role.flatMap { hint(for: error, taking: $0) } ?? error.hint
             close()

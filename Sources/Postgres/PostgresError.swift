@@ -75,9 +75,34 @@ extension PostgresError {
         kind == .connectFailed && PostgresError.identityProblems.contains { message.contains($0) }
     }
 
+    /// A connection pooler gives the session to other clients, too: waiting changes nothing.
+    public var isAboutSharedSession: Bool { sqlState == .sharedSession }
+
+    static let sharedSession = PostgresError(
+        .connectFailed,
+        "a connection pooler gives this session to other clients between transactions, and theirs to this one",
+        hint: "connect to PostgreSQL directly, or through a pool with pool_mode = session (PgBouncer): role, settings "
+            + "and prepared statements belong to a session",
+        sqlState: .sharedSession
+    )
+
     private static let identityProblems = [
         "certificate verify failed", "does not match host name", "root certificate file", "server does not support SSL",
     ]
+}
+
+extension PostgresError {
+    /// What happened, in words that anybody may read: no name of a host or of anything in the database.
+    public var summary: String {
+        if isAboutSharedSession { return "a connection pooler gives our sessions to other clients" }
+        return switch kind {
+        case .connectFailed: "the database cannot be reached, or refuses the connection"
+        case .connectionLost: "the connection to the database broke"
+        case .timedOut: "the database did not answer in time"
+        case .server(let state): "the database refused a statement with SQLSTATE \(state)"
+        case .misuse: "an error in this program"
+        }
+    }
 }
 
 extension PostgresError: CustomStringConvertible {
@@ -116,12 +141,16 @@ extension PostgresError {
             PQresultErrorField(result, Int32(code.asciiValue ?? 0)).map { String(cString: $0) }
         }
         let severity = field("V") ?? field("S")  // V is not translated, and there since 9.6
-        let isFatal = severity == "FATAL" || severity == "PANIC"
+        let isClosing = severity == "FATAL" || severity == "PANIC"
         guard let code = field("C") else {
             // libpq's own errors have no SQLSTATE; they are about the connection or the protocol.
             return (PostgresError(.connectionLost, text(PQresultErrorMessage(result))), true)
         }
         let state = SQLState(rawValue: code)
+        // A session knows the statements that it has prepared. One that does not, or that has them before, is somebody
+        // else's: a pooler hands out sessions by the transaction. The next connection finds out, and is refused.
+        let isForeign = state == .invalidSQLStatementName || state == .duplicatePreparedStatement
+        let isFatal = isClosing || isForeign
         let error = PostgresError(
             isFatal ? .connectionLost : .server(state),
             field("M") ?? "the server gave no message",

@@ -34,6 +34,10 @@ extension SQLState {
     public static let invalidCatalogName = SQLState(rawValue: "3D000")
     public static let serializationFailure = SQLState(rawValue: "40001")
     public static let deadlockDetected = SQLState(rawValue: "40P01")
+    public static let invalidSQLStatementName = SQLState(rawValue: "26000")
+    public static let duplicatePreparedStatement = SQLState(rawValue: "42P05")
+    /// This library's own: a pooler gives the session to other clients, too. See `SessionOwnership`.
+    public static let sharedSession = SQLState(rawValue: "HR010")
     public static let insufficientPrivilege = SQLState(rawValue: "42501")
     public static let syntaxError = SQLState(rawValue: "42601")
     public static let undefinedColumn = SQLState(rawValue: "42703")

@@ -1,0 +1,150 @@
+"""PgBouncer between: a pool that shares sessions is refused before anything of ours is in them, and one that does not is as good as
+none."""
+
+from support import pooler
+from support.case import PATIENT, Case
+from support.pooler import Pooler
+from support.postgres import Session
+from support.service import Service, command, least_privileged
+from support.waiting import wait_until
+
+ADVICE = "pool_mode = session"
+
+
+class PoolerCase(Case):
+    FLAGS = None
+
+    def setUp(self):
+        super().setUp()
+        if pooler.PROGRAM is None:
+            self.skipTest("pgbouncer is not installed")
+
+    def pool(self, mode, **settings):
+        pool = Pooler(self.cluster, mode, **settings)
+        self.addCleanup(pool.stop)
+        return pool
+
+    def other_client(self, pool, login="postgres"):
+        """Somebody else's psql in the same pool."""
+        url = pool.url(self.database)
+        session = Session(self.cluster.bin, url if login == "postgres" else least_privileged(url))
+        self.addCleanup(session.close)
+        return session
+
+    LEFT = """select current_user = session_user, current_setting('search_path') = '"$user", public',
+        coalesce(current_setting('headroom.unknown_users', true), '') = '',
+        (select count(*) from pg_prepared_statements)"""
+    """What we could have left in a session: role, path, our own setting, statements."""
+
+    def start(self, pool, *flags, **options):
+        service = Service(*flags, database_url=pool.url(self.database), wait=False, env=PATIENT, **options)
+        self.services.append(service)
+        return service
+
+    def expect_refused(self, pool):
+        service = self.start(pool)
+        self.assertNotEqual(service.wait(), 0)
+        self.assertIn(ADVICE, service.log())
+        self.assertEqual(service.log().count("trying again"), 0, "waiting does not help")
+        self.assertEqual(service.output(), "")
+        for words in (["migrate"], ["migrate", "--status"], ["token", "list"], ["prune"]):
+            ran = command(*words, database_url=pool.url(self.database))
+            self.assertNotEqual(ran.returncode, 0, words)
+            self.assertIn(ADVICE, ran.stderr, words)
+        # The pool hands the others what we had.
+        for login in pooler.USERS:
+            self.assertEqual(self.other_client(pool, login).run(self.LEFT), [["t", "t", "t", "0"]], login)
+
+
+class Shared(PoolerCase):
+    """Pools that give a session to whoever has a transaction next."""
+
+    def test_transaction_mode_is_refused_with_what_to_do_and_leaves_nothing(self):
+        self.expect_refused(self.pool("transaction"))
+
+    def test_statement_mode_is_refused_with_what_to_do_and_leaves_nothing(self):
+        self.expect_refused(self.pool("statement"))
+
+    def test_a_pool_that_gives_its_connections_in_turn_is_refused(self):
+        pool = self.pool("transaction", server_round_robin=1, min_pool_size=3)
+        # So that there are several for it to choose from.
+        open_ones = [self.other_client(pool, login) for _ in range(3) for login in pooler.USERS]
+        for session in open_ones:
+            session.run("begin")
+        for session in open_ones:
+            session.run("rollback")
+        self.expect_refused(pool)
+
+    def test_a_pool_of_one_connection_is_refused(self):
+        self.expect_refused(self.pool("transaction", default_pool_size=1))
+
+
+class Own(PoolerCase):
+    """A pool that gives a session to one client until it leaves."""
+
+    def ask_all(self, service):
+        """What needs role, settings, statements and notifications."""
+        user = self.user()
+        self.assertIn("+OK ", service.ask(f"SETPLAN {user} paid"))
+        for used in range(1, 4):
+            self.assertIn(f" used={used} ", service.ask(f"CONSUME {user} key=k{used}"))
+        self.assertIn(" used=3 ", service.ask(f"USAGE {user}"))
+        self.assertIn("+REPORT ", service.ask("REPORT"))
+        # Counting is told from a change by hand by the role.
+        actions = f"select string_agg(action, ' ') from headroom.audit_log where user_id = '{user}'"
+        self.assertEqual(self.psql.value(actions), "plan")
+
+    def test_session_mode_serves_and_leaves_nothing(self):
+        pool = self.pool("session")
+        service = self.start(pool).ready()
+        wait_until(lambda: service.http("GET", "/readyz").status == 200, "the lanes are connected")
+        self.ask_all(service)
+        made = command("token", "create", "app", "--scope", "chat", database_url=pool.url(self.database))
+        self.assertEqual(made.returncode, 0, made.stderr)
+        line = service.connect()
+        self.addCleanup(line.close)
+        wait_until(lambda: line.ask(f"AUTH {made.stdout.strip()}") == "+OK", "the token is heard of")
+        self.assertIn("+ALLOWED ", line.ask(f"CONSUME {self.user()}"))
+        self.assertEqual(service.stop(), 0)
+        for _ in range(3):
+            self.assertEqual(self.other_client(pool, "backend").run(self.LEFT), [["t", "t", "t", "0"]])
+
+    def test_a_pool_that_does_not_clean_up_serves_and_takes_nothing_over(self):
+        pool = self.pool("session", server_reset_query="", default_pool_size=12)
+        # Sessions of somebody who left more than a pool without a reset query should have.
+        dirty = [self.other_client(pool, "backend") for _ in range(12)]
+        for session in dirty:
+            session.run("prepare count_batch as select 1")
+            session.run("set default_transaction_read_only = on")
+            session.run("set role headroom_service")
+        for session in dirty:
+            session.close()
+        service = self.start(pool, "--authentication", "off").ready()
+        user = self.user()
+        wait_until(lambda: service.ask(f"CONSUME {user}").startswith("+ALLOWED "), "the lanes are connected")
+        self.assertNotIn("database is away", service.log())
+
+    def test_a_pool_without_a_connection_to_spare_serves(self):
+        """To prove that a session is ours alone wants a second one; where there is none, nothing waits for it for long."""
+        pool = self.pool("session", default_pool_size=3)
+        service = self.start(pool, "--lanes", "1", "--authentication", "off").ready()
+        user = self.user()
+        wait_until(lambda: service.ask(f"CONSUME {user}").startswith("+ALLOWED "), "the lane is connected")
+
+    def test_a_pool_that_becomes_shared_is_noticed_and_said(self):
+        pool = self.pool("session")
+        service = self.start(pool, "--authentication", "off").ready()
+        wait_until(lambda: service.http("GET", "/readyz").status == 200, "the lanes are connected")
+        pool.reload("transaction")
+        # New connections are what the new mode is for.
+        self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'headroom%'"
+                      f" and datname = '{self.database}'")  # fmt: skip
+        answer = wait_until(lambda: (lambda a: a.status == 503 and a)(service.http("GET", "/readyz")), "it is not ready")
+        wait_until(lambda: ADVICE in service.log(), "the log says what to do")
+        self.assertFalse(answer.json["checks"]["database"])
+        wait_until(
+            lambda: "pooler" in " ".join(service.http("GET", "/readyz").json["reasons"]), "readiness says what it is"
+        )
+        pool.reload("session")
+        wait_until(lambda: service.http("GET", "/readyz").status == 200, "it is ready again")
+        self.assertIn("+ALLOWED ", service.ask(f"CONSUME {self.user()}"))
