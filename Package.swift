@@ -247,7 +247,7 @@ let package = Package(
         .testTarget(
             name: "HeadroomServerTests",
             dependencies: [
-                "HeadroomServer", "LineProtocol", "TestSupport", "Usage", "UsageStore",
+                "HeadroomServer", "LineProtocol", "Postgres", "TestSupport", "Usage", "UsageStore",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

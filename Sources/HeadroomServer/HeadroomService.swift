@@ -80,6 +80,11 @@ public struct HeadroomService: Sendable {
         )
         try await access.load(from: databaseURL)
         try checkPorts(requiresAuthentication: access.isRequired)
+        do {
+            try checkPorts(requiresAuthentication: false)
+        } catch is ProtectedMode.Refused {
+            access.requireFromNowOn()
+        }
         let parts = ServiceParts(
             configuration,
             databaseURL: databaseURL,

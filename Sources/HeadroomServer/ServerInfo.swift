@@ -44,10 +44,12 @@ package struct ServerInfo: Sendable {
         "lanes_connected", "queue_depth", "batches", "requests", "reconnects",
     ]
     private static let transportNames = ["tls", "tls_handshakes_failed"]
-    private static let databaseNames = ["database_version", "schema_version", "replication_lag_s"]
+    private static let databaseNames = ["database_version", "schema_version", "replication_lag_s", "durability"]
     private static let trafficNames = ["answers_per_second", "latency_p50_us", "latency_p99_us"]
 
-    private static let accessNames = ["authentication", "authenticated", "authentication_failures"]
+    private static let accessNames = [
+        "authentication", "authenticated", "authentication_failures", "tokens_age_s", "tokens_refused",
+    ]
     /// Names of tokens that are told, the first ones in the alphabet: an answer has to end.
     package static let tokenNamesMaximum = 64
 
@@ -100,7 +102,10 @@ package struct ServerInfo: Sendable {
     }
 
     private var accessValues: [String?] {
-        [access.isRequired ? "required" : "off", "\(access.authenticated)", "\(access.authenticationFailures)"]
+        [
+            access.isRequired ? "required" : "off", "\(access.authenticated)", "\(access.authenticationFailures)",
+            "\(access.tokensAge.components.seconds)", "\(access.tokensRefused)",
+        ]
     }
 
     private var databaseValues: [String?] {
@@ -108,6 +113,7 @@ package struct ServerInfo: Sendable {
         return [
             facts.serverVersion, facts.schemaVersion.map { "\($0)" },
             facts.replicationLagMilliseconds.map { ServerInfo.decimal($0, places: 3) },
+            facts.durabilityRisks.map { $0.isEmpty ? "full" : $0.joined(separator: ",") },
         ]
     }
 

@@ -6,7 +6,7 @@ public struct TokenTable: Sendable {
         public let name: String
         public let scopes: [String]
         public let state: String
-        public let createdAt: String
+        public let createdAt: String?
         public let createdBy: String
         public let expiresAt: String?
         public let lastUsedAt: String?
@@ -18,7 +18,7 @@ public struct TokenTable: Sendable {
             name: String,
             scopes: [String],
             state: String,
-            createdAt: String,
+            createdAt: String?,
             createdBy: String,
             expiresAt: String?,
             lastUsedAt: String?,
@@ -81,7 +81,7 @@ public struct TokenTable: Sendable {
                 token.state,
                 token.lastUsedAt ?? "-",
                 token.expiresAt ?? "-",
-                token.createdAt,
+                token.createdAt ?? "-",
                 printable(token.createdBy)
             )
         }

@@ -14,6 +14,9 @@ public final class DatabaseMonitor: Sendable {
         public var schemaVersion: Int?
         /// Of the slowest standby; nil where there is none.
         public var replicationLagMilliseconds: Int64?
+        /// Settings with which a commit that was answered may be lost, as `name=value`: PostgreSQL's own, and the
+        /// default of sessions like ours. Nil while the database is away.
+        public var durabilityRisks: [String]?
 
         public init() {}
     }
@@ -22,9 +25,18 @@ public final class DatabaseMonitor: Sendable {
     private let interval: Duration
     private let tokens: any TokenKeeper
     private let logger: Logger
-    private let invalidValues: InvalidValueLog
     private let wake = WakePipe()
-    private let state = Mutex((facts: Facts(), isClosed: false, hasLooked: false))
+    private let state = Mutex(State())
+
+    private struct State {
+        var facts = Facts()
+        var isClosed = false
+        var hasLooked = false
+        /// Logged already.
+        var reportedRisks: [String] = []
+        /// Of the last look.
+        var failure: PostgresError?
+    }
 
     public init(
         databaseURL: String,
@@ -36,13 +48,15 @@ public final class DatabaseMonitor: Sendable {
         self.interval = interval
         self.tokens = tokens
         self.logger = logger
-        invalidValues = InvalidValueLog(logger)
     }
 
     public var facts: Facts { state.withLock { $0.facts } }
 
     /// Whether the database answered at the last look; true until the first one is over.
     public var databaseAnswers: Bool { state.withLock { !$0.hasLooked || $0.facts.serverVersion != nil } }
+
+    /// Why it did not, for everybody to see; nil where it did.
+    public var problem: String? { state.withLock { $0.failure?.summary } }
 
     /// Runs until `close()` was called.
     public func run() async {
@@ -61,49 +75,72 @@ public final class DatabaseMonitor: Sendable {
 
     private func watch() {
         var connection: Connection?
-        var tokensAreUnread = false
         while !state.withLock({ $0.isClosed }) {
-            var tokensWereRead = false
-            do throws(PostgresError) {
-                let open = if let connection { connection } else { try connect() }
-                connection = open
-                try lookAtTokens(open)
-                tokensWereRead = true
-                if tokensAreUnread { logger.notice("tokens are read again") }
-                tokensAreUnread = false
-                let facts = try DatabaseMonitor.look(open)
-                take(facts)
-            } catch {
-                // The lanes say it when the database is away.
-                logger.debug("the database's state could not be read", metadata: ["error": "\(error)"])
-                tokens.takeTime()
-                if !tokensWereRead, !tokensAreUnread, DatabaseMonitor.isOfADatabaseThatIsThere(error) {
-                    tokensAreUnread = true
-                    logger.warning(
-                        "tokens cannot be read; those that are known stay, and revoking one is not noticed",
-                        metadata: ["error": "\(error)"]
-                    )
-                }
-                // A server that answers has a version, also where it refuses to tell the rest.
-                var facts = Facts()
-                if let open = connection, open.isUsable {
-                    facts.serverVersion = DatabaseMonitor.text(ofVersion: open.serverVersion)
-                } else {
-                    connection?.close()
-                    connection = nil
-                }
-                take(facts)
-            }
+            connection = look(on: connection)
             rest(connection)
         }
         connection?.close()
     }
 
-    private func take(_ facts: Facts) {
-        state.withLock {
-            $0.facts = facts
-            $0.hasLooked = true
+    /// One look at everything. The two statements are apart: where one is refused, or waits for a lock, the other one's
+    /// facts are seen all the same.
+    ///
+    /// - Returns: the connection, where it can be used on.
+    private func look(on idle: Connection?) -> Connection? {
+        let connection: Connection
+        do throws(PostgresError) {
+            connection = if let idle { idle } else { try connect() }
+        } catch {
+            // The lanes say it when the database is away.
+            logger.debug("the database cannot be asked for its state", metadata: ["error": "\(error)"])
+            tokens.miss(error)
+            take(Facts(), error)
+            return nil
         }
+        var failure: PostgresError?
+        do throws(PostgresError) {
+            take(try DatabaseMonitor.readFacts(connection), nil)
+        } catch {
+            failure = error
+            logger.debug("the database's state could not be read", metadata: ["error": "\(error)"])
+            // A server that answers has a version, also where it refuses to tell the rest.
+            var facts = Facts()
+            if connection.isUsable { facts.serverVersion = DatabaseMonitor.text(ofVersion: connection.serverVersion) }
+            take(facts, error)
+        }
+        do throws(PostgresError) {
+            if let failure, !connection.isUsable { throw failure }
+            try lookAtTokens(connection)
+        } catch {
+            tokens.miss(error)
+        }
+        guard connection.isUsable else {
+            connection.close()
+            return nil
+        }
+        return connection
+    }
+
+    private func take(_ facts: Facts, _ failure: PostgresError?) {
+        let (risks, isNewlyShared) = state.withLock { state in
+            let isShared = failure?.isAboutSharedSession ?? false
+            let wasShared = state.failure?.isAboutSharedSession ?? false
+            (state.facts, state.failure, state.hasLooked) = (facts, failure, true)
+            // While the database is away nothing is known of them, and what comes back with it is no news.
+            guard let risks = facts.durabilityRisks, risks != state.reportedRisks else {
+                return ([String](), isShared && !wasShared)
+            }
+            state.reportedRisks = risks
+            return (risks, false)
+        }
+        if isNewlyShared, let failure {
+            logger.error("the database's sessions are not ours alone", metadata: ["error": "\(failure)"])
+        }
+        guard !risks.isEmpty else { return }
+        logger.warning(
+            "with these settings PostgreSQL may lose messages that were answered; docs/operations.md, Durable answers",
+            metadata: ["settings": "\(risks.joined(separator: " "))"]
+        )
     }
 
     private func connect() throws(PostgresError) -> Connection {
@@ -119,11 +156,7 @@ public final class DatabaseMonitor: Sendable {
     private func lookAtTokens(_ connection: Connection) throws(PostgresError) {
         // What is said after this is found while resting.
         _ = try connection.takeNotifications()
-        let reading = try TokenReading(connection, deadline: .now + .seconds(2))
-        if reading.outOfRange > 0 {
-            invalidValues.record(StoredColumn("headroom.tokens", "expires_at").invalidInstant)
-        }
-        tokens.take(reading)
+        tokens.take(try TokenReading(connection, deadline: .now + .seconds(2)))
         let used = tokens.takeUsed()
         guard !used.isEmpty else { return }
         do throws(PostgresError) {
@@ -149,20 +182,14 @@ public final class DatabaseMonitor: Sendable {
         }
     }
 
-    /// The lanes do not tell of it, and requests go on being answered.
-    private static func isOfADatabaseThatIsThere(_ error: PostgresError) -> Bool {
-        switch error.kind {
-        case .server, .timedOut: true
-        case .connectFailed, .connectionLost, .misuse: false
-        }
-    }
-
-    private static func look(_ connection: Connection) throws(PostgresError) -> Facts {
+    private static func readFacts(_ connection: Connection) throws(PostgresError) -> Facts {
         let result = try connection.query(EmbeddedSQL.readDatabase, deadline: .now + .seconds(2))
+        try connection.requireProcess(result.int32(0, 3))
         var facts = Facts()
         facts.serverVersion = text(ofVersion: connection.serverVersion)
         facts.schemaVersion = result.isNull(0, 0) ? nil : Int(result.int32(0, 0))
         facts.replicationLagMilliseconds = result.isNull(0, 1) ? nil : result.int64(0, 1)
+        facts.durabilityRisks = result.texts(0, 2).compactMap(\.self)
         return facts
     }
 

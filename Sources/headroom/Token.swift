@@ -91,7 +91,7 @@ struct TokenList: AsyncParsableCommand {
                     name: entry.name,
                     scopes: entry.scopes.split(separator: " ").map(String.init),
                     state: entry.state,
-                    createdAt: entry.createdAt.text,
+                    createdAt: entry.createdAt?.text,
                     createdBy: entry.createdBy,
                     expiresAt: entry.expiresAt?.text,
                     lastUsedAt: entry.lastUsedAt?.text,

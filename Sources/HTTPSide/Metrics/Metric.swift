@@ -24,8 +24,8 @@ extension Metric {
 
     private static let service = [buildInfo, draining]
     private static let lineProtocol = [
-        connections, connectionsAccepted, connectionsRefused, tokenConnections, authentications, handshakesFailed,
-        requests, answers, errors, answerDuration,
+        connections, connectionsAccepted, connectionsRefused, tokenConnections, authentications, tokensAge,
+        tokensRefused, handshakesFailed, requests, answers, errors, answerDuration,
     ]
     private static let store = [
         lanes, lanesConnected, laneQueue, queueWait, batchRequests, statementDuration, reconnects, outcomesUnknown,
@@ -66,6 +66,16 @@ extension Metric {
         .counter,
         ["outcome"],
         "Tokens that were presented, by whether they were accepted or refused."
+    )
+    static let tokensAge = Metric(
+        "headroom_tokens_age_seconds",
+        .gauge,
+        "How long ago the live tokens were read, which happens every two seconds; rises while they cannot be read."
+    )
+    static let tokensRefused = Metric(
+        "headroom_tokens_refused",
+        .gauge,
+        "Tokens that are refused for what is in their row of headroom.tokens, each logged once."
     )
     static let handshakesFailed = Metric(
         "headroom_tls_handshakes_failed_total",

@@ -70,6 +70,8 @@ struct MetricsRoutes: RouteCollecting {
                 (["refused"], .init(parts.access.authenticationFailures)),
             ]
         )
+        text.write(.tokensAge, .init(parts.access.tokensAge.components.seconds))
+        text.write(.tokensRefused, .init(parts.access.tokensRefused))
         if let tls = parts.tls { text.write(.handshakesFailed, .init(tls.handshakesFailed)) }
         let snapshot = parts.metrics.snapshot()
         text.write(

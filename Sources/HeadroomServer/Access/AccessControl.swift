@@ -1,17 +1,24 @@
 import LineProtocol
 import Logging
+import Postgres
 import Synchronization
 import UsageStore
 
 /// Decides who may ask: knows the setting, what was last read of the tokens, and tells the event loops of every change.
 ///
-/// The database is asked by `DatabaseMonitor`. While it is away, what was known stays, and tokens go on expiring.
+/// The database is asked by `DatabaseMonitor`. While it is away, what was known stays, and tokens go on expiring. Where
+/// nothing is known yet, nobody is let in, unless no token is required.
 package final class AccessControl: TokenKeeper, Sendable {
     private struct State {
         var live: [LiveToken] = []
         var isRequired: Bool
         var isLoaded = false
+        /// The ports may not be open without tokens.
+        var mustBeRequired = false
         var policy: AccessPolicy
+        var freshness = TokenFreshness(since: .now)
+        /// Logged already.
+        var refused: Set<RefusedToken> = []
         var observers: [@Sendable (AccessPolicy) -> Void] = []
         /// Tokens that were brought since the database was last told.
         var used: Set<Int64> = []
@@ -32,18 +39,28 @@ package final class AccessControl: TokenKeeper, Sendable {
         self.connectionsPerTokenMaximum = connectionsPerTokenMaximum
         self.logger = logger
         let isRequired = setting != .off
-        state = Mutex(State(isRequired: isRequired, policy: AccessPolicy(isRequired: isRequired, tokens: TokenList())))
+        let policy = AccessPolicy(isRequired: isRequired, tokens: TokenList(), isKnown: false)
+        state = Mutex(State(isRequired: isRequired, policy: policy))
     }
 
-    /// Reads what tokens there are, for the first time: afterwards `isRequired` is known.
-    ///
-    /// - Throws: when the database cannot be asked.
+    /// Reads what tokens there are, for the first time. Where they cannot be read, the service starts all the same, and
+    /// lets nobody in until the monitor has read them; with `off` it lets everybody in.
     func load(from databaseURL: String) async throws {
-        let reading = try await TokenReading.read(databaseURL: databaseURL)
-        take(reading)
-        if isRequired, reading.tokens.isEmpty {
-            logger.warning("a token is required and none is live; headroom token create makes one")
+        do {
+            let reading = try await TokenReading.read(databaseURL: databaseURL)
+            take(reading)
+            if isRequired, reading.tokens.isEmpty {
+                logger.warning("a token is required and none is live; headroom token create makes one")
+            }
+        } catch let error as PostgresError {
+            miss(error)
         }
+    }
+
+    /// The address of a port may not be open without tokens: should it turn out that there never was one, one is
+    /// required nevertheless. Where the tokens were read at the start, that was looked at then.
+    func requireFromNowOn() {
+        state.withLock { $0.mustBeRequired = true }
     }
 
     package var policy: AccessPolicy { state.withLock { $0.policy } }
@@ -66,18 +83,37 @@ package final class AccessControl: TokenKeeper, Sendable {
     // MARK: From the database monitor
 
     package func take(_ reading: TokenReading) {
+        report(reading.refused)
+        if state.withLock({ $0.freshness.read(at: .now) }) { logger.notice("tokens are read again") }
         change { state in
             state.live = reading.tokens
             // A database that is restored under us, or fails over to one that is behind, may know of no token any more:
             // that opens nothing. Only a start does, which looks at the address again.
-            let wasRequired = state.isLoaded && state.isRequired
+            let wasRequired = state.isLoaded && state.isRequired || state.mustBeRequired
             state.isRequired = setting == .required || setting == .auto && (reading.wasEverCreated || wasRequired)
             state.isLoaded = true
         }
     }
 
-    package func takeTime() {
+    package func miss(_ error: PostgresError) {
+        let warning = state.withLock { $0.freshness.failed(error, at: .now) }
+        if let warning { logger.warning("\(warning)", metadata: ["error": "\(error)"]) }
+        // What is known expires.
         change { _ in }
+    }
+
+    /// Each once, and again when it was well meanwhile.
+    private func report(_ refused: [RefusedToken]) {
+        let known = state.withLock { state in
+            defer { state.refused = Set(refused) }
+            return state.refused
+        }
+        for token in refused where !known.contains(token) {
+            logger.error(
+                "a token is refused for what is in its row of headroom.tokens; correct the row, or revoke the token",
+                metadata: ["token.id": "\(token.id)", "token.problem": "\(token.problem)"]
+            )
+        }
     }
 
     private func change(_ change: (inout State) -> Void) {
@@ -86,13 +122,18 @@ package final class AccessControl: TokenKeeper, Sendable {
             change(&state)
             let now = ContinuousClock.now
             state.live.removeAll { $0.expiresAt.map { now >= $0 } ?? false }
-            guard state.policy.isRequired != state.isRequired || !AccessControl.areSame(before, state.live) else {
-                return
-            }
+            guard
+                state.policy.isRequired != state.isRequired || state.policy.isKnown != state.isLoaded
+                    || !AccessControl.areSame(before, state.live)
+            else { return }
             if wasLoaded, state.isRequired, !state.policy.isRequired {
                 logger.notice("a token is required from now on", metadata: ["tokens.live": "\(state.live.count)"])
             }
-            let policy = AccessPolicy(isRequired: state.isRequired, tokens: TokenList(state.live))
+            let policy = AccessPolicy(
+                isRequired: state.isRequired,
+                tokens: TokenList(state.live),
+                isKnown: state.isLoaded
+            )
             state.policy = policy
             // Under the lock, so that nobody hears of an older one last; observers only hop.
             for observer in state.observers { observer(policy) }
@@ -151,6 +192,8 @@ package final class AccessControl: TokenKeeper, Sendable {
         case .success(let found):
             accepted.wrappingAdd(1, ordering: .relaxed)
             state.withLock { _ = $0.used.insert(found.tokenID) }
+        // Nobody knows whether it was a wrong one.
+        case .failure(.tokensUnread): break
         case .failure:
             failed.wrappingAdd(1, ordering: .relaxed)
         }
@@ -161,7 +204,17 @@ package final class AccessControl: TokenKeeper, Sendable {
         census.leave(identity)
     }
 
-    // MARK: For INFO
+    // MARK: For INFO, metrics and readiness
+
+    /// How long ago the tokens were read last; since the start where they never were.
+    package var tokensAge: Duration { state.withLock { $0.freshness.age(at: .now) } }
+
+    /// Why what is known of the tokens is not to be relied on; nil where it is, and where no token is ever required.
+    package var tokensProblem: String? {
+        setting == .off ? nil : state.withLock { $0.freshness.problem(at: .now) }
+    }
+
+    package var tokensRefused: Int { state.withLock { $0.refused.count } }
 
     package var connectionsByName: [String: Int] { census.connectionsByName }
 

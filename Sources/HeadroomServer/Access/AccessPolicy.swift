@@ -12,10 +12,13 @@ public enum Authentication: String, Sendable {
 package final class AccessPolicy: Sendable {
     package let isRequired: Bool
     let tokens: TokenList
+    /// False until the tokens were read for the first time: nobody is let in where one is required.
+    let isKnown: Bool
 
-    init(isRequired: Bool, tokens: TokenList) {
+    init(isRequired: Bool, tokens: TokenList, isKnown: Bool = true) {
         self.isRequired = isRequired
         self.tokens = tokens
+        self.isKnown = isKnown
     }
 
     /// For everybody, without a token.
@@ -27,6 +30,7 @@ package final class AccessPolicy: Sendable {
     /// Whose token that is. What a token may do holds also where none is required: who brings one wants to be held to it.
     func authenticate(_ credentials: Credentials, at now: ContinuousClock.Instant) -> Result<Identity, ReplyError> {
         if !isRequired, tokens.isEmpty { return .failure(.noTokensHere) }
+        if !isKnown { return .failure(.tokensUnread) }
         return tokens.identity(of: credentials, at: now).map { .success($0) } ?? .failure(.wrongToken)
     }
 

@@ -22,6 +22,13 @@ extension ReplyError {
         text: "no token is required here, and there is none; leave AUTH out, or make one with headroom token create"
     )
 
+    /// The token may be a good one, so a client is not to give it up.
+    static let tokensUnread = ReplyError(
+        code: .unavailable,
+        retryAfterMilliseconds: 1_000,
+        text: "the tokens cannot be read from the database yet, so nobody is let in; GET /readyz says why"
+    )
+
     static let tokenEnded = ReplyError(
         code: .noAuth,
         text: "the token of this connection was revoked, has expired or was changed; connect again; closing"

@@ -9,13 +9,14 @@ public struct TokenRegister {
         public var name: String
         /// Separated by spaces.
         public var scopes: String
-        public var createdAt: Instant
+        /// Nil where what is stored is no instant that can be shown; so are the other instants then.
+        public var createdAt: Instant?
         public var createdBy: String
         public var expiresAt: Instant?
         public var revokedAt: Instant?
         public var revokedBy: String?
         public var lastUsedAt: Instant?
-        /// `live`, `expired` or `revoked`.
+        /// `live`, `expired`, `revoked`, or `invalid`: the service refuses it for what is in its row.
         public var state: String
     }
 
@@ -76,7 +77,7 @@ public struct TokenRegister {
                 id: result.int64(row, 0),
                 name: result.text(row, 1),
                 scopes: result.text(row, 2),
-                createdAt: try result.instant(row, 3, of: column("created_at")),
+                createdAt: try result.instantOrNil(row, 3, of: column("created_at")),
                 createdBy: result.text(row, 4),
                 expiresAt: try result.instantOrNil(row, 5, of: column("expires_at")),
                 revokedAt: try result.instantOrNil(row, 6, of: column("revoked_at")),

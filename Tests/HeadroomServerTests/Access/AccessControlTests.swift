@@ -1,5 +1,6 @@
 import LineProtocol
 import Logging
+import Postgres
 import Synchronization
 import TestSupport
 import Testing
@@ -67,6 +68,78 @@ struct AccessControlTests {
         #expect(authenticate("b", control) == .failure(.wrongToken))
     }
 
+    private let away = PostgresError(.server(.insufficientPrivilege), "permission denied for table tokens")
+
+    @Test("lets nobody in until the tokens were read, without taking anybody's token for a wrong one")
+    func unread() throws {
+        for setting in [Authentication.auto, .required] {
+            let control = control(setting)
+            control.miss(away)
+            #expect(control.policy.permissionsWithoutToken == .nothing)
+            #expect(authenticate("a", control) == .failure(.tokensUnread))
+            #expect(ReplyError.tokensUnread.code == .unavailable)
+            #expect(control.authenticationFailures == 0)
+            #expect(control.tokensProblem?.contains("SQLSTATE 42501") == true)
+            #expect(control.tokensProblem?.contains("permission") == false, "it is shown to everybody")
+            control.take(reading(liveToken("a", name: "app")))
+            #expect(try authenticate("a", control).get().name == "app")
+            #expect(authenticate("b", control) == .failure(.wrongToken))
+            #expect(control.tokensProblem == nil)
+        }
+        let off = control(.off)
+        off.miss(away)
+        #expect(off.policy.permissionsWithoutToken == .everything && off.tokensProblem == nil)
+    }
+
+    @Test("tells of the first reading, also where it finds no token")
+    func firstReading() {
+        let control = control(.required)
+        let told = Mutex<[Bool]>([])
+        _ = control.observe { policy in told.withLock { $0.append(policy.isKnown) } }
+        control.take(reading())
+        control.take(reading())
+        #expect(told.withLock { $0 } == [true])
+        #expect(authenticate("a", control) == .failure(.wrongToken))
+    }
+
+    @Test("goes on to require a token where the ports may not be open without, whatever is read later")
+    func closedPorts() {
+        let control = control(.auto)
+        control.miss(away)
+        control.requireFromNowOn()
+        control.take(reading())
+        #expect(control.isRequired && control.policy.isKnown)
+    }
+
+    @Test("logs once that the tokens cannot be read, and that they can be again")
+    func logOfMisses() {
+        let log = RecordingLog()
+        let control = AccessControl(.auto, connectionsPerTokenMaximum: 1, logger: log.logger)
+        for _ in 0..<3 { control.miss(away) }
+        #expect(log.messages(.warning) == ["tokens cannot be read; nobody is let in who needs one, until they are"])
+        for _ in 0..<3 { control.take(reading()) }
+        #expect(log.count(of: "tokens are read again") == 1)
+        control.miss(away)
+        #expect(log.events.count == 2, "one miss of a few seconds is nothing to tell")
+    }
+
+    @Test("logs each refused token once, and again when it was right meanwhile")
+    func logOfRefusedTokens() {
+        let log = RecordingLog()
+        let control = AccessControl(.auto, connectionsPerTokenMaximum: 1, logger: log.logger)
+        let refused = [
+            RefusedToken(id: 7, problem: "the name is wrong"), RefusedToken(id: 8, problem: "the end is wrong"),
+        ]
+        let bad = TokenReading(tokens: [liveToken("a")], wasEverCreated: true, refused: refused)
+        for _ in 0..<3 { control.take(bad) }
+        #expect(log.messages(.error).count == 2 && control.tokensRefused == 2)
+        #expect(log.text.contains("7") && log.text.contains("the end is wrong"))
+        control.take(reading(liveToken("a")))
+        #expect(control.tokensRefused == 0)
+        control.take(bad)
+        #expect(log.messages(.error).count == 4)
+    }
+
     @Test("tells of changes, and only of changes")
     func observers() {
         let control = control(.auto)
@@ -80,7 +153,7 @@ struct AccessControlTests {
         control.take(reading(liveToken("a", expiresAt: end)))
         #expect(told.withLock { $0 } == [true])
         control.take(reading(liveToken("a", expiresAt: end + .milliseconds(3))))
-        control.takeTime()
+        control.miss(away)
         #expect(told.withLock { $0 } == [true], "the same instant, read a moment later")
         control.take(reading(liveToken("a", expiresAt: end - .seconds(60))))
         #expect(told.withLock { $0 } == [true, true])
@@ -91,10 +164,10 @@ struct AccessControlTests {
         let control = control(.auto)
         let past = ContinuousClock.now - .milliseconds(1)
         control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: .now + .seconds(3_600))))
-        control.takeTime()
+        control.miss(away)
         #expect(control.policy.tokens.identity(2) != nil)
         control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: past)))
-        control.takeTime()
+        control.miss(away)
         #expect(control.policy.tokens.identity(1) != nil && control.policy.tokens.identity(2) == nil)
     }
 

@@ -260,21 +260,6 @@ struct InvalidValueTests {
         }
     }
 
-    @Test("of a token's end leaves the other tokens live")
-    func tokens() async throws {
-        let psql = try await TestDatabase.fresh().psql
-        try await psql.execute(
-            """
-            alter table headroom.tokens drop constraint instants_are_in_the_years_2000_to_9999;
-            select headroom.create_token('good', '{chat}', sha256('a'));
-            select headroom.create_token('bad', '{chat}', sha256('b'));
-            update headroom.tokens set expires_at = 'infinity' where name = 'bad';
-            """
-        )
-        let reading = try await psql.run { try TokenReading($0, deadline: .now + waitLimit) }
-        #expect(reading.tokens.map(\.name) == ["good"] && reading.outOfRange == 1)
-    }
-
     @Test("is refused where a result is decoded, whatever it is")
     func decoding() async throws {
         let psql = try await TestDatabase.fresh().psql

@@ -11,7 +11,7 @@ import Usage
 private final class Heard: TokenKeeper, Sendable {
     struct State {
         var readings: [[String]] = []
-        var timesAway = 0
+        var misses: [PostgresError] = []
         var used: [Int64] = []
     }
 
@@ -23,8 +23,8 @@ private final class Heard: TokenKeeper, Sendable {
         state.withLock { $0.readings.append(reading.tokens.map(\.name)) }
     }
 
-    func takeTime() {
-        state.withLock { $0.timesAway += 1 }
+    func miss(_ error: PostgresError) {
+        state.withLock { $0.misses.append(error) }
     }
 
     func takeUsed() -> [Int64] {
@@ -42,8 +42,16 @@ struct DatabaseMonitorTests {
         interval: Duration,
         _ body: @Sendable (Heard) async throws -> Void
     ) async throws {
+        try await watch(database, interval: interval, log: RecordingLog()) { heard, _ in try await body(heard) }
+    }
+
+    private func watch(
+        _ database: TestDatabase,
+        interval: Duration,
+        log: RecordingLog,
+        _ body: @Sendable (Heard, DatabaseMonitor) async throws -> Void
+    ) async throws {
         let heard = Heard()
-        let log = RecordingLog()
         let monitor = DatabaseMonitor(
             databaseURL: database.conninfo,
             interval: interval,
@@ -52,7 +60,7 @@ struct DatabaseMonitorTests {
         )
         let run = Task { await monitor.run() }
         do {
-            try await body(heard)
+            try await body(heard, monitor)
         } catch {
             monitor.close()
             await run.value
@@ -102,8 +110,61 @@ struct DatabaseMonitorTests {
             )
             try await database.psql.execute(create("app"))
             try await waitUntil("the token is found") { heard.names == ["app"] }
-            #expect(heard.state.withLock { $0.timesAway } > 0)
+            #expect(heard.state.withLock { !$0.misses.isEmpty })
         }
+    }
+
+    @Test("reads all else where the tokens cannot be read, and the tokens as soon as they can be")
+    func unreadableTokens() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute("revoke all on headroom.tokens from headroom_service")
+        try await watch(database, interval: .milliseconds(50), log: RecordingLog()) { heard, monitor in
+            try await waitUntil("a look failed") {
+                heard.state.withLock { $0.misses.contains { $0.sqlState == .insufficientPrivilege } }
+            }
+            #expect(monitor.databaseAnswers && monitor.facts.schemaVersion == Schema.newestMigration)
+            #expect(monitor.problem == nil && heard.names == nil)
+            try await database.psql.execute("grant select on headroom.tokens to headroom_service")
+            try await waitUntil("they are read") { heard.names == [] }
+        }
+    }
+
+    @Test("reads the tokens where the other facts cannot be read")
+    func unreadableFacts() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute("revoke all on headroom.migrations from headroom_service")
+        try await database.psql.execute(create("app"))
+        try await watch(database, interval: .milliseconds(50), log: RecordingLog()) { heard, monitor in
+            try await waitUntil("they are read") { heard.names == ["app"] }
+            try await waitUntil("the look failed") { monitor.problem != nil }
+            #expect(monitor.problem == "the database refused a statement with SQLSTATE 42501")
+            #expect(monitor.databaseAnswers && monitor.facts.schemaVersion == nil)
+        }
+    }
+
+    @Test("warns once of settings with which an answered message may be lost, also across reconnections")
+    func durability() async throws {
+        let database = try await TestDatabase.fresh()
+        let log = RecordingLog()
+        // Without the name of a standby nothing waits for one, whatever synchronous_commit says.
+        let name = try #require(try await database.psql.text("select current_database()"))
+        try await database.psql.execute("alter database \(name) set synchronous_commit = local")
+        try await watch(database, interval: .milliseconds(20), log: log) { heard, monitor in
+            try await waitUntil("some looks") { heard.state.withLock { $0.readings.count > 2 } }
+            // This server has it off for speed.
+            #expect(monitor.facts.durabilityRisks == ["fsync=off"])
+            try await database.psql.execute(
+                """
+                select pg_terminate_backend(pid) from pg_stat_activity
+                where application_name = 'headroom monitor' and datname = current_database()
+                """
+            )
+            try await waitUntil("it is noticed") { heard.state.withLock { !$0.misses.isEmpty } }
+            let before = heard.state.withLock { $0.readings.count }
+            try await waitUntil("it reads again") { heard.state.withLock { $0.readings.count > before } }
+        }
+        let warnings = log.events.filter { $0.level == .warning }
+        #expect(warnings.count == 1 && warnings[0].metadata.contains("fsync=off"), "\(warnings)")
     }
 
     @Test("notes which tokens were used")

@@ -477,6 +477,107 @@ class DatabaseAway(TokenCase):
         cls.cluster.stop_immediately()
 
 
+class Unreadable(TokenCase):
+    """Tokens that cannot be read, and rows among them that are wrong."""
+
+    FLAGS = None
+
+    def readiness(self, service):
+        answer = service.http("GET", "/readyz")
+        return answer.status, answer.json["checks"]["tokens"], " ".join(answer.json["reasons"])
+
+    def forbid(self):
+        self.psql.run("revoke select, update on headroom.tokens from headroom_service")
+        self.addCleanup(self.permit)
+
+    def permit(self):
+        self.psql.run("grant select, update (last_used_at) on headroom.tokens to headroom_service")
+
+    def test_nobody_is_let_in_until_they_are_read_and_the_service_starts(self):
+        _, token = self.token("early", "chat", "dashboard")
+        self.forbid()
+        service = self.serve()
+        line = self.connect(service=service)
+        self.assertTrue(line.ask(f"CONSUME {self.user()}").startswith("-NOAUTH "))
+        self.assertTrue(line.ask(f"AUTH {token}").startswith("-UNAVAILABLE retry_ms="))
+        over_http = {"Authorization": f"Bearer {token}"}
+        self.assertEqual(service.http("GET", "/v1/report", headers=over_http).status, 503)
+        status, checks, reasons = self.readiness(service)
+        self.assertEqual((status, checks), (503, False))
+        self.assertRegex(reasons, "tokens: tokens were never read since the start: .* SQLSTATE 42501")
+        self.assertEqual(service.log().count('level=warning msg="tokens cannot be read'), 1)
+        self.permit()
+        wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", "the token is known")
+        wait_until(lambda: self.readiness(service) == (200, True, ""), "it is ready")
+        self.assertIn("+ALLOWED ", line.ask(f"CONSUME {self.user()}"))
+        self.assertEqual(service.log().count('msg="tokens are read again"'), 1)
+        service.stop()
+
+    def test_those_that_are_known_stay_and_after_ten_seconds_it_is_said(self):
+        _, token = self.token("known", "chat", "dashboard")
+        service = self.serve()
+        line = self.connect(token, service=service)
+        wait_until(lambda: self.readiness(service) == (200, True, ""), "it is ready")
+        self.forbid()
+        over_http = {"Authorization": f"Bearer {token}"}
+        wait_until(lambda: self.readiness(service)[1] is False, "readiness says so")
+        status, _, reasons = self.readiness(service)
+        self.assertEqual(status, 503)
+        self.assertRegex(reasons, r"tokens: tokens were last read [1-9][0-9]+ s ago: .* SQLSTATE 42501")
+        wait_until(lambda: "those that are known stay" in service.log(), "the log says so")
+        metrics = service.http("GET", "/metrics", headers=over_http).text
+        self.assertGreaterEqual(int(metrics.split("\nheadroom_tokens_age_seconds ")[1].split()[0]), 10)
+        self.assertGreaterEqual(int(dict(e[1:].split("=", 1) for e in line.ask_list("INFO"))["tokens_age_s"]), 10)
+        self.assertIn("+ALLOWED ", line.ask(f"CONSUME {self.user()}"))
+        self.assertIn("+ALLOWED ", self.connect(token, service=service).ask(f"CONSUME {self.user()}"))
+        self.permit()
+        wait_until(lambda: self.readiness(service) == (200, True, ""), "they are read again")
+        log = service.log()
+        self.assertEqual(log.count('level=warning msg="tokens cannot be read'), 1)
+        self.assertEqual(log.count('msg="tokens are read again"'), 1)
+        service.stop()
+
+    def test_a_row_that_is_wrong_is_refused_alone_also_by_an_instance_that_starts(self):
+        _, token = self.token("good", "chat", "dashboard")
+        running = self.serve()
+        names = "instants_are_in_the_years_2000_to_9999", "scopes_are_known"
+        definitions = {}
+        for name in names:
+            definitions[name] = self.psql.value(
+                f"select pg_get_constraintdef(oid) from pg_constraint where conname = '{name}'"
+                " and conrelid = 'headroom.tokens'::regclass"
+            )
+            self.psql.run(f"alter table headroom.tokens drop constraint {name}")
+        self.psql.run("alter table headroom.tokens alter scopes drop not null")
+        bad = {}
+        for change in ("expires_at = 'infinity'", "scopes = null"):
+            number, text = self.token("bad", "chat")
+            bad[number] = text
+            self.psql.run(f"update headroom.tokens set {change} where id = {number}")
+        for service in (running, self.serve()):
+            count = f"\nheadroom_tokens_refused {len(bad)}\n"
+            over_http = {"Authorization": f"Bearer {token}"}
+            wait_until(lambda: count in service.http("GET", "/metrics", headers=over_http).text, "both are refused")
+            line = self.connect(token, service=service)
+            self.assertIn("+ALLOWED ", line.ask(f"CONSUME {self.user()}"))
+            for text in bad.values():
+                self.assertTrue(self.connect(service=service).ask(f"AUTH {text}").startswith("-NOAUTH "))
+            self.assertEqual(self.readiness(service)[1], True)
+            for number in bad:
+                self.assertEqual(service.log().count(f"token.id={number} "), 1, service.log())
+        listed = command("token", "list", database_url=self.database_url)
+        self.assertEqual(listed.stdout.count(" invalid "), len(bad), listed)
+        for number in bad:
+            self.revoke(number)
+        wait_until(
+            lambda: "\nheadroom_tokens_refused 0\n" in running.http("GET", "/metrics", headers=over_http).text, "they are revoked"
+        )
+        self.psql.run("delete from headroom.tokens where name = 'bad'")
+        self.psql.run("alter table headroom.tokens alter scopes set not null")
+        for name, definition in definitions.items():
+            self.psql.run(f"alter table headroom.tokens add constraint {name} {definition}")
+
+
 class TokenCommands(TokenCase):
     FLAGS = None
 

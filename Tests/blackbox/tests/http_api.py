@@ -297,13 +297,24 @@ class Health(Case):
         return answer.status, answer.json
 
     def test_follows_the_database_while_the_service_lives(self):
-        well = {"database": True, "schema": True, "accepting": True}
-        wait_until(lambda: self.ready() == (200, {"ready": True, "checks": well}), "all lanes are connected")
+        well = {"database": True, "schema": True, "tokens": True, "accepting": True}
+
+        def is_ready():
+            return self.ready() == (200, {"ready": True, "checks": well, "reasons": []})
+
+        def is_without(check):
+            """That check alone, or one that it brings with it, and the reason is said."""
+            status, said = self.ready()
+            return (status, said["ready"], said["checks"][check]) == (503, False, False) and [
+                reason.split(":")[0] for reason in said["reasons"]
+            ] == [name for name in well if not said["checks"][name]] and said["checks"]["accepting"]
+
+        wait_until(is_ready, "all lanes are connected")
         user = self.user()
         self.psql.run(f"select set_plan('{user}', 'paid')")
         self.psql.close()
         self.cluster.stop_immediately()
-        wait_until(lambda: self.ready() == (503, {"ready": False, "checks": {**well, "database": False}}), "it is noticed")
+        wait_until(lambda: is_without("database"), "it is noticed")
         alive = self.service.http("GET", "/healthz")
         self.assertEqual((alive.status, alive.text), (200, "ok\n"))
         for path in (f"/v1/usage/{user}", f"/v1/history/{user}", "/v1/report"):
@@ -321,7 +332,7 @@ class Health(Case):
         # Somebody restores what an older release dumped.
         self.psql.run("create temp table newest as select * from headroom.migrations order by number desc limit 1")
         self.psql.run("delete from headroom.migrations where number = (select number from newest)")
-        wait_until(lambda: self.ready() == (503, {"ready": False, "checks": {**well, "schema": False}}), "it is noticed")
+        wait_until(lambda: is_without("schema"), "it is noticed")
         self.psql.run("insert into headroom.migrations select * from newest")
         wait_until(lambda: self.ready()[0] == 200, "it is noticed")
 
@@ -339,7 +350,8 @@ class Health(Case):
             answer = wait_until(
                 lambda: (lambda a: a.status == 503 and a)(service.http("GET", "/readyz")), "readiness says so"
             )
-            self.assertEqual(answer.json["checks"], {"database": True, "schema": True, "accepting": False})
+            self.assertEqual(answer.json["checks"], {"database": True, "schema": True, "tokens": True, "accepting": False})
+            self.assertEqual(answer.json["reasons"], ["accepting: the service shuts down"])
             self.assertEqual(service.http("GET", "/healthz").status, 200)
             locker.run("rollback")
             locker.close()

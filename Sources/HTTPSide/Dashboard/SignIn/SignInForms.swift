@@ -32,7 +32,7 @@ struct SignInForms: Sendable {
         case .failure(let error) where error.code == .badArg:
             // Nobody needs one, and there is none.
             return PageAnswer.redirect(to: destination, cookie: visitor.newCookie)
-        case .failure(let error) where error.code == .overloaded:
+        case .failure(let error) where error.code == .overloaded || error.code == .unavailable:
             return page(visitor, destination: destination, mistake: error.text.sentence, .serviceUnavailable)
         case .failure:
             return page(visitor, destination: destination, mistake: SignInForms.wrongToken, .unauthorized)
