@@ -2,9 +2,10 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Logs each column in which an invalid value was met once: a user with such a row may ask many times a second.
+/// Logs each column in which an invalid value was met once, and what else makes a row unreadable once by its SQLSTATE:
+/// a user with such a row may ask many times a second.
 final class InvalidValueLog: Sendable {
-    /// As many as there are columns at most: the error's message names nothing else.
+    /// As many as there are columns, and codes, at most.
     private let reported = Mutex<Set<String>>([])
     private let logger: Logger
 
@@ -13,7 +14,13 @@ final class InvalidValueLog: Sendable {
     }
 
     func record(_ error: PostgresError) {
-        guard reported.withLock({ $0.insert(error.message).inserted }) else { return }
-        logger.error("a value in the database is out of range", metadata: ["error": "\(error)"])
+        // The message of an invalid value names the column and nothing else; others may hold the value.
+        let cause = error.isAboutInvalidValue ? error.message : error.sqlState?.rawValue ?? ""
+        guard reported.withLock({ $0.insert(cause).inserted }) else { return }
+        if error.isAboutInvalidValue {
+            logger.error("a value in the database is out of range", metadata: ["error": "\(error)"])
+        } else {
+            logger.error("a row in the database cannot be read", metadata: ["error": "\(error)"])
+        }
     }
 }

@@ -21,14 +21,15 @@ struct PlanCatalog {
     init(_ result: QueryResult) {
         var plans: [Plan] = []
         var invalid: [String: PostgresError] = [:]
-        for row in 0..<result.rowCount {
+        for row in 0..<result.rowCount where !result.isNull(row, 1) {
             do throws(PostgresError) {
                 plans.append(try Plan(result, row))
             } catch {
                 invalid[result.text(row, 1)] = error
             }
         }
-        self.init(revision: result.rowCount > 0 ? result.int32(0, 0) : 0, plans: plans, invalid: invalid)
+        let hasRevision = result.rowCount > 0 && !result.isNull(0, 0)
+        self.init(revision: hasRevision ? result.int32(0, 0) : 0, plans: plans, invalid: invalid)
     }
 
     /// Those whose rows hold no value out of range, by name.

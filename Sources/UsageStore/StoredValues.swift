@@ -12,9 +12,6 @@ struct StoredColumn: Sendable {
         self.name = name
     }
 
-    /// Where the value itself is not at hand.
-    var invalidInstant: PostgresError { invalid("not known", unless: "headroom.is_instant(\(name))") }
-
     fileprivate func invalid(_ value: some CustomStringConvertible, unless condition: String) -> PostgresError {
         // As headroom.refuse_row reports it. The message is the same for all rows, so that it is logged once.
         PostgresError(
@@ -116,6 +113,12 @@ extension StoreError {
             "\(error.message) in the database, so nothing was counted; the service's log says how to find and correct it"
         )
     }
+
+    /// For no reason that has words of its own.
+    static let unreadableRow = StoreError(
+        .internal,
+        "a row of this user in the database cannot be read; the service's log says why"
+    )
 
     /// The request had its effect, and only its answer cannot be given.
     static func invalidValueAfterwards(_ error: PostgresError) -> StoreError {

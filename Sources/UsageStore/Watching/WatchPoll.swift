@@ -122,7 +122,7 @@ struct WatchPoll {
         } catch let error where error.isAboutOneRow && taken.count > 1 {
             let middle = first + taken.count / 2
             return try read(taken[..<middle], &list) + read(taken[middle...], &list)
-        } catch let error where error.isAboutInvalidValue {
+        } catch let error where error.isAboutOneRow {
             fail(taken[first].user, error, &list)
             return []
         }
@@ -150,7 +150,7 @@ struct WatchPoll {
 
     private func fail(_ user: UserID, _ error: PostgresError, _ list: inout WatchList) {
         invalidValues.record(error)
-        list.fail(user, .invalidValue(error))
+        list.fail(user, error.isAboutInvalidValue ? .invalidValue(error) : .unreadableRow)
     }
 
     private static func changesAt(_ result: QueryResult, _ row: Int, _ standing: Standing) -> Instant? {

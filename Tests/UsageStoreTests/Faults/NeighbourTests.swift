@@ -88,4 +88,39 @@ struct NeighbourTests {
             #expect(after?.standing.used == 1)
         }
     }
+
+    @Test("with a row that cannot be read keeps nobody else from being watched, and is logged once")
+    func unreadableRow() async throws {
+        let database = try await TestDatabase.fresh()
+        let harness = StoreHarness(database.conninfo, lanes: 1)
+        let ada = user(5)
+        try await harness.running {
+            try await database.psql.execute(
+                """
+                alter function headroom.peek(uuid, text) rename to sound_peek;
+                create function headroom.peek(p_user_id uuid, p_unknown_users text) returns headroom.standing
+                    language plpgsql stable as
+                $$
+                begin
+                    if p_user_id = '\(ada)' then
+                        raise exception 'planted' using errcode = 'datetime_field_overflow';
+                    end if;
+                    return headroom.sound_peek(p_user_id, p_unknown_users);
+                end
+                $$;
+                grant execute on function headroom.peek, headroom.sound_peek to headroom_service;
+                """
+            )
+            for round in 0..<2 {
+                let watched = try await harness.outcomes(of: [
+                    harness.watch([user(1)], connection: 3 * round), harness.watch([ada], connection: 3 * round + 1),
+                    harness.watch([user(2)], connection: 3 * round + 2),
+                ])
+                #expect(watched[0] == .watching && watched[2] == .watching)
+                #expect(watched[1].failure?.code == .internal)
+                #expect(watched[1].failure?.message.contains("cannot be read") == true)
+            }
+            #expect(harness.log.count(of: "a row in the database cannot be read") == 1)
+        }
+    }
 }
