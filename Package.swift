@@ -17,8 +17,8 @@ let package = Package(
         .executable(name: "headroom", targets: ["headroom"]),
         .library(name: "HeadroomClient", targets: ["HeadroomClient"]),
     ],
-    // What whoever depends on HeadroomClient chooses from; docs/client-library.md has what each costs. All of it by default,
-    // so that a plain `swift build` here builds the service.
+    // What a package that depends on HeadroomClient chooses from; docs/client-library.md has what each costs. All of it
+    // by default, so that a plain `swift build` here builds the service.
     traits: [
         .default(enabledTraits: ["Server"]),
         .trait(name: "ServiceLifecycle", description: "HeadroomClient is a Service of swift-service-lifecycle"),
@@ -423,8 +423,8 @@ if flavour == "fuzzing" {
     ]
 }
 
-// A package of which every product has a condition that does not hold is not resolved for those who depend on this one. So
-// each product has the trait of its package, but for those that the library cannot do without.
+// A dependency is not fetched for those who depend on this package when each of its products here has a condition that
+// does not hold. So each product gets the trait of its package, except those that the library always needs.
 let packagesOfEveryClient = ["swift-collections", "swift-log", "swift-metrics", "swift-nio"]
 let traitsOfPackages = ["swift-nio-ssl": "TLS", "swift-service-lifecycle": "ServiceLifecycle"]
 for target in package.targets {

@@ -4,8 +4,9 @@ import LineProtocol
 extension HeadroomClient {
     /// Counts messages if they fit, all or none. Each call counts anew.
     ///
-    /// Sent again when a connection breaks or a service is too busy, with a key that the client makes, so that the call counts
-    /// once. The error of a call whose outcome is unknown has that key: pass it to ``consume(_:messages:key:deadline:)``.
+    /// Sent again when a connection breaks or a service is too busy, with a key that the client makes, so that the call
+    /// counts once. The error of a call whose outcome is unknown has that key, for
+    /// ``consume(_:messages:key:deadline:)``.
     ///
     /// - Parameters:
     ///   - messages: 1 to 1,000,000.
@@ -70,7 +71,7 @@ extension HeadroomClient {
         deadline: Duration? = nil
     ) async throws(HeadroomError) -> Decision {
         try await admitted { () throws(HeadroomError) in
-            try decision(try await perform(.commit(user: user, key: key), .keyed, key: key, deadline: deadline))
+            try decision(try await perform(.commit(user: user, key: key), .keyed, key: key, deadline: deadline), key)
         }
     }
 
@@ -82,8 +83,10 @@ extension HeadroomClient {
     ) async throws(HeadroomError) -> Release {
         try await admitted { () throws(HeadroomError) in
             let reply = try await perform(.release(user: user, key: key), .keyed, key: key, deadline: deadline)
-            guard case .answer(let answer) = reply else { throw .unexpected(reply) }
-            return Release(messages: answer.released ?? 0, status: answer.usage)
+            guard case .answer(let answer) = reply, let released = answer.released else {
+                throw .unexpected(reply, to: key)
+            }
+            return Release(messages: released, status: answer.usage)
         }
     }
 
@@ -114,15 +117,15 @@ extension HeadroomClient {
     ) async throws(HeadroomError) -> Decision {
         do {
             return try await admitted { () throws(HeadroomError) in
-                try decision(try await perform(command, repeatability, key: key, deadline: deadline))
+                try decision(try await perform(command, repeatability, key: key, deadline: deadline), key)
             }
         } catch let error where configuration.whenUnreachable == .allow && error.isUnanswered {
             return degraded(user, error)
         }
     }
 
-    func decision(_ reply: ReceivedReply) throws(HeadroomError) -> Decision {
-        guard case .answer(let answer) = reply else { throw .unexpected(reply) }
+    func decision(_ reply: ReceivedReply, _ key: MessageKey?) throws(HeadroomError) -> Decision {
+        guard case .answer(let answer) = reply else { throw .unexpected(reply, to: key) }
         switch answer.status {
         case .blocked(let reason): return .blocked(answer.usage, reason: reason)
         case .allowed, .held, .ok: return .allowed(answer.usage)
@@ -137,7 +140,7 @@ extension HeadroomClient {
     ) async throws(HeadroomError) -> UsageStatus {
         try await admitted { () throws(HeadroomError) in
             let reply = try await perform(command, repeatability, key: key, deadline: deadline)
-            guard case .answer(let answer) = reply else { throw .unexpected(reply) }
+            guard case .answer(let answer) = reply else { throw .unexpected(reply, to: key) }
             return answer.usage
         }
     }
@@ -169,6 +172,13 @@ extension HeadroomClient {
 }
 
 extension HeadroomError {
+    /// Of a request with this key, if it has one.
+    static func unexpected(_ reply: ReceivedReply, to key: MessageKey?) -> HeadroomError {
+        var error = unexpected(reply)
+        error.key = key
+        return error
+    }
+
     /// What a service says that is asked at a bad moment; it says nothing about who asks.
     var isPassing: Bool { isTransient || code == .internal }
 

@@ -36,8 +36,8 @@ extension InvalidMessageKey: LocalizedError {
 }
 
 extension Instant {
-    /// To the microsecond. A date beyond what `Instant` can hold becomes the nearest that it can; the service refuses a year that
-    /// is not 2000 to 9999.
+    /// To the microsecond. A date beyond what `Instant` can hold becomes the nearest that it can; the service refuses a
+    /// year that is not 2000 to 9999.
     public init(_ date: Date) {
         let microseconds = (date.timeIntervalSince1970 * 1_000_000).rounded()
         // Beyond these, and for what is no number, there is no such integer.

@@ -3,8 +3,8 @@ public struct PlanChange: Sendable, Equatable {
     public var user: UserID
     /// Name of a plan.
     public var plan: String
-    /// Nil is the state in which the plan begins: trial, active or free. Outside this package only an initializer sets it,
-    /// and none takes an optional: a store's word that is no state would become that one.
+    /// Nil is the state in which the plan begins: trial, active or free. Outside this package only an initializer sets
+    /// it, and none takes an optional: a store's word that is no state would become that one.
     public package(set) var state: SubscriptionState?
     /// Nil leaves it out: a trial that has begun keeps its start.
     public var startedAt: Instant?

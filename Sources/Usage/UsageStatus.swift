@@ -22,8 +22,8 @@ public struct UsageStatus: Sendable, Hashable {
     public var resets: Instant?
     /// When a trial, or a cancelled subscription, ends.
     public var expires: Instant?
-    /// When the store renews an active subscription: it charges then, and access goes on. Nil where it does not, and where
-    /// no usage was asked for (`label` is nil).
+    /// When the store renews an active subscription: it charges then, and access goes on. Nil where it does not, and
+    /// where no usage was asked for (`label` is nil).
     public var renews: Instant?
     /// Of a trial, from 1; day 1 is the first 24 hours.
     public var day: Int?

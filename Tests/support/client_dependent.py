@@ -43,8 +43,9 @@ def local_git():
 class Dependent:
     """A fresh package with these traits of ours; None names none, which enables those by default."""
 
-    def __init__(self, traits, directory=None):
+    def __init__(self, traits, directory=None, cache=None):
         self.directory = Path(directory or processes.directory())
+        self.cache = cache or self.directory / "cache"
         choice = "" if traits is None else f", traits: {json.dumps(list(traits))}"
         (self.directory / "Sources/dependent").mkdir(parents=True)
         (self.directory / "Sources/dependent/main.swift").write_text(MAIN, encoding="utf-8")
@@ -65,9 +66,9 @@ let package = Package(
         )
 
     def swift(self, command, *arguments):
-        """Runs `swift COMMAND` here, with caches of its own; returns what it printed."""
+        """Runs `swift COMMAND` here, without the user's caches; returns what it printed."""
         done = subprocess.run(
-            ["swift", command, "--package-path", self.directory, "--cache-path", self.directory / "cache", *arguments],
+            ["swift", command, "--package-path", self.directory, "--cache-path", self.cache, *arguments],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
             timeout=LIMIT_SECONDS, env=environment(**local_git()), check=False,
         )  # fmt: skip

@@ -49,7 +49,7 @@ extension HeadroomClient {
         let seconds = Int(clamping: ttl.components.seconds)
         let command = Command.reserve(user: user, messages: messages, key: key, ttlSeconds: seconds)
         do {
-            return try decision(try await perform(command, .keyed, key: key, deadline: nil))
+            return try decision(try await perform(command, .keyed, key: key, deadline: nil), key)
         } catch {
             if error.mayBeDone {
                 let end = NIODeadline.now() + TimeAmount(ttl)
@@ -68,7 +68,9 @@ extension HeadroomClient {
         let command = Command.commit(user: hold.user, key: hold.key)
         switch await settle(command, key: hold.key) {
         case .success(let reply):
-            guard case .answer(let answer) = reply else { return .uncommitted(result, .unexpected(reply)) }
+            guard case .answer(let answer) = reply else {
+                return .uncommitted(result, .unexpected(reply, to: hold.key))
+            }
             return .completed(result, .allowed(answer.usage))
         case .failure(let error):
             if error.code == .expired { return .expired(result) }

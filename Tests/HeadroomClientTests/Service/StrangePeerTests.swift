@@ -66,12 +66,30 @@ struct StrangePeerTests {
         await service.close()
     }
 
-    @Test("An answer of another kind than the question is an error of its own")
+    @Test("An answer of another kind than the question is an error of its own, with the request's key")
     func otherKind() async throws {
         let service = try await ScriptedService.start { _, _ in .say("+OK\r\n") }
         let client = HeadroomClient(.patient(service.endpoint))
         let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
-        #expect(error?.code == .malformedReply)
+        #expect(error?.code == .malformedReply && error?.key != nil)
+        let key: MessageKey = "message-1"
+        let errors = [
+            await #expect(throws: HeadroomError.self) { try await client.reserve(.random, key: key) },
+            await #expect(throws: HeadroomError.self) { try await client.commit(.random, key: key) },
+            await #expect(throws: HeadroomError.self) { try await client.release(.random, key: key) },
+            await #expect(throws: HeadroomError.self) { try await client.grant(.random, messages: 1, key: key) },
+        ]
+        #expect(errors.map { $0?.key } == [key, key, key, key])
+        await client.shutDown()
+        await service.close()
+    }
+
+    @Test("An answer to a release that does not say how much was given back is not taken for nothing")
+    func releaseWithoutNumber() async throws {
+        let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
+        let client = HeadroomClient(.patient(service.endpoint))
+        let error = await #expect(throws: HeadroomError.self) { try await client.release(.random, key: "message-1") }
+        #expect(error?.code == .malformedReply && error?.key == "message-1")
         await client.shutDown()
         await service.close()
     }

@@ -3,7 +3,7 @@ do not."""
 
 import re
 
-from support import settings
+from support import processes, settings
 from support.case import Case
 from support.client_dependent import ROOT, CompiledLibrary, Dependent, built_directory
 
@@ -60,10 +60,11 @@ class ClientPackage(Case):
     FLAGS = None
 
     def test_only_what_its_traits_need_is_fetched(self):
+        cache = processes.directory()
         for traits in CHOICES:
             with self.subTest(traits=traits):
                 expected = EVERY_CLIENT.union(*(OF_TRAITS[trait] for trait in traits))
-                self.assertEqual(Dependent(traits).packages(), expected)
+                self.assertEqual(Dependent(traits, cache=cache).packages(), expected)
                 # As the library's page has it.
                 page = (ROOT / "docs/client-library.md").read_text(encoding="utf-8")
                 choice = ", ".join(f'"{trait}"' for trait in traits)
