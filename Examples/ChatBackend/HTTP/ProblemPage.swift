@@ -17,7 +17,7 @@ struct ProblemPage {
 
     private var heading: String {
         switch problem.status {
-        case .notFound: "There is nothing here"
+        case .notFound: "I can’t find that page"
         case .misdirectedRequest: "Not under this name"
         case .serviceUnavailable: "Not at the moment"
         default: "That did not work"

@@ -81,7 +81,7 @@ struct RequestTests {
                 #expect(response.headers["Content-Type"] == ["text/html; charset=utf-8"])
                 #expect(response.headers["Content-Security-Policy"].first == Guarding.contentSecurityPolicy)
                 let text = try await response.text()
-                #expect(text.contains("There is nothing here") && text.contains("href=\"/\""), "\(path)")
+                #expect(text.contains("I can’t find that page") && text.contains("href=\"/\""), "\(path)")
             }
             let plain = try await chat.request("GET", "/nothing", headers: [("Accept", "*/*")])
             #expect(try await plain.problem().code == "NOTFOUND")

@@ -102,6 +102,16 @@ struct OverviewPageTests {
         var figures = DashboardFixtures.overview
         figures.records = .known(OverviewRecords(plans: [DashboardFixtures.paid]), age: .zero, trouble: nil)
         #expect(overview(figures).contains("None. Every event that a store sent was understood."))
+        // Of a month only the plans that somebody had in it.
+        figures = DashboardFixtures.overview
+        figures.period = billingPeriod("2026-11")
+        #expect(overview(figures).contains(">Premium <span") && !overview(figures).contains(">Pro <span"))
+        figures.period = billingPeriod("1999-12")
+        figures.top = .counting
+        #expect(!overview(figures).contains("800 a month") && overview(figures).contains("Trial: running now"))
+        #expect(overview(figures).contains("Nobody has sent a message in this period."))
+        figures = DashboardFixtures.overview
+        figures.records = .known(OverviewRecords(plans: [DashboardFixtures.paid]), age: .zero, trouble: nil)
         #expect(!overview(figures).contains("store events failed."))
         figures.records = .known(
             OverviewRecords(failedCount: OverviewRecords.failedCountMaximum),

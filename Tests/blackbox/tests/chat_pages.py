@@ -183,7 +183,7 @@ class ChatPages(ChatCase):
                 with self.subTest(width=width, scheme=scheme):
                     self.browser.look(width, scheme)
                     self.browser.open("/nowhere")
-                    self.browser.wait_for_text("h1", "There is nothing here")
+                    self.browser.wait_for_text("h1", "I can’t find that page")
                     self.assert_is_fine("nowhere")
         self.assertTrue(all("status of 404" in line for line in self.browser.complaints()))
 

@@ -259,6 +259,8 @@ class Pages(PagesCase):
     def test_the_overview_follows_its_figures_and_leaves_what_somebody_uses(self):
         self.browser.open("/dashboard?period=trial")
         wait_until(lambda: "Live" in self.browser.text("#live-state"), "the scripts run")
+        # A page is not kept waiting for figures; they come a little later.
+        wait_until(lambda: self.texts("[data-part=glance] dd:not(.more)"), "the figures are counted")
         self.browser.run("document.querySelector('[data-part=history] details').open = true; window.isSame = true")
         self.browser.run("document.querySelector('[data-refresh]').dataset.refresh = '0.2'")
         before = number(self.texts("[data-part=glance] dd:not(.more)")[0])
@@ -271,6 +273,7 @@ class Pages(PagesCase):
     def test_a_number_stays_in_one_line_on_a_phone(self):
         self.browser.look("phone", "light")
         self.browser.open("/dashboard")
+        wait_until(lambda: self.texts("[data-part=glance] dd") and self.texts("[data-part=plans] dd"), "the figures are counted")
         lines = self.browser.run(
             "return [...document.querySelectorAll('.figures dd:not(.more)')].filter(dd => !dd.querySelector('.state')).map(dd => {"
             "  dd.textContent = '12,345,678';"
@@ -365,3 +368,35 @@ class Pages(PagesCase):
         wait_until(lambda: "signed out" in other.text("#live-state"), "the page says so")
         other.open("/dashboard/users")
         self.assertEqual(other.text("h1"), "Sign in")
+
+
+@unittest.skipIf(browser.missing(), f"not installed: {browser.missing()}")
+class FirstSteps(Case):
+    """A service that has counted nothing yet, and then a little."""
+
+    def test_a_new_installation_and_one_with_a_failed_event_are_fine_in_every_look(self):
+        shown = Browser(self.service)
+        self.addCleanup(shown.close)
+        self.assert_is_fine(shown, "first-steps", "What to do first")
+        user = self.user()
+        self.ask(f"CONSUME {user} 3")
+        self.psql.run(
+            "insert into headroom.billing_events (source, id, type, happened_at, received_at, identities, user_id, outcome, problem, attempts)"
+            f" values ('revenuecat', 'one', 'RENEWAL', now(), now(), '{{}}', '{user}', 'failed', 'the product gold is not mapped', 1)"
+        )
+        self.assert_is_fine(shown, "failed-event", "1 store event failed.")
+        self.assertIn("the product gold is not mapped", shown.text("[data-part=failed-events]"))
+        self.assertFalse(shown.run("return document.querySelector('[data-part=first-steps]').checkVisibility()"))
+        self.assertEqual(shown.complaints(), [])
+
+    def assert_is_fine(self, shown, name, text):
+        for width in WIDTHS:
+            for scheme in SCHEMES:
+                with self.subTest(page=name, width=width, scheme=scheme):
+                    shown.look(width, scheme)
+                    shown.open("/dashboard")
+                    # It is read again by itself.
+                    wait_until(lambda: text in shown.text(), f"the page says {text}")
+                    shown.picture(name)
+                    self.assertEqual(shown.overflow(), 0)
+                    self.assertEqual(shown.axe_in_this_look(), [])

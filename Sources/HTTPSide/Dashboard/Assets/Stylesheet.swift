@@ -88,8 +88,8 @@ enum Stylesheet {
         .figures.four { grid-template-columns: repeat(4, 1fr); }
         .figure { background: var(--surface); border: 1px solid var(--line); border-radius: 12px; box-shadow: var(--shadow); padding: .875rem 1.25rem 1rem; min-width: 0; container-type: inline-size; }
         .figure dt { color: var(--muted); font-size: .875rem; }
-        .figure dd { font-size: min(1.75rem, 14cqi); line-height: 1.25; font-weight: 650; letter-spacing: -.02em; font-variant-numeric: tabular-nums; white-space: nowrap; }
-        .four .figure dd { font-size: min(1.375rem, 14cqi); }
+        .figure dd { font-size: min(1.75rem, 15cqi); line-height: 1.25; font-weight: 650; letter-spacing: -.02em; font-variant-numeric: tabular-nums; white-space: nowrap; }
+        .four .figure dd { font-size: min(1.375rem, 15cqi); }
         .figure dd.more { color: var(--muted); font-size: .8125rem; line-height: 1.4; font-weight: 400; letter-spacing: 0; margin-top: .125rem; white-space: normal; }
         .figure.blocked dd:not(.more) { color: var(--blocked-text); }
         table { border-collapse: collapse; width: 100%; font-size: .9375rem; }

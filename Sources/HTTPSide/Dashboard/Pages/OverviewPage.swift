@@ -145,7 +145,7 @@ struct OverviewPage {
         {{/hasCharts}}
         </section>
         <section data-part="plans">
-        <div class="heading"><h2 id="plans-heading">Plans and trials</h2><p class="age">Users and messages in {{heading}}; trials as they are now.{{#plans}} Counted {{age}}.{{/plans}}</p></div>
+        <div class="heading"><h2 id="plans-heading">Plans and trials</h2><p class="age">{{heading}}, by plan; trials as they are now.{{#plans}} Counted {{age}}.{{/plans}}</p></div>
         {{#plans}}{{>plans}}{{/plans}}
         {{#plansMissing}}<p class="card empty">{{text}}</p>{{/plansMissing}}
         </section>
@@ -158,7 +158,7 @@ struct OverviewPage {
         </section>
         <section data-part="top"{{^hasCharts}} hidden{{/hasCharts}}>
         {{#hasCharts}}
-        <div class="heading"><h2 id="top-heading">Top users</h2><p class="age">Most messages in {{heading}}.{{#top}} Counted {{age}}.{{/top}}</p></div>
+        <div class="heading"><h2 id="top-heading">Top users</h2><p class="age">{{heading}}, most messages first.{{#top}} Counted {{age}}.{{/top}}</p></div>
         {{#top}}
         <div class="card scroll" role="group" aria-labelledby="top-heading" tabindex="0">
         <table class="list top-users">

@@ -22,6 +22,7 @@ struct PlansPart {
 
     var trials: [Trials]
     var rows: [Row]
+    var hasRows: Bool
     var age: String
 
     static let template = """
@@ -32,6 +33,7 @@ struct PlansPart {
         <div class="figure"><dt>{{label}}: over</dt><dd>{{over}}</dd><dd class="more">ended, or followed by a plan</dd></div>
         </dl>
         {{/trials}}
+        {{#hasRows}}
         <div class="card scroll" role="group" aria-labelledby="plans-heading" tabindex="0">
         <table class="list">
         <thead><tr><th scope="col">Plan</th><th scope="col" class="number">Users</th><th scope="col" class="number">Messages</th><th scope="col" class="number">Blocked</th><th scope="col">Allowance</th></tr></thead>
@@ -42,6 +44,7 @@ struct PlansPart {
         </tbody>
         </table>
         </div>
+        {{/hasRows}}
 
         """
 }

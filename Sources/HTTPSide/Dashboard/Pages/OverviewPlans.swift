@@ -9,13 +9,16 @@ extension OverviewPresenter {
         let known = records.plans.map { plan in
             (plan: plan, report: reports.first { $0.plan == plan.name } ?? PlanReport(plan: plan.name))
         }
-        let rows = known.map { OverviewPresenter.row($0.plan.label, $0.plan.name, $0.plan, $0.report) }
+        // What could be used now is told of a plan without users, too; not what could have been used in a month.
+        let shown = known.filter { figures.period == .open || $0.report.users > 0 }
+        let rows = shown.map { OverviewPresenter.row($0.plan.label, $0.plan.name, $0.plan, $0.report) }
         // Rows of a plan that was deleted, and rows that name none.
         let others = reports.filter { report in !records.plans.contains { $0.name == report.plan } }
             .map { OverviewPresenter.row($0.plan ?? "no plan named", nil, nil, $0) }
         return PlansPart(
             trials: records.plans.filter(\.isTrial).map { OverviewPresenter.trials($0, periods) },
             rows: (rows + others).sorted { ($0.count, $1.label) > ($1.count, $0.label) },
+            hasRows: !(rows + others).isEmpty,
             age: age(figures.periods)
         )
     }

@@ -171,7 +171,9 @@ struct OverviewPresenter {
     }
 
     private var topMissing: String {
-        guard figures.top.value != nil else { return missing(figures.top) }
+        // Nothing has to be read to know that.
+        let hasUsers = figures.periods.value.map { $0.report(of: figures.period).users > 0 } ?? true
+        guard figures.top.value != nil || !hasUsers && figures.top.isUnderWay else { return missing(figures.top) }
         return "Nobody has sent a message in this period."
     }
 
