@@ -86,6 +86,20 @@ struct OverviewPageTests {
         #expect(!overview(figures).contains("What to do first"))
     }
 
+    @Test("of the overview draws no months where only trials were used")
+    func trialsOnly() {
+        var figures = DashboardFixtures.overview
+        let trial = DashboardFixtures.report("trial", messages: 3, silent: 1, gentle: 0, prominent: 0, blocked: 0)
+        figures.periods = .known(
+            AllPeriods(current: billingPeriod("2026-11"), open: trial, reports: [trial]),
+            age: .zero,
+            trouble: nil
+        )
+        #expect(!overview(figures).contains("id=\"history-title\""))
+        #expect(overview(figures).contains("Nobody has used a monthly plan in these months."))
+        #expect(overview().contains("id=\"history-title\""))
+    }
+
     @Test("of the overview has plans, trials and the store events that failed")
     func plans() {
         let page = overview()

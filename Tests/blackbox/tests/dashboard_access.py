@@ -532,7 +532,10 @@ class New(Case):
         self.ask(f"CONSUME {self.user()} 3")
         page = wait_until(lambda: "Messages 3" in words(p := visitor.get()) and p, "the message shows")
         self.assertNotIn("What to do first", words(page))
-        self.assertIn('class="columns"', page.text)
+        # A trial is in no month.
+        self.assertNotIn('class="columns"', page.text)
+        self.ask(f"CONSUME {self.subscriber('paid')} 3")
+        wait_until(lambda: 'class="columns"' in visitor.get().text, "the month has a column")
 
 
 class Away(Case):

@@ -117,7 +117,7 @@ enum Stylesheet {
         .standing { font-size: 1.125rem; }
         .standing strong { font-size: 1.75rem; font-weight: 650; letter-spacing: -.02em; font-variant-numeric: tabular-nums; }
         .standing .tier, .standing .state { margin-right: .375rem; vertical-align: .25em; }
-        .steps { padding-left: 2.5rem; }
+        .card.steps { padding-left: 2.5rem; }
         .steps li + li { margin-top: 1.25rem; }
         .steps li > * + * { margin-top: .375rem; }
         pre { margin: 0; overflow-x: auto; background: var(--raised); border-radius: 8px; padding: .75rem 1rem; }

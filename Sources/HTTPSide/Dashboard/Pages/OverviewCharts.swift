@@ -37,7 +37,12 @@ extension OverviewPresenter {
         return "No message was counted in the last 30 days. Days fill up as your product sends CONSUME."
     }
 
-    /// Twelve months up to the current one, those without usage too.
+    var historyMissing: String {
+        guard figures.periods.value != nil else { return missing(figures.periods) }
+        return "Nobody has used a monthly plan in these months. Trials never reset, so they are in no month."
+    }
+
+    /// Twelve months up to the current one, those without usage too; nil where none has any.
     var history: OverviewPage.Chart? {
         guard let known = figures.periods.value, let current = known.current.month else { return nil }
         let months = (0..<12).reversed().map { back in
@@ -45,6 +50,7 @@ extension OverviewPresenter {
             return BillingPeriod(year: month / 12, month: month % 12 + 1)
         }
         let reports = months.map { known.report(of: $0) }
+        guard reports.contains(where: { $0.users > 0 }) else { return nil }
         let columns = reports.map { report in
             ColumnChart.Column(
                 label: TimeText.shortPeriod(report.period),

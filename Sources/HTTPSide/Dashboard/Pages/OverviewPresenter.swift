@@ -53,7 +53,7 @@ struct OverviewPresenter {
             days: days,
             daysMissing: days == nil ? OverviewPage.Missing(text: daysMissing) : nil,
             history: history,
-            historyMissing: history == nil ? OverviewPage.Missing(text: missing(figures.periods)) : nil,
+            historyMissing: history == nil ? OverviewPage.Missing(text: historyMissing) : nil,
             top: top,
             topMissing: top == nil ? OverviewPage.Missing(text: topMissing) : nil,
             plans: plans,
