@@ -2,8 +2,8 @@ import CLibPQ
 
 /// The rows of one statement, in binary format. Rows and columns count from 0.
 ///
-/// The getters do not check NULL: ask `isNull` where a column can be. A getter that does not fit the column's length,
-/// and an index out of range, are mistakes in the program and trap.
+/// A getter throws `SQLState.invalidStoredValue` for NULL and for a value of another type: somebody may have changed a
+/// column. `text` and `bytes` read anything, and NULL as empty. An index out of range is a mistake in the program and traps.
 public final class QueryResult: @unchecked Sendable {
     // Invariant: a PGresult is not changed after libpq has handed it out ("read-only after creation and can be passed
     // around between threads", manual section 34.20), all properties are constant, and only deinit frees it.
@@ -50,29 +50,37 @@ public final class QueryResult: @unchecked Sendable {
         )
     }
 
-    public func int16(_ row: Int, _ column: Int) -> Int16 {
-        integer(row, column)
+    public func int16(_ row: Int, _ column: Int) throws(PostgresError) -> Int16 {
+        try integer(row, column, .int16)
     }
 
-    public func int32(_ row: Int, _ column: Int) -> Int32 {
-        integer(row, column)
+    public func int32(_ row: Int, _ column: Int) throws(PostgresError) -> Int32 {
+        try integer(row, column, .int32)
     }
 
-    public func int64(_ row: Int, _ column: Int) -> Int64 {
-        integer(row, column)
+    public func int64(_ row: Int, _ column: Int) throws(PostgresError) -> Int64 {
+        try integer(row, column, .int64)
     }
 
-    public func bool(_ row: Int, _ column: Int) -> Bool {
-        (integer(row, column) as UInt8) != 0
+    public func bool(_ row: Int, _ column: Int) throws(PostgresError) -> Bool {
+        (try integer(row, column, .bool) as UInt8) != 0
+    }
+
+    /// A place in an array that was sent, from 0, of the statement's `WITH ORDINALITY`. The statement makes it, and no table:
+    /// anything else is a mistake in the program and traps.
+    public func place(_ row: Int, _ column: Int) -> Int {
+        let bytes = bytes(row, column)
+        precondition(bytes.count == 4, "column \(column) (\(columnName(column))) is no integer")
+        return Int(Int32(bigEndian: bytes.loadUnaligned(as: Int32.self))) - 1
     }
 
     public func text(_ row: Int, _ column: Int) -> String {
         String(decoding: bytes(row, column), as: UTF8.self)
     }
 
-    public func uuid(_ row: Int, _ column: Int) -> (high: UInt64, low: UInt64) {
+    public func uuid(_ row: Int, _ column: Int) throws(PostgresError) -> (high: UInt64, low: UInt64) {
         let bytes = bytes(row, column)
-        guard bytes.count == 16 else { mismatch(row, column, wanted: 16) }
+        guard bytes.count == 16, type(column) == .uuid else { throw mismatch(row, column, wanted: .uuid) }
         return (
             UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
             UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
@@ -80,24 +88,38 @@ public final class QueryResult: @unchecked Sendable {
     }
 
     /// Microseconds since 1970; infinity is `Int64.max`, -infinity `Int64.min`.
-    public func timestamp(_ row: Int, _ column: Int) -> Int64 {
-        Timestamp.fromPostgres(integer(row, column))
+    public func timestamp(_ row: Int, _ column: Int) throws(PostgresError) -> Int64 {
+        Timestamp.fromPostgres(try integer(row, column, .timestamptz))
     }
 
-    private func integer<Value: FixedWidthInteger>(_ row: Int, _ column: Int) -> Value {
+    private func integer<Value: FixedWidthInteger>(
+        _ row: Int,
+        _ column: Int,
+        _ wanted: TypeOID
+    ) throws(PostgresError) -> Value {
         let bytes = bytes(row, column)
-        guard bytes.count == Value.bitWidth / 8 else { mismatch(row, column, wanted: Value.bitWidth / 8) }
+        // The length alone would take the text "1234" for an integer.
+        guard bytes.count == Value.bitWidth / 8, type(column) == wanted else {
+            throw mismatch(row, column, wanted: wanted)
+        }
         return Value(bigEndian: bytes.loadUnaligned(as: Value.self))
     }
+
+    /// Of a domain, the type that it is over.
+    func type(_ column: Int) -> TypeOID { TypeOID(rawValue: PQftype(result, Int32(column))) }
 
     /// libpq answers an index out of range with a line on standard error and a null pointer.
     private func checkBounds(_ row: Int, _ column: Int) {
         precondition(row >= 0 && row < rowCount && column >= 0 && column < columnCount, "no such row or column")
     }
 
-    private func mismatch(_ row: Int, _ column: Int, wanted: Int) -> Never {
-        let name = columnName(column)
-        let found = isNull(row, column) ? "NULL" : "\(bytes(row, column).count) bytes"
-        preconditionFailure("column \(column) (\(name)) holds \(found), the getter expects \(wanted) bytes")
+    func mismatch(_ row: Int, _ column: Int, wanted: TypeOID) -> PostgresError {
+        let found = isNull(row, column) ? "NULL" : "of type \(type(column).name)"
+        return PostgresError(
+            .server(.invalidStoredValue),
+            "\(columnName(column)) is \(found) instead of \(wanted.name)",
+            hint: "Somebody has changed the type of a column or has dropped its NOT NULL constraint: compare the table "
+                + "with the files of sql/tables, and change it back."
+        )
     }
 }

@@ -79,7 +79,7 @@ private struct ServerProcess: Equatable {
         guard result.rowCount == 1 else {
             throw PostgresError(.connectFailed, "pg_stat_activity does not show this session")
         }
-        id = result.int32(0, 0)
-        startedAt = result.isNull(0, 1) ? 0 : result.timestamp(0, 1)
+        id = try result.int32(0, 0)
+        startedAt = result.isNull(0, 1) ? 0 : try result.timestamp(0, 1)
     }
 }

@@ -23,6 +23,26 @@ public struct TypeOID: RawRepresentable, Hashable, Sendable {
     @inlinable public static var uuidArray: TypeOID { TypeOID(rawValue: 2951) }
 }
 
+extension TypeOID {
+    /// As PostgreSQL writes it, for a message.
+    var name: String {
+        switch self {
+        case .bool: "boolean"
+        case .bytea: "bytea"
+        case .int16: "smallint"
+        case .int32: "integer"
+        case .int64: "bigint"
+        case .text: "text"
+        case .timestamptz: "timestamp with time zone"
+        case .uuid: "uuid"
+        case .int32Array: "integer[]"
+        case .int64Array: "bigint[]"
+        case .textArray: "text[]"
+        default: "number \(rawValue) of pg_type"
+        }
+    }
+}
+
 /// PostgreSQL counts microseconds from 2000-01-01, everybody else from 1970-01-01.
 ///
 /// Its last year is 294276, beyond what Int64 can say from 1970 on. Both ways saturate, and the ends of Int64 mean

@@ -72,7 +72,8 @@ struct CountedRows {
         self.result = result
     }
 
-    var observedAt: Instant { Instant(microsecondsSince1970: result.timestamp(0, 11)) }
+    /// Of headroom.now(): where somebody has made that return null, nothing was counted, and nobody is shown this.
+    var observedAt: Instant { Instant(microsecondsSince1970: (try? result.timestamp(0, 11)) ?? 0) }
 
     /// In the order of the arrays that were sent.
     var news: some Sequence<StandingRow> {
@@ -83,7 +84,12 @@ struct CountedRows {
     /// who was counted.
     func forEachCount(_ body: (_ ordinal: Int, _ count: Int) -> Void) {
         guard !result.isNull(0, 13) else { return }
-        result.forEachInt64(0, 13) { body(Int($0 >> 32) - 1, Int($0 & 0xFFFF_FFFF)) }
+        do throws(PostgresError) {
+            try result.forEachInt64(0, 13) { body(Int($0 >> 32) - 1, Int($0 & 0xFFFF_FFFF)) }
+        } catch {
+            // The function's own array, and no column of a table.
+            preconditionFailure("headroom.count_batch returned no counts: \(error)")
+        }
     }
 }
 

@@ -184,12 +184,12 @@ public final class DatabaseMonitor: Sendable {
 
     private static func readFacts(_ connection: Connection) throws(PostgresError) -> Facts {
         let result = try connection.query(EmbeddedSQL.readDatabase, deadline: .now + .seconds(2))
-        try connection.requireProcess(result.int32(0, 3))
+        try connection.requireProcess(try result.int32(0, 3))
         var facts = Facts()
         facts.serverVersion = text(ofVersion: connection.serverVersion)
-        facts.schemaVersion = result.isNull(0, 0) ? nil : Int(result.int32(0, 0))
-        facts.replicationLagMilliseconds = result.isNull(0, 1) ? nil : result.int64(0, 1)
-        facts.durabilityRisks = result.texts(0, 2).compactMap(\.self)
+        facts.schemaVersion = result.isNull(0, 0) ? nil : Int(try result.int32(0, 0))
+        facts.replicationLagMilliseconds = result.isNull(0, 1) ? nil : try result.int64(0, 1)
+        facts.durabilityRisks = try result.texts(0, 2).compactMap(\.self)
         return facts
     }
 

@@ -224,9 +224,9 @@ struct ExactlyOnce {
     ) throws(PostgresError) -> Receipt {
         let answer = try afterwards(.readReceipt, connection, groups, of: &batch, deliver: deliver)
         guard let result = answer else { return .gone }
-        guard result.rowCount == 1, result.int64(0, 0) == number, !result.isNull(0, 1) else { return .notCounted }
+        guard result.rowCount == 1, try result.int64(0, 0) == number, !result.isNull(0, 1) else { return .notCounted }
         var counts: [Int: Int] = [:]
-        for case .some(let entry) in result.int64s(0, 1) {
+        for case .some(let entry) in try result.int64s(0, 1) {
             counts[Int(entry >> 32) - 1] = Int(entry & 0xFFFF_FFFF)
         }
         return .counted(counts)

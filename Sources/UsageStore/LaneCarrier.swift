@@ -144,7 +144,8 @@ struct LaneCarrier {
             let group = groups[first + ordinal]
             do throws(PostgresError) {
                 terms[ordinal] = try learnTerms(row, of: group.user, known[ordinal]?.terms.period ?? month)
-                if row.holdsMessages { held[ordinal] = try row.held() }
+                let holds = try row.held()
+                if holds > 0 { held[ordinal] = holds }
             } catch {
                 // Counted, and not to be counted again.
                 invalidValues.record(error)
@@ -177,7 +178,7 @@ struct LaneCarrier {
         refreshCatalog(row.planRevision)
         let terms = try row.terms(link.catalog, period: period)
         // With plans of another revision than the row's, these terms serve this answer alone.
-        if let version = row.termsVersion, link.catalog.revision == row.planRevision {
+        if let version = try row.termsVersion(), link.catalog.revision == row.planRevision {
             users.learn(user, terms, version: version)
         }
         return terms
@@ -197,11 +198,12 @@ struct LaneCarrier {
             row,
             standing,
             batch,
-            completions in
+            completions throws(PostgresError) in
             guard batch.isRefusedThroughout(group, at: standing) else { return false }
             // The slow path writes the limit that refuses into the row: an operator's UPDATE of it would be undone by
             // the next message otherwise, and a client that reads the table would show the limit of before.
-            guard group.consumes == 0 || !row.isStale else { return false }
+            let isStale = try row.isStale()
+            guard group.consumes == 0 || !isStale else { return false }
             let after = batch.settle(group, from: standing, into: &completions)
             carrier.metrics.add(group.consumes, to: .blocked)
             carrier.users.learn(group.user, after)
@@ -212,7 +214,7 @@ struct LaneCarrier {
     typealias Settle = (
         _ carrier: inout LaneCarrier, _ group: Batch.Group, _ row: StandingRow, _ standing: Standing, _ batch: Batch,
         _ completions: inout [Completion]
-    ) -> Bool
+    ) throws(PostgresError) -> Bool
 
     /// Reads and settles; returns the groups for which `settle` said false.
     @discardableResult
@@ -245,7 +247,7 @@ struct LaneCarrier {
                 let group = groups[first + row.ordinal]
                 do throws(PostgresError) {
                     let standing = try row.standingWithRenewal(link.catalog)
-                    if !settle(&self, group, row, standing, batch, &completions) { unsettled.append(group) }
+                    if try !settle(&self, group, row, standing, batch, &completions) { unsettled.append(group) }
                 } catch {
                     invalidValues.record(error)
                     // "unknown" is for requests that were counted before this.
@@ -346,7 +348,8 @@ struct LaneCarrier {
         deliverWithRenewals(completions, of: batch, deliver: deliver)
     }
 
-    func refreshCatalog(_ revision: Int32) {
+    func refreshCatalog(_ revision: Int32?) {
+        guard let revision else { return }
         // Answers that are committed wait for it.
         link.refreshCatalog(ifOlderThan: revision, deadline: .now + .milliseconds(500))
     }

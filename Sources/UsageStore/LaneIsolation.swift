@@ -46,7 +46,7 @@ extension LaneCarrier {
             guard let connection = link.connection else { throw PostgresError(.connectionLost, "no connection") }
             // It waits for nobody, so it is quick or the database is in trouble.
             let locked = try connection.query(EmbeddedSQL.readLocked, parameters, deadline: .now + .milliseconds(250))
-            for row in 0..<locked.rowCount { isLocked[Int(locked.int32(row, 0)) - 1] = true }
+            for row in 0..<locked.rowCount { isLocked[locked.place(row, 0)] = true }
         } catch {
             logger.debug("locked rows could not be told apart", metadata: ["error": "\(error)"])
             if let connection = link.connection, !connection.isUsable { link.drop(error) }

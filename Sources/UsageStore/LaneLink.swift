@@ -202,9 +202,9 @@ final class LaneLink {
             let receipt = try connection.query(EmbeddedSQL.openLane, parameters, deadline: deadline)
             let plans = try connection.query(EmbeddedSQL.readPlans, deadline: deadline)
             let now = try connection.query("select headroom.now()", deadline: deadline)
-            let date = Instant(microsecondsSince1970: now.timestamp(0, 0)).date
+            let date = Instant(microsecondsSince1970: try now.timestamp(0, 0)).date
             return Opened(
-                receiptNumber: receipt.int64(0, 0),
+                receiptNumber: try receipt.int64(0, 0),
                 connection: connection,
                 catalog: PlanCatalog(plans),
                 month: BillingPeriod(year: date.year, month: date.month)

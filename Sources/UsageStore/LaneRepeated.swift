@@ -83,7 +83,7 @@ extension LaneCarrier {
             var numbers: [UserID: KeyNumbers] = [:]
             for row in 0..<result.rowCount {
                 do throws(PostgresError) {
-                    numbers[keyed[Int(result.int32(row, 0)) - 1].user] = KeyNumbers(
+                    numbers[keyed[result.place(row, 0)].user] = KeyNumbers(
                         held: try result.count(row, 1, of: StoredColumn("headroom.message_keys", "held")),
                         limit: try result.countOrNil(row, 2, of: StoredColumn("headroom.message_keys", "limit"))
                     )

@@ -28,8 +28,9 @@ struct PlanCatalog {
                 invalid[result.text(row, 1)] = error
             }
         }
-        let hasRevision = result.rowCount > 0 && !result.isNull(0, 0)
-        self.init(revision: hasRevision ? result.int32(0, 0) : 0, plans: plans, invalid: invalid)
+        // Without a revision, the plans are read again with the next row.
+        let revision = result.rowCount > 0 ? (try? result.int32(0, 0)) : nil
+        self.init(revision: revision ?? 0, plans: plans, invalid: invalid)
     }
 
     /// Those whose rows hold no value out of range, by name.

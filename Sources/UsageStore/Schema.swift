@@ -70,7 +70,7 @@ public enum Schema {
         try connection.execute("set role \(ServiceRole.name)", deadline: .now + .seconds(30))
         try migrator.requireCurrent(connection, owner: rights.owner)
         let words = try connection.query(EmbeddedSQL.countOtherWords, wordParameters(), deadline: .now + .seconds(30))
-        return Preparation(applied: MigrationPlan(), hasOtherWords: words.int32(0, 0) > 0)
+        return Preparation(applied: MigrationPlan(), hasOtherWords: try words.int32(0, 0) > 0)
     }
 
     private static func writeWords(_ connection: Connection) throws(PostgresError) {

@@ -26,8 +26,8 @@ struct LoginRights: Sendable {
         )
         login = result.text(0, 0)
         owner = result.isNull(0, 1) ? nil : result.text(0, 1)
-        mayMigrate = result.bool(0, 2)
-        mayServe = result.bool(0, 3)
+        mayMigrate = try result.bool(0, 2)
+        mayServe = try result.bool(0, 3)
     }
 }
 

@@ -16,26 +16,29 @@ struct StandingRow {
     }
 
     /// Position in the arrays that were sent, from 0.
-    var ordinal: Int { Int(result.int32(row, 0)) - 1 }
-    var planRevision: Int32 { result.int32(row, first + 9) }
+    var ordinal: Int { result.place(row, 0) }
+    /// Nil where it cannot be read: whoever needs the row itself is told why.
+    var planRevision: Int32? { try? result.int32(row, first + 9) }
     /// The clock's, and no row's: it is not checked, because arithmetic with instants does not trap.
-    private var observedAt: Instant { Instant(microsecondsSince1970: result.timestamp(row, first + 10)) }
+    private var observedAt: Instant {
+        get throws(PostgresError) { Instant(microsecondsSince1970: try result.timestamp(row, first + 10)) }
+    }
 
     private var periodLabel: String { result.text(row, first + 11) }
-
-    var holdsMessages: Bool { result.int32(row, first + 1) > 0 }
 
     func held() throws(PostgresError) -> Int { try result.count(row, first + 1, of: .held) }
 
     /// - Parameter period: the label under which the row was found, where the statement does not return it.
     /// - Throws: as `QueryResult.instantOrNil(_:_:of:)`, where a value is out of range.
     func terms(_ catalog: PlanCatalog, period: BillingPeriod? = nil) throws(PostgresError) -> Terms {
-        Terms(
+        let startedAt = try result.instantOrNil(row, first + 5, of: .startedAt)
+        let observedAt = try observedAt
+        return Terms(
             plan: try catalog.plan(named: result.text(row, first + 3)),
             state: SubscriptionState(rawValue: result.text(row, first + 4)) ?? .active,
             period: period ?? BillingPeriod(storedLabel: periodLabel),
             limit: try result.countOrNil(row, first + 2, of: .limit),
-            startedAt: try result.instantOrNil(row, first + 5, of: .startedAt) ?? observedAt,
+            startedAt: startedAt ?? observedAt,
             resetsAt: try result.instantOrNil(row, first + 6, of: .resetsAt),
             expiresAt: try result.instantOrNil(row, first + 7, of: .expiresAt),
             previousPlan: result.isNull(row, first + 8) ? nil : result.text(row, first + 8)
@@ -49,7 +52,7 @@ struct StandingRow {
             used: try result.count(row, first, of: .messageCount),
             held: try held(),
             lapse: period == nil && hasLapse ? Refusal(rawValue: result.text(row, first + 12)) : nil,
-            observedAt: observedAt
+            observedAt: try observedAt
         )
     }
 
@@ -69,16 +72,16 @@ struct StandingRow {
         Performed(
             standing: try standing(catalog),
             verdict: Performed.Verdict(rawValue: result.text(row, first + 13)),
-            messages: Int(result.int64(row, first + 14)),
-            isReplay: result.bool(row, first + 15)
+            messages: Int(try result.int64(row, first + 14)),
+            isReplay: try result.bool(row, first + 15)
         )
     }
 
     /// From count_batch: names the row's terms; nil in rows from before versions were kept.
-    var termsVersion: Int64? { result.isNull(row, 12) ? nil : result.int64(row, 12) }
+    func termsVersion() throws(PostgresError) -> Int64? { result.isNull(row, 12) ? nil : try result.int64(row, 12) }
 
     /// From read_batch: a message would write the row anew, even a refused one.
-    var isStale: Bool { result.bool(row, first + 13) }
+    func isStale() throws(PostgresError) -> Bool { try result.bool(row, first + 13) }
 }
 
 /// Where the values of a standing come from. Those of subscriptions and plans are checked by headroom.entitlement.

@@ -30,7 +30,7 @@ extension QueryResult {
     /// - Throws: an error with `SQLState.invalidStoredValue`, as the next two.
     func instantOrNil(_ row: Int, _ column: Int, of source: StoredColumn) throws(PostgresError) -> Instant? {
         guard !isNull(row, column) else { return nil }
-        let microseconds = timestamp(row, column)
+        let microseconds = try timestamp(row, column)
         guard let instant = Instant(validating: microseconds) else {
             throw source.invalid(
                 "\(microseconds) microseconds since 1970",
@@ -55,7 +55,7 @@ extension QueryResult {
         in range: ClosedRange<Int32> = 0...Int32.max
     ) throws(PostgresError) -> Int? {
         guard !isNull(row, column) else { return nil }
-        let count = int32(row, column)
+        let count = try int32(row, column)
         guard range.contains(count) else {
             let name = source.name == "limit" ? "\"limit\"" : source.name
             let condition =
@@ -81,17 +81,12 @@ extension QueryResult {
 
     /// A `bigint` that sums up many; at most 10^15, so that sums of these fit as well.
     func sum(_ row: Int, _ column: Int, of source: StoredColumn) throws(PostgresError) -> Int {
-        let sum = int64(row, column)
+        let sum = try int64(row, column)
         guard (0...1_000_000_000_000_000).contains(sum) else {
             throw source.invalid(sum, unless: "\(source.name) between 0 and 1000000000000000")
         }
         return Int(sum)
     }
-}
-
-extension SQLState {
-    /// Raised by the SQL functions, and thrown where a result is decoded.
-    static let invalidStoredValue = SQLState(rawValue: "HR006")
 }
 
 extension PostgresError {

@@ -15,7 +15,7 @@ import Testing
 
     private func expectAlive(_ connection: Connection) throws {
         let result = try connection.query("SELECT 1", deadline: soon)
-        #expect(result.int32(0, 0) == 1)
+        #expect(try result.int32(0, 0) == 1)
     }
 
     @Test func tellsTheServersVersion() async throws {
@@ -156,7 +156,7 @@ import Testing
                 result = try connection.awaitResult(until: .now)
                 looks += 1
             }
-            #expect(looks >= 1 && result?.int32(0, 0) == 1)
+            #expect(try looks >= 1 && result?.int32(0, 0) == 1)
             _ = expectError(.misuse) { _ = try connection.awaitResult(until: .now) }
         }
     }
@@ -231,7 +231,7 @@ import Testing
             try connection.send(prepared: "one", Parameters())
             _ = expectError(.misuse) { try connection.send(prepared: "one", Parameters()) }
             let result = try connection.awaitResult(until: soon)
-            #expect(result?.int32(0, 0) == 1)
+            #expect(try result?.int32(0, 0) == 1)
             connection.cancel()  // nothing is under way: no effect
             let affected = try connection.query("CREATE TEMP TABLE t AS SELECT generate_series(1, 7)", deadline: soon)
             #expect(affected.affectedRows == 7)

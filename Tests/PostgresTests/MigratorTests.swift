@@ -228,17 +228,17 @@ import Testing
                     "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
                     deadline: deadline
                 )
-                #expect(locks.int64(0, 0) == 1)
+                #expect(try locks.int64(0, 0) == 1)
                 try connection.execute("INSERT INTO public.users VALUES (3)", deadline: deadline)
             }
             #expect(applied == Self.applied(Self.first, Self.second))
             let ids = try connection.query("SELECT array_agg(id ORDER BY id) FROM public.users", deadline: deadline)
-            #expect(ids.int32s(0, 0) == [1, 3])
+            #expect(try ids.int32s(0, 0) == [1, 3])
             let locks = try connection.query(
                 "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()",
                 deadline: deadline
             )
-            #expect(locks.int64(0, 0) == 0)
+            #expect(try locks.int64(0, 0) == 0)
         }
     }
 

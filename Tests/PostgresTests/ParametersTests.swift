@@ -29,16 +29,16 @@ import Testing
             parameters.append(bytes: [0, 1, 255])
         }
         #expect(result.rowCount == 1 && result.columnCount == 10 && result.affectedRows == 1)
-        #expect(result.uuid(0, 0) == (0x7f1c_0a52_3a51_4a7e, 0x9d55_0b6a_3f1f_7c11))
-        #expect(result.int32(0, 1) == .min)
-        #expect(result.int64(0, 2) == .max)
-        #expect(result.bool(0, 3))
+        #expect(try result.uuid(0, 0) == (0x7f1c_0a52_3a51_4a7e, 0x9d55_0b6a_3f1f_7c11))
+        #expect(try result.int32(0, 1) == .min)
+        #expect(try result.int64(0, 2) == .max)
+        #expect(try result.bool(0, 3))
         #expect(result.text(0, 4) == "é, \"quoted\" \\ and 🚢")
         #expect(Array(result.bytes(0, 5)) == [0, 1, 255])
         #expect(result.text(0, 6) == "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11")
         #expect(result.text(0, 7) == "-2147483648")
         #expect(result.text(0, 8) == "\\x0001ff")
-        #expect(result.int16(0, 9) == 7)
+        #expect(try result.int16(0, 9) == 7)
     }
 
     @Test func nullsHaveATypeAndArriveAsNull() async throws {
@@ -80,9 +80,9 @@ import Testing
             parameters.append(timestamptz: microseconds)
             parameters.append(text: text)
         }
-        #expect(result.timestamp(0, 0) == microseconds)
+        #expect(try result.timestamp(0, 0) == microseconds)
         #expect(result.text(0, 1) == text)
-        #expect(result.timestamp(0, 2) == microseconds)
+        #expect(try result.timestamp(0, 2) == microseconds)
     }
 
     @Test func instantsBeyondEitherCountingSaturateInsteadOfTrapping() async throws {
@@ -90,7 +90,7 @@ import Testing
             parameters.append(timestamptz: .min + 1)
         }
         #expect(result.text(0, 0) == "-infinity")
-        #expect(result.timestamp(0, 1) == .max)
+        #expect(try result.timestamp(0, 1) == .max)
     }
 
     @Test func arraysAreWrittenInPlace() async throws {
@@ -111,9 +111,9 @@ import Testing
         #expect(result.text(0, 3) == "{a,NULL,\"\",\"ü,\\\"\"}")
         #expect(result.text(0, 4) == "{\"1970-01-01 00:00:00+00\",NULL,infinity}")
         #expect(result.text(0, 5) == "{f,t}")
-        #expect(result.int64s(0, 6) == [0, 5_000_000_000, 10_000_000_000])
-        #expect(result.int32s(0, 7) == [-1, 0])
-        #expect(result.texts(0, 8) == ["a", nil, "", "ü,\""])
+        #expect(try result.int64s(0, 6) == [0, 5_000_000_000, 10_000_000_000])
+        #expect(try result.int32s(0, 7) == [-1, 0])
+        #expect(try result.texts(0, 8) == ["a", nil, "", "ü,\""])
     }
 
     @Test func emptyArraysAreEmptyAndNotNull() async throws {
@@ -122,17 +122,50 @@ import Testing
             parameters.appendTexts(count: 0) { _ in nil }
             parameters.appendUUIDs(count: 0) { _ in (0, 0) }
         }
-        #expect(!result.isNull(0, 0) && result.int64s(0, 0).isEmpty)
-        #expect(!result.isNull(0, 1) && result.texts(0, 1).isEmpty)
-        #expect(result.int32(0, 2) == 0 && result.int32(0, 3) == 0)
+        #expect(try !result.isNull(0, 0) && result.int64s(0, 0).isEmpty)
+        #expect(try !result.isNull(0, 1) && result.texts(0, 1).isEmpty)
+        #expect(try result.int32(0, 2) == 0 && result.int32(0, 3) == 0)
     }
 
     @Test func nullsInResultArraysAreNil() async throws {
         let sql = "SELECT '{1,NULL,3}'::int4[], '{NULL}'::int8[], '[5:6]={7,8}'::int4[]"
         let result = try await roundTrip(sql) { _ in }
-        #expect(result.int32s(0, 0) == [1, nil, 3])
-        #expect(result.int64s(0, 1) == [nil])
-        #expect(result.int32s(0, 2) == [7, 8])
+        #expect(try result.int32s(0, 0) == [1, nil, 3])
+        #expect(try result.int64s(0, 1) == [nil])
+        #expect(try result.int32s(0, 2) == [7, 8])
+    }
+
+    @Test(
+        "A value of another type or length, and NULL, is an error that names the column",
+        arguments: [
+            "null::integer", "7::bigint", "7::smallint", "7.5::real", "'text'::text", "'2026-11-01'::date",
+            "7::numeric",
+        ]
+    )
+    func wrongType(sql: String) async throws {
+        let result = try await roundTrip("SELECT \(sql) AS used, \(sql) = any (array[\(sql)])") { _ in }
+        let reads: [(QueryResult) throws -> Void] = [
+            { _ = try $0.int32(0, 0) },
+            { _ = try $0.timestamp(0, 0) },
+            { _ = try $0.uuid(0, 0) },
+            { _ = try $0.bool(0, 0) },
+            { _ = try $0.int64s(0, 0) },
+            { _ = try $0.int32s(0, 0) },
+            { _ = try $0.texts(0, 0) },
+        ]
+        for read in reads {
+            let error = #expect(throws: PostgresError.self) { try read(result) }
+            #expect(error?.sqlState == .invalidStoredValue)
+            #expect(error?.message.hasPrefix("used is ") == true, "\(error?.message ?? "")")
+        }
+    }
+
+    @Test func arraysOfAnotherTypeAreErrors() async throws {
+        let result = try await roundTrip("SELECT '{1,2}'::int4[], '{1,2}'::int8[], '{1,2}'::text[], '{1,2}'::float8[]")
+        { _ in }
+        for column in [0, 2, 3] { #expect(throws: PostgresError.self) { try result.int64s(0, column) } }
+        for column in [1, 2, 3] { #expect(throws: PostgresError.self) { try result.int32s(0, column) } }
+        for column in [0, 1, 3] { #expect(throws: PostgresError.self) { try result.texts(0, column) } }
     }
 
     @Test func theBufferGrowsAndIsUsedAgain() async throws {
@@ -148,7 +181,7 @@ import Testing
                 parameters.appendInt64s(count: count) { Int64($0) }
                 try connection.send(prepared: "sums", parameters)
                 let result = try connection.awaitResult(until: deadline)
-                #expect(result?.int64(0, 0) == Int64(count) * Int64(count - 1) / 2)
+                #expect(try result?.int64(0, 0) == Int64(count) * Int64(count - 1) / 2)
             }
         }
     }

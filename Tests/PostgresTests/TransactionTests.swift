@@ -93,7 +93,7 @@ import Testing
             _ = try add(1, as: .first, connection)
             let warn = PreparedQuery(name: "warn", sql: "select pg_temp.warn()")
             let result = try connection.query(warn, as: .last, deadline: soon)
-            #expect(result.int32(0, 0) == 3)
+            #expect(try result.int32(0, 0) == 3)
             #expect(result.warnings.map(\.message) == ["in the statement", "in commit"])
         }
     }

@@ -209,6 +209,9 @@ extension QueryResult {
             attribute.format = 1
             return attribute
         }
+        // Values are read as what their column is.
+        attributes[11].typid = TypeOID.timestamptz.rawValue
+        attributes[13].typid = TypeOID.int64Array.rawValue
         PQsetResultAttrs(result, Int32(attributes.count), &attributes)
         for column in columns.indices { set(nil, 0, column, of: result) }
         set(bytes(Fixtures.now), 0, 11, of: result)

@@ -51,7 +51,7 @@ struct MigrationRecord {
             deadline: deadline
         )
         guard result.rowCount > 0 else { return .absent }
-        return result.bool(0, 0) ? .present : .outdated
+        return try result.bool(0, 0) ? .present : .outdated
     }
 
     /// CREATE … IF NOT EXISTS asks for the right to create even where everything exists, and a service's role need
@@ -89,12 +89,12 @@ struct MigrationRecord {
             "SELECT number, name, checksum, applied_at FROM \(quotedSchema).migrations ORDER BY number",
             deadline: deadline
         )
-        contents.migrations = (0..<migrations.rowCount).map { row in
+        contents.migrations = try (0..<migrations.rowCount).map { row throws(PostgresError) in
             AppliedMigration(
-                number: Int(migrations.int32(row, 0)),
+                number: Int(try migrations.int32(row, 0)),
                 name: migrations.text(row, 1),
                 checksum: migrations.text(row, 2),
-                appliedAt: migrations.timestamp(row, 3)
+                appliedAt: try migrations.timestamp(row, 3)
             )
         }
         let definitions = try connection.query(
@@ -105,7 +105,7 @@ struct MigrationRecord {
             contents.definitions[definitions.text(row, 0)] = AppliedDefinition(
                 checksum: definitions.text(row, 1),
                 release: definitions.text(row, 2),
-                appliedAt: definitions.timestamp(row, 3)
+                appliedAt: try definitions.timestamp(row, 3)
             )
         }
         return contents

@@ -73,17 +73,17 @@ public struct BillingEventRegister: ~Copyable {
         func text(_ row: Int, _ column: Int) -> String? {
             result.isNull(row, column) ? nil : result.text(row, column)
         }
-        return (0..<result.rowCount).map { row in
+        return try (0..<result.rowCount).map { row throws(PostgresError) in
             Entry(
                 source: result.text(row, 0),
                 id: result.text(row, 1),
                 type: result.text(row, 2),
-                happenedAt: Instant(microsecondsSince1970: result.timestamp(row, 3)),
-                receivedAt: Instant(microsecondsSince1970: result.timestamp(row, 4)),
+                happenedAt: Instant(microsecondsSince1970: try result.timestamp(row, 3)),
+                receivedAt: Instant(microsecondsSince1970: try result.timestamp(row, 4)),
                 user: text(row, 5),
                 outcome: result.text(row, 6),
                 problem: text(row, 7),
-                attempts: Int(result.int32(row, 8))
+                attempts: Int(try result.int32(row, 8))
             )
         }
     }

@@ -87,7 +87,7 @@ public struct ProductRegister {
         func text(_ row: Int, _ column: Int) -> String? {
             result.isNull(row, column) ? nil : result.text(row, column)
         }
-        return (0..<result.rowCount).map { row in
+        return try (0..<result.rowCount).map { row throws(PostgresError) in
             Product(
                 source: result.text(row, 0),
                 product: text(row, 1),
@@ -95,7 +95,7 @@ public struct ProductRegister {
                 plan: text(row, 2),
                 trialPlan: text(row, 3),
                 introPlan: text(row, 4),
-                messages: result.isNull(row, 5) ? nil : Int(result.int32(row, 5))
+                messages: result.isNull(row, 5) ? nil : Int(try result.int32(row, 5))
             )
         }
     }

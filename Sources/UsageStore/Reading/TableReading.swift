@@ -70,7 +70,7 @@ struct TableReading {
         deadline: () -> ContinuousClock.Instant?
     ) throws(PostgresError) -> (pages: Int64, calendarMonth: BillingPeriod) {
         let result = try link.query(.readExtent, deadline: deadline)
-        return (result.int64(0, 0), BillingPeriod(storedLabel: result.text(0, 1)))
+        return (try result.int64(0, 0), BillingPeriod(storedLabel: result.text(0, 1)))
     }
 
     private mutating func readPortion(
@@ -87,9 +87,9 @@ struct TableReading {
             let result = try link.query(.readReportPortion, parameters, deadline: deadline)
             for row in 0..<result.rowCount {
                 report.add(
-                    users: Int(result.int64(row, 1)),
+                    users: Int(try result.int64(row, 1)),
                     in: Tier(rawValue: result.text(row, 0)) ?? .silent,
-                    messages: Int(result.int64(row, 2))
+                    messages: Int(try result.int64(row, 2))
                 )
             }
         case .top(let period, let count):
@@ -100,18 +100,18 @@ struct TableReading {
             top.merge((0..<result.rowCount).compactMap { usage(result, $0) })
         case .allPeriods:
             let result = try link.query(.readPeriodsPortion, parameters, deadline: deadline)
-            for row in 0..<result.rowCount { addPeriod(result, row) }
+            for row in 0..<result.rowCount { try addPeriod(result, row) }
         }
     }
 
-    private mutating func addPeriod(_ result: QueryResult, _ row: Int) {
+    private mutating func addPeriod(_ result: QueryResult, _ row: Int) throws(PostgresError) {
         let period = BillingPeriod(storedLabel: result.text(row, 0))
         let tier = Tier(rawValue: result.text(row, 1)) ?? .silent
-        let (users, messages) = (Int(result.int64(row, 3)), Int(result.int64(row, 4)))
+        let (users, messages) = (Int(try result.int64(row, 3)), Int(try result.int64(row, 4)))
         let plan = result.textOrNil(row, 5)
         periods[period, default: PeriodReport(period: period)].add(users: users, in: tier, messages: messages)
         addPlan(plan, to: period, users: users, in: tier, messages: messages)
-        guard result.bool(row, 2) else { return }
+        guard try result.bool(row, 2) else { return }
         report.add(users: users, in: tier, messages: messages)
         addPlan(plan, to: .open, users: users, in: tier, messages: messages)
     }
@@ -129,8 +129,8 @@ struct TableReading {
 
     /// Nil for a row with a value out of range, which does not fail the list of all others.
     private func usage(_ result: QueryResult, _ row: Int) -> PeriodUsage? {
-        let (high, low) = result.uuid(row, 0)
         do throws(PostgresError) {
+            let (high, low) = try result.uuid(row, 0)
             return PeriodUsage(
                 user: UserID(high: high, low: low),
                 period: BillingPeriod(storedLabel: result.text(row, 1)),

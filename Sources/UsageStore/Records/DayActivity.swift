@@ -25,7 +25,7 @@ package struct DayActivity: Sendable, Equatable {
         let result = try connection.query(EmbeddedSQL.readDailyActivity, parameters, deadline: deadline)
         return try (0..<result.rowCount).map { row throws(PostgresError) in
             DayActivity(
-                day: CivilDate(daysSince1970: result.int64(row, 0)),
+                day: CivilDate(daysSince1970: try result.int64(row, 0)),
                 messages: try result.sum(row, 1, of: StoredColumn("headroom.daily_activity", "messages")),
                 blocked: try result.sum(row, 2, of: StoredColumn("headroom.daily_activity", "blocked"))
             )

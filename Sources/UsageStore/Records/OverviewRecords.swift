@@ -51,23 +51,23 @@ package struct OverviewRecords: Sendable, Equatable {
         let failed = try connection.query(EmbeddedSQL.readFailedEvents, parameters, deadline: deadline)
         return OverviewRecords(
             plans: plans,
-            failedEvents: (0..<failed.rowCount).map { FailedEvent(failed, $0) },
-            failedCount: failed.rowCount == 0 ? 0 : Int(failed.int64(0, 5))
+            failedEvents: try (0..<failed.rowCount).map { row throws(PostgresError) in try FailedEvent(failed, row) },
+            failedCount: failed.rowCount == 0 ? 0 : Int(try failed.int64(0, 5))
         )
     }
 }
 
 extension OverviewRecords.FailedEvent {
-    fileprivate init(_ result: QueryResult, _ row: Int) {
+    fileprivate init(_ result: QueryResult, _ row: Int) throws(PostgresError) {
         var user: UserID?
         if !result.isNull(row, 3) {
-            let (high, low) = result.uuid(row, 3)
+            let (high, low) = try result.uuid(row, 3)
             user = UserID(high: high, low: low)
         }
         self.init(
             source: result.text(row, 0),
             type: result.text(row, 1),
-            receivedAt: Instant(microsecondsSince1970: result.timestamp(row, 2)),
+            receivedAt: Instant(microsecondsSince1970: try result.timestamp(row, 2)),
             user: user,
             problem: result.textOrNil(row, 4) ?? ""
         )

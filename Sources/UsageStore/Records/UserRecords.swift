@@ -77,7 +77,7 @@ extension UserRecords {
             subscriptions: try (0..<subscriptions.rowCount).map { row throws(PostgresError) in
                 try Subscription(subscriptions, row)
             },
-            events: (0..<events.rowCount).map { Event(events, $0) },
+            events: try (0..<events.rowCount).map { row throws(PostgresError) in try Event(events, row) },
             changes: try (0..<changes.rowCount).reversed().map { row throws(PostgresError) in
                 try StoryReader.Event(changes, row)
             }
@@ -103,9 +103,9 @@ extension UserRecords.Subscription {
 }
 
 extension UserRecords.Event {
-    fileprivate init(_ result: QueryResult, _ row: Int) {
+    fileprivate init(_ result: QueryResult, _ row: Int) throws(PostgresError) {
         self.init(
-            at: Instant(microsecondsSince1970: result.timestamp(row, 0)),
+            at: Instant(microsecondsSince1970: try result.timestamp(row, 0)),
             source: result.text(row, 1),
             type: result.text(row, 2),
             outcome: result.text(row, 3),

@@ -60,11 +60,11 @@ public struct TokenReading: Sendable {
         // Before asking: a token ends here a moment early rather than late.
         let askedAt = ContinuousClock.now
         let result = try connection.query(EmbeddedSQL.readTokens, deadline: deadline)
-        wasEverCreated = result.rowCount > 0 && result.bool(0, 0)
+        wasEverCreated = result.rowCount > 0 ? try result.bool(0, 0) : false
         tokens = []
         refused = []
         for row in 0..<result.rowCount where !result.isNull(row, 1) {
-            let id = result.int64(row, 1)
+            let id = try result.int64(row, 1)
             // Columns of a row with a problem are not looked at: they may be null where they must not be.
             if !result.isNull(row, 6) {
                 refused.append(RefusedToken(id: id, problem: result.text(row, 6)))
@@ -76,9 +76,9 @@ public struct TokenReading: Sendable {
                     LiveToken(
                         id: id,
                         name: result.text(row, 2),
-                        scopes: result.texts(row, 3).compactMap(\.self),
+                        scopes: try result.texts(row, 3).compactMap(\.self),
                         digest: Array(result.bytes(row, 4)),
-                        expiresAt: result.isNull(row, 5) ? nil : askedAt + .microseconds(result.int64(row, 5))
+                        expiresAt: result.isNull(row, 5) ? nil : askedAt + .microseconds(try result.int64(row, 5))
                     )
                 )
             }

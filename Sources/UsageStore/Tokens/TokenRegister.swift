@@ -49,7 +49,7 @@ public struct TokenRegister {
             parameters,
             deadline: .now + TokenRegister.patience
         )
-        return (result.int64(0, 0), result.bool(0, 1))
+        return (try result.int64(0, 0), try result.bool(0, 1))
     }
 
     /// - Returns: whom the token was for.
@@ -74,7 +74,7 @@ public struct TokenRegister {
         func column(_ name: String) -> StoredColumn { StoredColumn("headroom.tokens", name) }
         return try (0..<result.rowCount).map { row throws(PostgresError) in
             Entry(
-                id: result.int64(row, 0),
+                id: try result.int64(row, 0),
                 name: result.text(row, 1),
                 scopes: result.text(row, 2),
                 createdAt: try result.instantOrNil(row, 3, of: column("created_at")),

@@ -69,10 +69,10 @@ struct WatchPoll {
 
     private mutating func beginRound(_ list: inout WatchList) throws(PostgresError) {
         let clock = try link.query(.pollClock, deadline: deadline())
-        let now = Instant(microsecondsSince1970: clock.timestamp(0, 0))
+        let now = Instant(microsecondsSince1970: try clock.timestamp(0, 0))
         let seen = clock.text(0, 2)
         // Null where somebody has deleted the only row.
-        let revision = clock.isNull(0, 1) ? nil : clock.int32(0, 1)
+        let revision = clock.isNull(0, 1) ? nil : try clock.int32(0, 1)
         if planRevision != revision {
             if planRevision != nil { list.markAllUnread() }
             planRevision = revision
@@ -91,7 +91,7 @@ struct WatchPoll {
         parameters.appendUUIDs(count: asked.count) { (asked[first + $0].user.high, asked[first + $0].user.low) }
         parameters.appendTexts(count: asked.count) { asked[first + $0].fingerprint }
         let changed = try link.query(.pollWatched, parameters, deadline: deadline())
-        list.markUnread((0..<changed.rowCount).map { asked[first + Int(changed.int32($0, 0)) - 1].user })
+        list.markUnread((0..<changed.rowCount).map { asked[first + changed.place($0, 0)].user })
         remaining = remaining.dropFirst(asked.count)
     }
 
@@ -126,7 +126,9 @@ struct WatchPoll {
             fail(taken[first].user, error, &list)
             return []
         }
-        if result.rowCount > 0, catalog.revision != StandingRow(result, row: 0).planRevision {
+        if result.rowCount > 0, let revision = StandingRow(result, row: 0).planRevision,
+            catalog.revision != revision
+        {
             catalog = PlanCatalog(try link.query(.readPlans, deadline: deadline()))
         }
         var publications: [Publication] = []
@@ -138,7 +140,7 @@ struct WatchPoll {
                 let reading = WatchList.Reading(
                     standing: standing,
                     fingerprint: result.text(index, 16),
-                    changesAt: WatchPoll.changesAt(result, index, standing)
+                    changesAt: try WatchPoll.changesAt(result, index, standing)
                 )
                 publications += list.learn(user, reading)
             } catch {
@@ -153,8 +155,12 @@ struct WatchPoll {
         list.fail(user, error.isAboutInvalidValue ? .invalidValue(error) : .unreadableRow)
     }
 
-    private static func changesAt(_ result: QueryResult, _ row: Int, _ standing: Standing) -> Instant? {
-        let said = result.isNull(row, 14) ? nil : Instant(microsecondsSince1970: result.timestamp(row, 14))
+    private static func changesAt(
+        _ result: QueryResult,
+        _ row: Int,
+        _ standing: Standing
+    ) throws(PostgresError) -> Instant? {
+        let said = result.isNull(row, 14) ? nil : Instant(microsecondsSince1970: try result.timestamp(row, 14))
         // What time has changed already is in the standing: looking again at once would find the same.
         return [said, standing.nextTrialDayAt].compactMap(\.self).filter { $0 > standing.observedAt }.min()
     }

@@ -42,11 +42,11 @@ struct DerivationTests {
                 parameters,
                 deadline: .now + waitLimit
             )
-            return asked.indices.compactMap { row in
+            return try asked.indices.compactMap { row in
                 let (instant, anchorDay) = asked[row]
                 let cycle = BillingCycle(containing: instant, anchorDay: anchorDay)
                 let isEqual =
-                    result.text(row, 0) == cycle.period.label
+                    try result.text(row, 0) == cycle.period.label
                     && result.timestamp(row, 1) == cycle.start.microsecondsSince1970
                     && result.timestamp(row, 2) == cycle.end.microsecondsSince1970
                 return isEqual ? nil : "\(instant.microsecondsSince1970) µs with anchor \(anchorDay)"
