@@ -19,10 +19,14 @@ public struct SchemaSetup: Sendable {
     @discardableResult
     public func migrate() async throws -> MigrationPlan {
         let applied = try await withConnection { [logger] connection in
-            try Schema.migrate(connection) { logger.warning("set aside", metadata: ["migration.warning": "\($0)"]) }
+            try Schema.migrate(connection) { SchemaSetup.warn($0, logger) }
         }
         log(applied)
         return applied
+    }
+
+    private static func warn(_ warning: String, _ logger: Logger) {
+        logger.warning("changed what was there before", metadata: ["migration.warning": "\(warning)"])
     }
 
     private func log(_ applied: MigrationPlan) {
@@ -36,7 +40,7 @@ public struct SchemaSetup: Sendable {
     /// - Throws: with what to run, and as whom, where something is missing.
     public func prepare() async throws {
         let preparation = try await withConnection { [logger] connection in
-            try Schema.prepare(connection) { logger.warning("set aside", metadata: ["migration.warning": "\($0)"]) }
+            try Schema.prepare(connection) { SchemaSetup.warn($0, logger) }
         }
         log(preparation.applied)
         if preparation.hasOtherWords {

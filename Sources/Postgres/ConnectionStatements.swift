@@ -41,9 +41,16 @@ extension Connection {
     ///
     /// - Throws: as `query` does; the error's `position` counts from the start of the script.
     public func execute(_ script: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
+        _ = try notices(executing: script, deadline: deadline)
+    }
+
+    /// As `execute`.
+    ///
+    /// - Returns: what the server said beside the results.
+    func notices(executing script: String, deadline: ContinuousClock.Instant) throws(PostgresError) -> [Warning] {
         try begin()
         try sent(PQsendQuery(handle, script))
-        _ = try awaitResult(orTimeOutAt: deadline)
+        return try awaitResult(orTimeOutAt: deadline).warnings
     }
 
     func awaitResult(orTimeOutAt deadline: ContinuousClock.Instant) throws(PostgresError) -> QueryResult {

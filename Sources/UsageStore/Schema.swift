@@ -9,7 +9,10 @@ public enum Schema {
     public static var migrator: Migrator {
         Migrator(
             files: SchemaFiles(
-                before: [Definition(file: "roles.sql", sql: EmbeddedSQL.roles)],
+                before: [
+                    Definition(file: "roles.sql", sql: EmbeddedSQL.roles),
+                    Definition(file: "check_adopted_table.sql", sql: EmbeddedSQL.checkAdoptedTable),
+                ],
                 migrations: EmbeddedSQL.migrations.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) },
                 makeRoom: EmbeddedSQL.setAside,
                 definitions: [Definition(file: "hand_over.sql", sql: EmbeddedSQL.handOver)]

@@ -24,9 +24,20 @@ create table if not exists public.message_usage (
 -- An existing table may have another primary key, a limit that cannot be null (null is unlimited here), and columns that
 -- can be null where Headroom's cannot.
 alter table public.message_usage alter column "limit" drop not null;
+do $$
+begin
+    if exists (select from pg_catalog.pg_class where oid = 'public.message_usage'::regclass and relpersistence = 'u') then
+        -- A crash empties an unlogged table.
+        alter table public.message_usage set logged;
+        raise warning 'message_usage was an unlogged table and is logged now';
+    end if;
+end
+$$;
 update public.message_usage set message_count = coalesce(message_count, 0), updated_at = coalesce(updated_at, now())
 where message_count is null or updated_at is null;
 alter table public.message_usage
+    alter column user_id set not null,
+    alter column billing_period set not null,
     alter column message_count set default 0,
     alter column message_count set not null,
     alter column updated_at set default now(),
@@ -36,7 +47,7 @@ begin
     if exists (
         select from pg_catalog.pg_index as i
         where i.indrelid = 'public.message_usage'::regclass and i.indisunique and i.indpred is null
-            and i.indnkeyatts = 2
+            and i.indimmediate and i.indisvalid and i.indnkeyatts = 2
             and (select array_agg(a.attname::text order by a.attname) from pg_catalog.pg_attribute as a
                  where a.attrelid = i.indrelid and a.attnum = any (i.indkey)) = '{billing_period,user_id}'
     ) then

@@ -32,7 +32,7 @@ public struct Migrator: Sendable {
     /// - Parameters:
     ///   - connection: idle, outside a transaction; not to be used by anybody else meanwhile.
     ///   - finally: runs after the rest and in its transaction; also when nothing was missing.
-    ///   - warn: called with each warning of `files.makeRoom`.
+    ///   - warn: called with each warning that a migration or `files.makeRoom` raises, after the commit.
     /// - Returns: what this call changed.
     public func migrate(
         _ connection: Connection,
@@ -42,11 +42,14 @@ public struct Migrator: Sendable {
         try checkServerVersion(connection)
         try lock(connection)
         defer { unlock(connection) }
-        return try inTransaction(connection) { () throws(MigrationError) in
-            let plan = try apply(record(connection), warn: warn)
+        var warnings: [String] = []
+        let plan = try inTransaction(connection) { () throws(MigrationError) in
+            let plan = try apply(record(connection), &warnings)
             do throws(PostgresError) { try finally(connection) } catch { throw .finallyFailed(error) }
             return plan
         }
+        for warning in warnings { warn(warning) }
+        return plan
     }
 
     /// What `migrate` would do; changes nothing, and needs no lock and no right but to read the record.

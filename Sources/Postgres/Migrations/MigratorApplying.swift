@@ -2,27 +2,27 @@
 
 extension Migrator {
     /// - Returns: what was changed.
-    func apply(_ record: MigrationRecord, warn: (String) -> Void) throws(MigrationError) -> MigrationPlan {
+    func apply(_ record: MigrationRecord, _ warnings: inout [String]) throws(MigrationError) -> MigrationPlan {
         let comparison = try prepareRecord(record)
         var plan = try comparison.plan()
         guard !plan.isEmpty else { return plan }
         let changed = Set(plan.missingFiles)
         let connection = record.connection
 
-        for definition in files.before { try execute(definition.file, definition.sql, connection) }
+        for definition in files.before { _ = try execute(definition.file, definition.sql, connection) }
         for (migration, checksum) in zip(files.migrations, comparison.migrationChecksums)
         where changed.contains(migration.file) {
-            try apply(migration, checksum: checksum, record)
+            warnings += try apply(migration, checksum: checksum, record)
         }
         if let makeRoom = files.makeRoom {
-            for warning in try self.makeRoom(makeRoom, connection) { warn(warning) }
+            warnings += try self.makeRoom(makeRoom, connection)
         }
-        for definition in files.definitions { try execute(definition.file, definition.sql, connection) }
+        for definition in files.definitions { _ = try execute(definition.file, definition.sql, connection) }
         for definition in files.after where changed.contains(definition.file) {
-            try execute(definition.file, definition.sql, connection)
+            _ = try execute(definition.file, definition.sql, connection)
         }
         let dropped = try dropWhatHasNoFile(comparison, record)
-        for definition in files.last { try execute(definition.file, definition.sql, connection) }
+        for definition in files.last { _ = try execute(definition.file, definition.sql, connection) }
 
         do throws(PostgresError) {
             try record.replaceDefinitions(
@@ -60,31 +60,38 @@ extension Migrator {
         _ migration: Migration,
         checksum: String,
         _ record: MigrationRecord
-    ) throws(MigrationError) {
+    ) throws(MigrationError) -> [String] {
         do throws(PostgresError) {
             try record.insert(migration, checksum: checksum)
         } catch {
             throw .failed(migration.file, migration.sql, error)
         }
-        try execute(migration.file, migration.sql, record.connection)
+        return try execute(migration.file, migration.sql, record.connection)
     }
 
-    private func execute(_ file: String, _ sql: String, _ connection: Connection) throws(MigrationError) {
+    /// - Returns: what the file warns of.
+    private func execute(_ file: String, _ sql: String, _ connection: Connection) throws(MigrationError) -> [String] {
+        let notices: [Warning]
         do throws(PostgresError) {
-            try connection.execute(sql, deadline: .now + statementTimeout)
+            notices = try connection.notices(executing: sql, deadline: .now + statementTimeout)
         } catch {
             throw .failed(file, sql, error)
         }
         guard connection.isInTransaction else { throw .endsTransaction(file) }
+        return Migrator.warnings(of: notices)
     }
 
     private func makeRoom(_ sql: String, _ connection: Connection) throws(MigrationError) -> [String] {
         do throws(PostgresError) {
-            return try connection.query(sql, deadline: .now + statementTimeout).warnings
-                .filter { $0.severity == "WARNING" }.map(\.message)
+            return Migrator.warnings(of: try connection.query(sql, deadline: .now + statementTimeout).warnings)
         } catch {
             throw .database("room for the functions cannot be made", error)
         }
+    }
+
+    /// What was raised as a warning, and not what PostgreSQL warns of itself.
+    private static func warnings(of notices: [Warning]) -> [String] {
+        notices.filter { $0.severity == "WARNING" && $0.sqlState == .warning }.map(\.message)
     }
 
     /// Drops functions with the name of a definition that this transaction did not write: the row that the catalog has of
