@@ -26,6 +26,9 @@ public struct PostgresError: Error, Sendable, Hashable {
     public let sqlState: SQLState?
     /// The character of the statement, counted from 1, at which the server saw the error.
     public let position: Int?
+    /// The constraint that was violated, and its table with the schema, where the server named them.
+    public let constraint: String?
+    public let table: String?
 
     public init(
         _ kind: Kind,
@@ -33,13 +36,17 @@ public struct PostgresError: Error, Sendable, Hashable {
         detail: String? = nil,
         hint: String? = nil,
         sqlState: SQLState? = nil,
-        position: Int? = nil
+        position: Int? = nil,
+        constraint: String? = nil,
+        table: String? = nil
     ) {
         self.kind = kind
         self.message = message
         self.detail = detail
         self.hint = hint
         self.position = position
+        self.constraint = constraint
+        self.table = table
         if case .server(let state) = kind {
             self.sqlState = sqlState ?? state
         } else {
@@ -157,7 +164,9 @@ extension PostgresError {
             detail: field("D"),
             hint: field("H"),
             sqlState: state,
-            position: field("P").flatMap { Int($0) }
+            position: field("P").flatMap { Int($0) },
+            constraint: field("n"),
+            table: field("s").flatMap { schema in field("t").map { "\(schema).\($0)" } }
         )
         return (error, isFatal)
     }

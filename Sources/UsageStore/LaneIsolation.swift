@@ -75,8 +75,11 @@ extension LaneCarrier {
         return error.isAboutInvalidValue ? .invalidValueAfterwards(error) : failure
     }
 
-    func failure(for error: PostgresError) -> StoreError {
+    func failure(for refusal: PostgresError) -> StoreError {
+        let error = link.connection?.explaining(refusal, deadline: .now + .milliseconds(250)) ?? refusal
         switch error.kind {
+        case .server(.unknownUser):
+            return StoreError(.notFound, error.message)
         case .server(.lockNotAvailable), .server(.queryCanceled):
             return .busy
         case .server(.invalidStoredValue):

@@ -59,6 +59,8 @@ extension Problem {
             case .tooLate: Problem(ReplyError(code: .unavailable, text: "the database is too busy; try again"))
             case .database(let error) where error.isTransient:
                 Problem(ReplyError(code: .unavailable, text: "the database cannot be reached; try again"))
+            case .database(let error) where error.sqlState == .unknownUser:
+                Problem(ReplyError(code: .notFound, text: error.message))
             case .database:
                 Problem(
                     ReplyError(code: .internal, text: "the database refused a statement; the service's log says why")

@@ -11,8 +11,8 @@ package final class WebhookCounters: Sendable {
         /// The store's word without subtype or reason: `RENEWAL`, `DID_RENEW`; `none` where it was not read.
         package var type: String
         /// `applied`, `duplicate`, `ignored`, `waiting`, `outdated`, `failed`; of requests of which nothing is kept:
-        /// `malformed`, `too_large`, `unverified`, `elsewhere`, `unavailable`, `gone` where the peer closed the
-        /// connection before the answer, and `error` for a fault of ours.
+        /// `malformed`, `too_large`, `unverified`, `elsewhere`, `unknown_user`, `unavailable`, `gone` where the peer
+        /// closed the connection before the answer, and `error` for a fault of ours.
         package var outcome: String
 
         package static func < (lhs: Key, rhs: Key) -> Bool {

@@ -13,7 +13,8 @@ import UsageStore
 /// body is read; for its signature, before anything is parsed.
 ///
 /// 200 says that the event is kept, whatever became of it, so that the store stops sending it. Everything else says that
-/// nothing is kept: 4xx where sending it again would not help, 503 where it does.
+/// nothing is kept: 4xx where sending it again would not help, 503 where it does. 404 for a user whom the application's own
+/// table of users lacks: stores send again for days, and the user may be there by then.
 struct WebhookRoutes: RouteCollecting {
     private let senders: StoreSenders
     private let sessions: SessionPool
@@ -108,6 +109,8 @@ struct WebhookRoutes: RouteCollecting {
                 // The database's words name a field and repeat nothing of it.
                 log.refused(notification.source, type: type, outcome: "malformed", refusal.message)
                 throw Problem(.badRequest, code: "BADREQUEST", "the event cannot be taken: \(refusal.message)")
+            case .database(let refusal) where refusal.sqlState == .unknownUser:
+                log.refused(notification.source, type: type, outcome: "unknown_user", refusal.message)
             case .database(let refusal) where !refusal.isTransient:
                 log.failed(notification, refusal.description)
             default:

@@ -46,7 +46,9 @@ package struct BillingLedger {
             } catch {
                 // The connection is used for other events, too.
                 if connection.isUsable { try connection.execute("rollback", deadline: deadline) }
-                guard number < BillingLedger.attemptsMaximum, error.sqlState?.isClass("40") == true else { throw error }
+                guard number < BillingLedger.attemptsMaximum, error.sqlState?.isClass("40") == true else {
+                    throw connection.explaining(error, deadline: deadline)
+                }
                 number += 1
             }
         }

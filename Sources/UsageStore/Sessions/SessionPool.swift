@@ -211,10 +211,11 @@ package final class SessionPool: Sendable {
                     connection = nil
                 }
                 if mayRepeat, case .connectionLost = error.kind { continue }
-                // Class 22 is what was asked with; the rest is for who runs this.
+                // Class 22 and unknown users are what was asked with; the rest is for who runs this.
+                let isAboutRequest = error.sqlState?.isClass("22") == true || error.sqlState == .unknownUser
                 if error.isAboutInvalidValue {
                     invalidValues.record(error)
-                } else if !error.isTransient, error.sqlState?.isClass("22") != true {
+                } else if !error.isTransient, !isAboutRequest {
                     logger.error("work in a session failed", metadata: ["pool": "\(name)", "error": "\(error)"])
                 }
                 job.fail(.database(error))
