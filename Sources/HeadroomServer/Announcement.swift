@@ -9,7 +9,7 @@ struct Announcement: Service, CustomStringConvertible {
     private let sidePort: AsyncStream<ListenAddress?>
     private let tell: @Sendable (_ sidePort: ListenAddress?) -> Void
 
-    /// The database was there a moment ago. If it has gone since, questions are answered all the same, by saying so.
+    /// How long the first lane waits for the others.
     private static let lanesTimeout = Duration.seconds(2)
 
     /// - Parameter sidePort: yields once, the second port's address when that one is open, nil where there is none.
@@ -23,11 +23,17 @@ struct Announcement: Service, CustomStringConvertible {
         self.tell = tell
     }
 
+    /// That a message can be counted was proved before the ports were opened; without a lane, none is.
+    private func areLanesReady(_ late: Duration) -> Bool {
+        let connected = store.snapshot.lanesConnected
+        return connected == store.configuration.lanes || (connected > 0 && late > .zero)
+    }
+
     func run() async throws {
         await cancelWhenGracefulShutdown {
             guard let address = await sidePort.first(where: { _ in true }) else { return }
             let latest = ContinuousClock.now + Announcement.lanesTimeout
-            while store.snapshot.lanesConnected < store.configuration.lanes, ContinuousClock.now < latest {
+            while !areLanesReady(ContinuousClock.now - latest) {
                 do { try await Task.sleep(for: .milliseconds(2)) } catch { return }
             }
             tell(address)

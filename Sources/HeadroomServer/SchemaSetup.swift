@@ -73,8 +73,8 @@ public struct SchemaSetup: Sendable {
                     return try work(connection)
                 }
             } catch let error as PostgresError
-                where error.kind == .connectFailed && !error.isAboutServerIdentity && !error.isAboutSharedSession
-                    && .now + pause < deadline
+                where error.isTransient && !error.isAboutServerIdentity && !error.isAboutSharedSession
+                && .now + pause < deadline
             {
                 logger.warning(
                     "the database cannot be reached yet; trying again",

@@ -41,7 +41,7 @@ public enum Schema {
         _ connection: Connection,
         warn: (String) -> Void = { _ in }
     ) throws -> MigrationPlan {
-        try migrator.migrate(connection, finally: writeWords, warn: warn)
+        try migrator.migrate(connection, finally: finish, warn: warn)
     }
 
     /// What `prepare` found and did.
@@ -73,7 +73,29 @@ public enum Schema {
         try connection.execute("set role \(ServiceRole.name)", deadline: .now + .seconds(30))
         try migrator.requireCurrent(connection, owner: rights.owner)
         let words = try connection.query(EmbeddedSQL.countOtherWords, wordParameters(), deadline: .now + .seconds(30))
+        try proveCounting(connection)
         return Preparation(applied: MigrationPlan(), hasOtherWords: try words.int32(0, 0) > 0)
+    }
+
+    /// In the migration's transaction, so that a table in which nothing can be counted is left as it was.
+    private static func finish(_ connection: Connection) throws(PostgresError) {
+        try writeWords(connection)
+        try connection.execute("set local role \(ServiceRole.name)", deadline: .now + .seconds(30))
+        try proveCounting(connection)
+    }
+
+    /// Counts a message and undoes it, as the role that the lanes have.
+    private static func proveCounting(_ connection: Connection) throws(PostgresError) {
+        do throws(PostgresError) {
+            _ = try connection.query(EmbeddedSQL.proveCounting, deadline: .now + .seconds(90))
+        } catch {
+            throw PostgresError(
+                error.kind,
+                "counting one message on trial failed: \(error.message)",
+                hint: error.hint,
+                sqlState: error.sqlState
+            )
+        }
     }
 
     private static func writeWords(_ connection: Connection) throws(PostgresError) {

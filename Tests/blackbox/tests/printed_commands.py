@@ -154,8 +154,8 @@ class Readme(unittest.TestCase):
             self.read(self.output), "ready listen=127.0.0.1:6747 http=127.0.0.1:6748\n"
         )  # fmt: skip
         self.assertEqual(self.after("dashboard:"), "http://127.0.0.1:6748/dashboard")
-        self.assertIn(self.after("server: for the headroom command in another terminal:").replace(self.clone, "$PWD"),
-                      ('export PATH=$PWD/script:"$PATH"',))  # fmt: skip
+        said = self.after("server: for the headroom command in another terminal:")
+        self.assertEqual(said, f"export PATH={self.clone}/script:$PATH")
         secret = self.read(self.clone + "/.headroom/revenuecat-authorization").strip()
         status = self.shell(
             "python3 -c '" + WEBHOOK + f"' {secret}; python3 -c '" + WEBHOOK + "' wrong"
