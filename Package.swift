@@ -283,7 +283,9 @@ let package = Package(
             name: "FuzzTests",
             dependencies: fuzzedModules + ["TestSupport"],
             path: "Fuzz",
-            exclude: ["Corpus", "Driver", "Found", "README.md", "dictionary.txt", "dictionary-billing.txt"],
+            exclude: [
+                "Corpus", "Driver", "Found", "README.md", "dictionary.txt", "dictionary-billing.txt", "leaks.txt",
+            ],
             sources: ["Bodies", "Tests"]
         ),
         .testTarget(
