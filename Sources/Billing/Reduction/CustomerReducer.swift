@@ -201,7 +201,7 @@ public struct CustomerReducer {
             state.subscriptions[user] = account.subscriptions.map { trials.settled($0, of: user) }
             state.users[user] = account.state
         }
-        for user in trials.users where state.users[user] == nil {
+        for user in trials.users.union(history.users.keys) where state.users[user] == nil {
             state.users[user] = UserFold(history.users[user] ?? UserRecord(), history.plans).state
         }
         for user in Array(state.users.keys) { state.users[user]?.trialStartedAt = trials.firstStart(of: user) }

@@ -4,6 +4,8 @@ import Usage
 public struct CustomerState: Sendable, Equatable {
     /// By user: the subscriptions whose plan is known, in the order of their transactions.
     public var subscriptions: [UserID: [StoreSubscription]] = [:]
+    /// Of everybody whom the history records, also where no event is about them any more: what was written of them when
+    /// fewer events were known has to go.
     public var users: [UserID: UserState] = [:]
     public var purchases: [MessagePurchase] = []
     /// In the order in which they happened.

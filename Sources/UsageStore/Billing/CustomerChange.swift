@@ -205,22 +205,17 @@ extension CustomerChange.Result {
 extension CustomerChange.User {
     /// Nil where all that is written of the user follows from the events.
     fileprivate init?(changing row: CustomerDocument.User, _ state: CustomerState) {
-        guard let id = UserID(row.user) else { return nil }
+        guard let id = UserID(row.user), let derived = state.users[id] else { return nil }
         let present = row.subscriptions ?? []
         let wanted = (state.subscriptions[id] ?? []).compactMap { SubscriptionRow($0, of: id) }
-        let derived = state.users[id]
-        // Of a user without events nothing follows.
-        guard derived != nil || !present.isEmpty else { return nil }
         user = row.user
-        let wantedDay = derived?.anchorDay ?? row.declaredAnchorDay
-        let wantedPlan = derived == nil ? row.declaredPreviousPlan : derived?.previousPlan
         let isSame =
-            wantedDay == row.anchorDay && wantedPlan == row.previousPlan
-            && derived?.trialStartedAt == row.storeTrialStartedAt
+            derived.anchorDay == row.anchorDay && derived.previousPlan == row.previousPlan
+            && derived.trialStartedAt == row.storeTrialStartedAt
         if !isSame {
-            anchorDay = wantedDay
-            previousPlan = wantedPlan
-            storeTrialStartedAt = derived?.trialStartedAt
+            anchorDay = derived.anchorDay
+            previousPlan = derived.previousPlan
+            storeTrialStartedAt = derived.trialStartedAt
         }
         let changed = wanted.filter { !present.contains($0) }
         let names = Set(wanted.map(\.originalTransactionId))
@@ -232,6 +227,6 @@ extension CustomerChange.User {
         let shown = changed.first?.originalTransactionId ?? gone.first
         let isShown = { (subscription: SubscriptionRow) in subscription.originalTransactionId == shown }
         before = AuditRecord(row.anchorDay, row.previousPlan, present.first(where: isShown))
-        after = AuditRecord(wantedDay, wantedPlan, wanted.first(where: isShown))
+        after = AuditRecord(derived.anchorDay, derived.previousPlan, wanted.first(where: isShown))
     }
 }

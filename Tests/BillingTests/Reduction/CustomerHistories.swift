@@ -230,18 +230,10 @@ extension BillingEffect {
 }
 
 extension CustomerState {
-    /// The state with all that an absent user and an empty list stand for: nothing but what is recorded of the user.
-    func completed(for history: CustomerHistory) -> CustomerState {
+    /// The state without what stands for nothing: empty lists, and users of whom nothing is recorded or follows.
+    func simplified(for history: CustomerHistory) -> CustomerState {
         var state = self
         state.subscriptions = subscriptions.filter { !$0.value.isEmpty }
-        for user in Set(history.users.keys).union(subscriptions.keys) where state.users[user] == nil {
-            let record = history.users[user] ?? UserRecord()
-            state.users[user] = UserState(
-                anchorDay: record.declaredAnchorDay,
-                previousPlan: record.declaredPreviousPlan,
-                trialStartedAt: nil
-            )
-        }
         state.users = state.users.filter { user, value in
             history.users[user] != nil || value != UserState(anchorDay: 1, previousPlan: nil, trialStartedAt: nil)
         }

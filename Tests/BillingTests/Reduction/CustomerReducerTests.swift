@@ -10,14 +10,14 @@ struct CustomerReducerTests {
     private static let histories = 1_000
 
     private func reduced(_ history: CustomerHistory) -> CustomerState {
-        CustomerReducer.reduce(history, at: CustomerHistories.now).completed(for: history)
+        CustomerReducer.reduce(history, at: CustomerHistories.now).simplified(for: history)
     }
 
     private func modelled(
         _ history: CustomerHistory,
         mistake: ReferenceCustomer.Mistake? = nil
     ) -> CustomerState {
-        ReferenceCustomer(history, at: CustomerHistories.now, mistake: mistake).state.completed(for: history)
+        ReferenceCustomer(history, at: CustomerHistories.now, mistake: mistake).state.simplified(for: history)
     }
 
     @Test("is what the model says", arguments: SeededGenerator.seeds)

@@ -115,6 +115,20 @@ struct TrialReductionTests {
         #expect(customer.state.users[ben]?.trialStartedAt == day("2026-03-01"))
     }
 
+    @Test("Of somebody whom no event is about in the end, only what an operator declared is left")
+    func neverOwned() {
+        let eve = TestSupport.user(3)
+        let customer = ReducedCustomer(
+            event("2026-03-01", trial(until: "2026-03-08")),
+            event("2026-03-02", by: ["sha256:1"], effect(.cancelled)),
+            toBen,
+            event("2026-03-06", by: ["\(eve)"], effect(.cancelled)),
+            users: [ben: UserRecord(declaredAnchorDay: 9, declaredPreviousPlan: "pro")]
+        )
+        #expect(customer.state.users[ben] == UserState(anchorDay: 9, previousPlan: "pro", trialStartedAt: nil))
+        #expect(customer.state.users[eve]?.trialStartedAt == day("2026-03-01"))
+    }
+
     @Test("A second trial without a plan of its own stays spent for whom it is given to")
     func transferOfSpent() {
         let customer = ReducedCustomer(

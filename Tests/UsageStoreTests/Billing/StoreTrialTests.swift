@@ -8,6 +8,7 @@ import Usage
 struct StoreTrialTests {
     private let ada = "\(user(1))"
     private let bob = "\(user(2))"
+    private let cleo = "\(user(3))"
 
     private func fresh(_ instant: String) async throws -> TestDatabase {
         let database = try await TestDatabase.fresh()
@@ -71,5 +72,29 @@ struct StoreTrialTests {
         try await database.moveClock(to: at("2026-11-15T00:00:00Z"))
         let after = try await database.psql.take(Told("refund", "2026-11-15", revoked))
         #expect(after["plan"] == "paid" && after["reason"] == "revoked")
+    }
+
+    /// The transfer gives Bob the trial, unless it is known that somebody else had it by then.
+    @Test("was had by nobody who turns out never to have owned it, whichever event comes last", arguments: 0..<4)
+    func neverOwned(last: Int) async throws {
+        let database = try await fresh("2026-11-20T00:00:00Z")
+        func about(_ id: String, _ at: String, by person: String, _ kind: String) -> Told {
+            let effect = ["kind": kind, "transaction": "T", "product": "monthly", "expires": "2026-11-19"]
+            return Told(id, at, by: [person], effect)
+        }
+        var order = [
+            trial("T", of: ada, "2026-11-02", until: "2026-11-05"),
+            about("somebody's", "2026-11-09", by: digest(1), "reinstated"),
+            Told("to bob", "2026-11-10", Told.transferred(from: [ada], to: [bob])),
+            about("cleo's", "2026-11-15", by: cleo, "extended"),
+        ]
+        order.append(order.remove(at: last))
+        for told in order { try await database.psql.take(told) }
+        let started = "headroom.instant_text(store_trial_started_at)"
+        #expect(
+            try await database.psql.rows("select user_id, \(started) from headroom.subscribers order by user_id")
+                == ["\(ada)|2026-11-02T00:00:00Z", "\(bob)", "\(cleo)|2026-11-02T00:00:00Z"]
+        )
+        #expect(try await database.consume(user(2))["status"] == "ALLOWED", "Bob's own trial begins")
     }
 }

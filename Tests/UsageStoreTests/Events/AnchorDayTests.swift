@@ -131,4 +131,19 @@ struct AnchorDayTests {
         try await database.tell(StoreEvent("renewed", "2026-07-17", ["plan": "paid", "expires": "2026-08-17"]))
         #expect(try await database.psql.number(day) == 3)
     }
+
+    @Test("leaves its day with nobody who turns out not to own it, whichever event is last", arguments: [true, false])
+    func anothers(isLast: Bool) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-01-31"))
+        func cancelled(_ at: String, by person: UserID, _ anchor: Int) -> Told {
+            Told(at, at, by: ["\(person)"], ["kind": "cancelled", "transaction": "T", "anchor": anchor])
+        }
+        let order = [cancelled("2026-01-05", by: user(1), 7), cancelled("2026-01-06", by: user(2), 9)]
+        for told in isLast ? order : order.reversed() { try await database.psql.take(told) }
+        #expect(
+            try await database.psql.rows("select user_id, anchor_day from headroom.subscribers order by user_id")
+                == ["\(user(1))|1", "\(user(2))|9"]
+        )
+    }
 }
