@@ -128,7 +128,7 @@ export class Chat {
         this.store.update({ problem: managementFailed });
     }
 
-    /** Whoever was told has closed what told it. */
+    /** Forgets the messages of a screen that the user has closed. */
     dismiss() {
         this.store.update({ problem: null, restored: null });
     }

@@ -22,7 +22,7 @@ const nothingRestored = {
 /** Why an action of the sheet or the gate did not happen. What went wrong in particular is in the backend's log. */
 export function failureWords(action, error) {
     if (action === "cancel" || action === "downgrade") return managementFailed;
-    // Without an answer nobody knows whether the store took it.
+    // Without an answer it is unknown whether the store accepted the purchase.
     const isLost = !(error instanceof Refusal) || error.code === "UNKNOWN";
     return isLost ? purchaseLost : purchaseFailed;
 }

@@ -30,7 +30,7 @@ struct Store: Sendable {
     static func makeClient() -> HTTPClient {
         // Where to the authorization goes is a setting, and no other server's to say.
         var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
-        // Whoever buys waits: a webhook that is not there is told at once.
+        // The buyer waits, so an unreachable webhook is reported at once.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.timeout.connect = connectTimeout
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)

@@ -71,7 +71,7 @@ enum CertificateChain {
         return certificates
     }
 
-    /// In our own words: those of RFC5280Policy repeat the certificates' names, which whoever sends them made up.
+    /// In our own words: those of RFC5280Policy repeat names from the certificates, which the sender chooses.
     private static func reason(_ reason: PolicyFailureReason?) -> String {
         guard let text = reason?.description else { return "no certificate in it signs the one before" }
         return text.hasPrefix("RFC5280Policy")

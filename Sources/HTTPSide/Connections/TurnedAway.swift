@@ -48,8 +48,8 @@ final class ConnectionFigures: Sendable {
     }
 }
 
-/// When the log is told how many were turned away: a moment after the first, so that a burst is one line, and then once
-/// a minute at most. No I/O.
+/// Decides when to log how many connections were turned away: shortly after the first, so that a burst is one line, and
+/// then once a minute at most. No I/O.
 struct TurnedAwayTally {
     /// Whoever can open connections could otherwise fill the log.
     static let interval = TimeAmount.seconds(60)

@@ -31,8 +31,8 @@ enum BodyEncoding {
         !bytes.contains(0) && String(validating: bytes, as: UTF8.self) != nil
     }
 
-    /// The values of the parameter charset (RFC 9110, 8.3), in lower case. A second one is as good as the first: nobody
-    /// knows which one the sender meant.
+    /// The values of the parameter charset (RFC 9110, 8.3), in lower case. Each of them has to be accepted, because
+    /// it is unknown which one a receiver would use.
     private static func charsets(of contentType: String) -> [String] {
         contentType.lowercased().split(separator: ";").dropFirst().compactMap { parameter in
             let pair = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

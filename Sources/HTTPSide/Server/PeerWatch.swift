@@ -2,8 +2,8 @@ import Hummingbird
 import NIOCore
 import Synchronization
 
-/// Notices when a connection's peer is gone. All that is heard of a client that gave up is the end of what it sends; one
-/// that ends its side and waits for the answer all the same cannot be told apart, and is treated like it.
+/// Notices when a connection's peer is gone. A client that gives up closes its sending side. A client that closes it and
+/// still waits for the answer looks the same, and counts as gone.
 final class PeerWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
@@ -48,7 +48,7 @@ final class PeerPresence: Sendable {
         whenGone?()
     }
 
-    /// Does work whose result nobody receives once the peer is gone: it is cancelled then.
+    /// Does work that is cancelled when the peer goes, because its result could not be delivered.
     ///
     /// A connection's requests are answered one after the other, so there is one such work at a time.
     ///
@@ -96,7 +96,7 @@ extension HTTPContext {
 }
 
 extension Problem {
-    /// Nobody receives it; metrics count it.
+    /// It is not sent; metrics count it.
     static let peerIsGone = Problem(
         .init(code: 499, reasonPhrase: "Client Closed Request"),
         code: "CLOSED",

@@ -7,7 +7,7 @@ import UsageStore
 /// Decides who may ask: knows the setting, what was last read of the tokens, and tells the event loops of every change.
 ///
 /// The database is asked by `DatabaseMonitor`. While it is away, what was known stays, and tokens go on expiring. Where
-/// nothing is known yet, nobody is let in, unless no token is required.
+/// the tokens were never read, every client is refused, unless no token is required.
 package final class AccessControl: TokenKeeper, Sendable {
     private struct State {
         var live: [LiveToken] = []
@@ -44,7 +44,7 @@ package final class AccessControl: TokenKeeper, Sendable {
     }
 
     /// Reads what tokens there are, for the first time. Where they cannot be read, the service starts all the same, and
-    /// lets nobody in until the monitor has read them; with `off` it lets everybody in.
+    /// refuses every client until the monitor has read them; with `off` it accepts every client.
     func load(from databaseURL: String) async throws {
         do {
             let reading = try await TokenReading.read(databaseURL: databaseURL)

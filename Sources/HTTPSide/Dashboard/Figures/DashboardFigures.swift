@@ -92,7 +92,7 @@ struct DashboardFigures: Sendable {
 
     /// A month may be without usage. Another period is a plan's that never resets, or one that somebody has a row in.
     static func mayExist(_ period: BillingPeriod, _ periods: AllPeriods?, _ records: OverviewRecords?) -> Bool {
-        // While either is not known, nobody can say.
+        // Until both are read, the period may exist.
         guard period != .open, period.month == nil, let periods, let records else { return true }
         return periods.reports.contains { $0.period == period }
             || records.plans.contains { $0.name == period.label && $0.cycle != .monthly }

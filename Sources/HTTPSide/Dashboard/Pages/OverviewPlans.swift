@@ -9,7 +9,7 @@ extension OverviewPresenter {
         let known = records.plans.map { plan in
             (plan: plan, report: reports.first { $0.plan == plan.name } ?? PlanReport(plan: plan.name))
         }
-        // What could be used now is told of a plan without users, too; not what could have been used in a month.
+        // Of the open periods, plans without users are listed too; of one month, only those that were used.
         let shown = known.filter { figures.period == .open || $0.report.users > 0 }
         let rows = shown.map { OverviewPresenter.row($0.plan.label, $0.plan.name, $0.plan, $0.report) }
         // Rows of a plan that was deleted, and rows that name none.

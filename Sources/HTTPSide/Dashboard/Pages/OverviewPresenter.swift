@@ -13,7 +13,7 @@ struct OverviewFigures: Sendable {
     var records: Figure<OverviewRecords>
     var live: LiveFigures
 
-    /// Nobody has sent a message, and everything that could say otherwise is known.
+    /// All figures are read, and none of them shows a message.
     var isNewInstallation: Bool {
         guard let periods = periods.value, let days = days.value else { return false }
         return periods.reports.isEmpty && days.allSatisfy { $0.messages == 0 && $0.blocked == 0 }
@@ -31,7 +31,7 @@ struct OverviewFigures: Sendable {
 /// Draws the overview's figures as texts and charts.
 struct OverviewPresenter {
     let figures: OverviewFigures
-    /// What a new installation is told to do.
+    /// The first steps that a new installation shows.
     var firstSteps = FirstSteps(command: nil)
 
     func page(_ frame: Frame) -> OverviewPage {

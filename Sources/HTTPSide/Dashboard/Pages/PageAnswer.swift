@@ -26,7 +26,8 @@ struct PageAnswer: Error {
     }
 }
 
-/// Answers what goes wrong under /dashboard with a page. Stands after `Authenticating`, so that the page is for whoever asks.
+/// Answers what goes wrong under /dashboard with a page. It comes after `Authenticating`, so that the page
+/// has the navigation of the user who is signed in.
 struct ProblemPages: RouterMiddleware {
     typealias Context = HTTPContext
 
