@@ -205,6 +205,8 @@ class Case:
             if self.fault.is_once or time.monotonic() > until:
                 break
             await asyncio.sleep(0.2 + scene.random.random() * 0.8)
+        # After a killed backend PostgreSQL recovers by itself. How long that takes is a matter of the disk, not of the service.
+        await scene.cluster.accepts_connections()
         scene.recorder.healed()
         # Longer only than those take that are late, which the checker finds.
         await happens(lambda: all(scene.recorder.served[index] >= SERVED_AFTERWARDS for index in range(2)), 15)

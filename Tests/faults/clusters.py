@@ -45,6 +45,10 @@ class FaultedCluster(Cluster):
         """Starts it again."""
         # Here and not in the other thread, whose end the kernel would take for ours.
         self.launch()
+        await self.accepts_connections()
+
+    async def accepts_connections(self) -> None:
+        """Returns when it does, also after a recovery that it began by itself."""
         await asyncio.to_thread(self.wait_until_ready)
 
     async def crash(self) -> None:
