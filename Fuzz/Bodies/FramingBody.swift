@@ -8,7 +8,7 @@ import NIOCore
 enum FramingBody {
     /// The defaults, the least that the settings allow, and less than that, so that short inputs meet them; not so little
     /// that it would be over before another protocol shows.
-    private static let limits = [
+    static let limits = [
         RequestLimits(), RequestLimits(requestSizeBytes: 128, tokens: 8),
         RequestLimits(requestSizeBytes: 16, tokens: 2),
     ]
@@ -20,16 +20,21 @@ enum FramingBody {
         let cuts = Int(decisions.byte())
         let stream = decisions.remainder
         let whole = try decode([stream[...]], limits)
-        try requireEqual(try decode(stream.indices.map { stream[$0...$0] }, limits), whole, "byte by byte")
         try requireEqual(try decode(reads(of: stream, cuts), limits), whole, "cut in reads")
-        try requireEqual(decodeAtTheEndOfMemory(stream, limits), whole, "in a buffer without a byte to spare")
+        var decoder = RequestDecoder(limits: limits)
+        var exact = bufferWithoutSpareBytes(stream)
+        var requests: [DecodedRequest] = []
+        while let request = decoder.next(&exact) { requests.append(request) }
+        try requireEqual(requests, whole, "in a buffer without a byte to spare")
         let fatal = whole.firstIndex { if case .fatal = $0 { true } else { false } }
         try require(fatal.map { $0 == whole.count - 1 } ?? true, "something came after a fatal error: \(whole)")
         for request in whole { try requireThatTheErrorIsPrintable(request) }
     }
 
-    /// One to sixty-four bytes each, in no order that means anything.
+    /// Every eighth seed cuts after each byte, which is slow in long streams. Others make reads of one to sixty-four
+    /// bytes, in no order that means anything.
     static func reads(of stream: [UInt8], _ seed: Int) -> [ArraySlice<UInt8>] {
+        guard seed % 8 > 0 else { return stream.indices.map { stream[$0...$0] } }
         var reads: [ArraySlice<UInt8>] = []
         var rest = stream[...]
         var state = seed
@@ -39,6 +44,16 @@ enum FramingBody {
             rest = rest.dropFirst(1 + state % 64)
         }
         return reads
+    }
+
+    /// For AddressSanitizer: the stream ends where the memory does.
+    static func bufferWithoutSpareBytes(_ stream: [UInt8]) -> ByteBuffer {
+        var buffer = ByteBufferAllocator().buffer(capacity: stream.count)
+        let padding = buffer.capacity - stream.count
+        buffer.writeRepeatingByte(0, count: padding)
+        buffer.writeBytes(stream)
+        buffer.moveReaderIndex(forwardBy: padding)
+        return buffer
     }
 
     private static func decode(
@@ -61,21 +76,8 @@ enum FramingBody {
         return requests
     }
 
-    /// For AddressSanitizer: the stream ends where the memory does.
-    private static func decodeAtTheEndOfMemory(_ stream: [UInt8], _ limits: RequestLimits) -> [DecodedRequest] {
-        var buffer = ByteBufferAllocator().buffer(capacity: stream.count)
-        let padding = buffer.capacity - stream.count
-        buffer.writeRepeatingByte(0, count: padding)
-        buffer.writeBytes(stream)
-        buffer.moveReaderIndex(forwardBy: padding)
-        var decoder = RequestDecoder(limits: limits)
-        var requests: [DecodedRequest] = []
-        while let request = decoder.next(&buffer) { requests.append(request) }
-        return requests
-    }
-
     /// What the peer sent must not come back: it ends up in the logs and terminals of others.
-    private static func requireThatTheErrorIsPrintable(_ request: DecodedRequest) throws(Violation) {
+    static func requireThatTheErrorIsPrintable(_ request: DecodedRequest) throws(Violation) {
         switch request {
         case .command: return
         case .failure(let error), .fatal(let error):

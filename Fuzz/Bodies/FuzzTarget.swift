@@ -10,11 +10,13 @@ public struct FuzzTarget: Sendable {
     public var dictionary = "dictionary.txt"
 
     public static let all = [
+        FuzzTarget(name: "decoding", check: DecodingBody.check),
         FuzzTarget(name: "framing", check: FramingBody.check),
         FuzzTarget(name: "commands", check: CommandBody.check),
         FuzzTarget(name: "replies", check: ReplyBody.check),
         FuzzTarget(name: "reading", check: ReadingBody.check),
         FuzzTarget(name: "connection", check: ConnectionBody.check),
+        FuzzTarget(name: "json", check: JSONBody.check, dictionary: "dictionary-billing.txt"),
         FuzzTarget(
             name: "billing",
             check: BillingBody.check,
