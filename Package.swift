@@ -6,8 +6,6 @@ let fuzzedModules: [Target.Dependency] = [
     "Billing", "HeadroomServer", "LineProtocol", "Usage", "UsageStore", .product(name: "NIOCore", package: "swift-nio"),
 ]
 
-let withTLS = TargetDependencyCondition.when(traits: ["TLS"])
-
 // Arrows run down only: headroom → HeadroomServer → {LineProtocol, UsageStore} → Usage, and
 // UsageStore → Postgres → CLibPQ; LoadGenerator stands upon TransportSecurity, OperatorConsole upon LineProtocol.
 // docs/architecture.md says what lives where and why.
@@ -81,7 +79,7 @@ let package = Package(
             ],
             plugins: ["EmbedSQL"]
         ),
-        // Certificates as files, and how a client connects with TLS.
+        // Why a connection fails; with the trait TLS also certificates as files, and how a client connects with TLS.
         .target(
             name: "TransportSecurity",
             dependencies: [
@@ -116,7 +114,7 @@ let package = Package(
             name: "HeadroomClient",
             dependencies: [
                 "LineProtocol",
-                .target(name: "TransportSecurity", condition: withTLS),
+                "TransportSecurity",
                 "Usage",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),

@@ -1,3 +1,4 @@
+#if TLS
 import NIOCore
 import NIOSSL
 import NIOTLS
@@ -103,3 +104,4 @@ private final class ClientTLSSession: ChannelInboundHandler {
         handshake = nil
     }
 }
+#endif

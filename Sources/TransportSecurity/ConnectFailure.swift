@@ -2,7 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// Why nobody could be connected to, in words. The framework's errors have the name of a system call, and not what to do.
+/// Why a connection failed, in words. The framework's errors name a system call, and not what to do.
 public struct ConnectFailure: Error, CustomStringConvertible {
     public let description: String
 
@@ -10,7 +10,7 @@ public struct ConnectFailure: Error, CustomStringConvertible {
         description = ConnectFailure.words(for: error)
     }
 
-    /// - Parameter address: where; it stands before the words.
+    /// - Parameter address: the address, put before the words.
     package init(_ error: any Error, address: String) {
         description = "\(address): \(ConnectFailure.words(for: error))"
     }
@@ -20,7 +20,7 @@ public struct ConnectFailure: Error, CustomStringConvertible {
         case let error as NIOConnectionError:
             return error.connectionErrors.first.map { words(for: $0.error) } ?? unknownHost
         case is SocketAddressError.UnknownHost: return unknownHost
-        case ChannelError.connectTimeout: return "nobody answered there in time; does a firewall drop the connection?"
+        case ChannelError.connectTimeout: return "no answer came in time; does a firewall drop the connection?"
         case let error as IOError where error.errnoCode == ECONNREFUSED: return "nothing listens there"
         case let error as IOError: return String(cString: strerror(error.errnoCode))
         default: return "\(error)"

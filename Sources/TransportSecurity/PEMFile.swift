@@ -1,3 +1,4 @@
+#if TLS
 import Foundation
 import NIOSSL
 
@@ -64,3 +65,4 @@ package struct PEMFile {
         return key
     }
 }
+#endif

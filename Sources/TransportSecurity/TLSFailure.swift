@@ -1,3 +1,4 @@
+#if TLS
 import Foundation
 import NIOSSL
 
@@ -55,3 +56,4 @@ public struct TLSFailure: Error, CustomStringConvertible {
 extension TLSFailure: LocalizedError {
     public var errorDescription: String? { description }
 }
+#endif

@@ -85,28 +85,72 @@ let package = Package(
         return self.swift("build")
 
 
-def module_options(built):
-    """What the compiler needs to import the modules that a build has made, and those that they import."""
+def c_module_options(built):
+    """What the compiler needs to import the C modules beneath those that a build has made."""
     headers = sorted((ROOT / ".build/checkouts").glob("*/Sources/*/include/module.modulemap"))
     maps = headers + sorted(built.glob("*.build/module.modulemap"))
-    options = ["-I", str(built / "Modules")]
-    options += [option for place in maps for option in ("-Xcc", f"-fmodule-map-file={place}")]
+    options = [option for place in maps for option in ("-Xcc", f"-fmodule-map-file={place}")]
     return options + [option for place in headers for option in ("-I", str(place.parent))]
 
 
+class Manifest:
+    """What Package.swift lets a target import with some traits."""
+
+    def __init__(self, traits):
+        dumped = subprocess.run(
+            ["swift", "package", "--package-path", ROOT, "--scratch-path", processes.directory(), "dump-package"],
+            check=True, capture_output=True, text=True, env=environment(),
+        ).stdout  # fmt: skip
+        self.targets = {}
+        """The names of the targets, each with those of its own package that it depends on."""
+        self.absent_products = set()
+        """Those that a target depends on with other traits only."""
+        targets = json.loads(dumped)["targets"]
+        names = {target["name"] for target in targets}
+        for target in targets:
+            self.targets[target["name"]] = []
+            for dependency in target["dependencies"]:
+                # {kind: [name, …, condition]}
+                ((name, *_, condition),) = dependency.values()
+                is_absent = not set((condition or {}).get("traits") or ()) <= set(traits)
+                if name in names and not is_absent:
+                    self.targets[target["name"]].append(name)
+                elif is_absent:
+                    self.absent_products.add(name)
+
+
 class CompiledLibrary:
-    """HeadroomClient, compiled with some traits over the modules of a build: in seconds, where building it takes a minute."""
+    """HeadroomClient, compiled with some traits over the modules of a build: in seconds, where building it takes a minute. The
+    compiler finds only modules that the manifest has for these traits."""
 
     def __init__(self, traits, built):
+        self.traits, self.built = traits, built
         self.directory = Path(processes.directory())
-        self.options = ["-swift-version", "6", "-I", str(self.directory), *module_options(built)]
-        sources = sorted((ROOT / "Sources/HeadroomClient").rglob("*.swift"))
-        module = self.directory / "HeadroomClient.swiftmodule"
+        self.options = ["-swift-version", "6", "-I", str(self.directory), *c_module_options(built)]
+        self.manifest = Manifest(traits)
+        hidden = self.manifest.absent_products | set(self.manifest.targets)
+        for file in (built / "Modules").iterdir():
+            if file.name.split(".")[0] not in hidden:
+                (self.directory / file.name).symlink_to(file)
+        self._compile("HeadroomClient")
+
+    def _compile(self, target):
+        """Makes the target's module, and first those that it depends on."""
+        module = f"{target}.swiftmodule"
+        if (self.directory / module).exists():
+            return
+        for name in self.manifest.targets[target]:
+            self._compile(name)
+        sources = sorted((ROOT / "Sources" / target).rglob("*.swift"))
+        if not any("\n#if " in "\n" + source.read_text(encoding="utf-8") for source in sources):
+            # It is the same with all traits.
+            (self.directory / module).symlink_to(self.built / "Modules" / module)
+            return
         done = self._swiftc(
-            "-emit-module", "-emit-module-path", module, "-module-name", "HeadroomClient", "-parse-as-library", "-wmo",
-            "-warnings-as-errors", "-package-name", package_name(built), *[f"-D{trait}" for trait in traits], *sources,
+            "-emit-module", "-emit-module-path", self.directory / module, "-module-name", target, "-parse-as-library", "-wmo",
+            "-warnings-as-errors", "-package-name", package_name(self.built), *[f"-D{trait}" for trait in self.traits], *sources,
         )  # fmt: skip
-        assert done.returncode == 0, f"HeadroomClient does not compile with {traits}\n{done.stderr[-4000:]}"
+        assert done.returncode == 0, f"{target} does not compile with {self.traits}\n{done.stderr[-4000:]}"
 
     def _swiftc(self, *arguments):
         return subprocess.run(
