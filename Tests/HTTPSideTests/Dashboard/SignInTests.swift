@@ -2,12 +2,13 @@ import LineProtocol
 import TestSupport
 import Testing
 import Usage
+import UsageStore
 
 @testable import HTTPSide
 
 @Suite("Signing in")
 struct SignInTests {
-    @Test("opens a session under a name that nobody guesses, until it is closed or over")
+    @Test("opens a session under a random name, until it is closed or over")
     func sessions() {
         let table = SessionTable()
         let now = ContinuousClock.now
@@ -148,6 +149,22 @@ struct SignInTests {
             #expect(ActionResult(broken, user: user, visitor: ann, seals: seals) == nil)
         }
         #expect(result.notice.text.contains("850"))
+    }
+
+    @Test("A refused action has its own reason, whichever action it was")
+    func refusals() {
+        let reasons: [(StoreError.Code, String)] = [
+            (.badArgument, "more than 2,147,483,647"), (.notFound, "no such user"), (.conflict, "another number"),
+            (.internal, "log has the reason"), (.unavailable, "try again"), (.unknown, "did not answer in time"),
+        ]
+        for (code, words) in reasons {
+            for action in ["grant", "reset"] {
+                let result = ActionResult(action: action, outcome: .init(StoreError(code, "")), number: 0)
+                let sealed = result.sealed(user: ada, visitor: visitor("ann"), seals: FormSeal())
+                #expect(result.notice.text.contains(words), "\(action): \(result.notice.text)")
+                #expect(sealed.split(separator: ".").count == 5)
+            }
+        }
     }
 
     @Test("An action promises nothing to a user whom it does not help")

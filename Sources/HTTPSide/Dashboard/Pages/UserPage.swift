@@ -74,7 +74,8 @@ struct UserPage {
     struct Actions {
         var user: String
         var formSeal: String
-        var period: String
+        /// Nil while usage cannot be read.
+        var period: String?
         /// Why the user cannot send all the same.
         var grantCaveat: Notice?
         var resetCaveat: Notice?
@@ -166,7 +167,7 @@ struct UserPage {
         <div class="pair">
         <form class="card" method="post" action="/dashboard/users/{{user}}/grant">
         <h3>Grant messages</h3>
-        <p class="note">Raises the limit of the current period, {{period}}, at once. The next one begins with the plan’s own allowance.</p>
+        <p class="note">Raises the limit of the current period{{#period}}, {{period}},{{/period}} at once. The next one begins with the plan’s own allowance.</p>
         {{#grantCaveat}}{{>notice}}{{/grantCaveat}}
         <input type="hidden" name="seal" value="{{formSeal}}">
         <div class="field"><label for="grant-messages">Messages</label>
@@ -179,7 +180,7 @@ struct UserPage {
         </form>
         <form class="card" method="post" action="/dashboard/users/{{user}}/reset">
         <h3>Reset usage</h3>
-        <p class="note">Sets the count of the current period, {{period}}, to 0. What was counted stays on record in the audit log.</p>
+        <p class="note">Sets the count of the current period{{#period}}, {{period}},{{/period}} to 0. The audit log keeps the old count.</p>
         {{#resetCaveat}}{{>notice}}{{/resetCaveat}}
         <input type="hidden" name="seal" value="{{formSeal}}">
         <div class="field"><label for="reset-reason">Reason, for the audit log</label>
@@ -203,7 +204,7 @@ struct UserPage {
         {{/subscriptions}}
         </ul>
         {{/hasSubscriptions}}
-        {{^hasSubscriptions}}<p class="card empty">None. The user is on the plan of those whom no store has told of.</p>{{/hasSubscriptions}}
+        {{^hasSubscriptions}}<p class="card empty">None. The user has the plan of users without a subscription.</p>{{/hasSubscriptions}}
         </section>
         <section>
         <div class="heading"><h2>Store events</h2><p class="age">Newest first.</p></div>
@@ -214,7 +215,7 @@ struct UserPage {
         {{/events}}
         </ol>
         {{/hasEvents}}
-        {{^hasEvents}}<p class="card empty">No store has told anything about this user.</p>{{/hasEvents}}
+        {{^hasEvents}}<p class="card empty">No store has sent an event about this user.</p>{{/hasEvents}}
         </section>
         <section>
         <div class="heading"><h2>Changes</h2><p class="age">Newest first: everything but messages, who did it, and why.</p></div>

@@ -4,7 +4,7 @@ import LineProtocol
 import Usage
 import UsageStore
 
-/// What an operator does about a user: asked once more, done once, and told.
+/// The operator's actions on a user, grant and reset: asks for confirmation, performs each once, shows the result.
 struct ActionForms: Sendable {
     let reception: Reception
     let forms: FormReading
@@ -12,9 +12,9 @@ struct ActionForms: Sendable {
     let store: StoreGateway
     let pages: PageLibrary
 
-    /// A user's page, with the operator's forms for who may send them.
+    /// A user's page, with the forms if the visitor has the scope operator.
     ///
-    /// - Parameter draft: what was typed and is to be mended.
+    /// - Parameter draft: rejected input, to be corrected.
     func userPage(
         _ user: UserID,
         _ visitor: Visitor,
@@ -45,7 +45,7 @@ struct ActionForms: Sendable {
         return UserPage.Actions(
             user: user.description,
             formSeal: frame.formSeal,
-            period: presenter.currentPeriod.map { TimeText.period($0) } ?? "whichever it is",
+            period: presenter.currentPeriod.map { TimeText.period($0) },
             grantCaveat: presenter.answer.flatMap { ActionCaveat(.grant(messages: 1), $0.standing) }?.notice,
             resetCaveat: presenter.answer.flatMap { ActionCaveat(.reset, $0.standing) }?.notice,
             messages: draft?.messages,
@@ -95,7 +95,7 @@ struct ActionForms: Sendable {
     private func confirmation(_ form: ActionForm, _ user: UserID, _ visitor: Visitor) async -> Response {
         let standing = await figures.standing(of: user)
         let period = standing.map { TimeText.period($0.period) } ?? "the current period"
-        let used = standing.map { NumberText.grouped($0.used) } ?? "what it is"
+        let used = standing.map { " from \(NumberText.grouped($0.used))" } ?? ""
         let isGrant: Bool
         let question: String
         var messages: String?
@@ -106,7 +106,7 @@ struct ActionForms: Sendable {
             question = "Grant \(NumberText.count(count, "message")) for \(period)?"
         case .reset:
             isGrant = false
-            question = "Set the count of \(period) from \(used) to 0?"
+            question = "Set the count of \(period)\(used) to 0?"
         }
         var frame = reception.frame(isGrant ? "Grant messages" : "Reset usage", visitor)
         frame.isUsers = true

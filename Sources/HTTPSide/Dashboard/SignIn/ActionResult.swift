@@ -1,19 +1,23 @@
 import Usage
 import UsageStore
 
-/// What became of an operator's action, on its way through the address of the page that tells it: sealed, so that nobody
-/// can make a link that says something was done.
+/// The result of an operator's action, passed in the address of the page that shows it. The seal prevents forged links
+/// to results.
 struct ActionResult: Equatable, Sendable {
     enum Outcome: String, Sendable {
-        case done, repeated, unavailable, unknown, refused, failed
+        case done, repeated, unavailable, unknown, tooLarge, conflict, noUser, failed
 
         init(_ error: StoreError) {
             self =
                 switch error.code {
                 case .unavailable, .overloaded: .unavailable
                 case .unknown: .unknown
-                case .badArgument, .notFound, .conflict, .expired: .refused
-                case .internal: .failed
+                // The only value of a page that the database refuses is a grant beyond the largest limit.
+                case .badArgument: .tooLarge
+                case .conflict: .conflict
+                // A page acts on the current period, which each user has.
+                case .notFound: .noUser
+                case .expired, .internal: .failed
                 }
         }
     }
@@ -37,7 +41,7 @@ struct ActionResult: Equatable, Sendable {
         "\(text).\(seals.seal("\(text) \(user)", for: visitor.name))"
     }
 
-    /// - Returns: nil for what this visitor was not told about this user.
+    /// - Returns: nil unless this service sealed the text for this visitor and this user.
     init?(_ sealed: String, user: UserID, visitor: Visitor, seals: FormSeal) {
         let parts = sealed.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 5, let outcome = Outcome(rawValue: parts[1]), let number = Int(parts[2]) else {
@@ -71,21 +75,35 @@ struct ActionResult: Equatable, Sendable {
             Notice(
                 .warning,
                 "It may have been done.",
-                "The database did not say in time. Look at the changes below before you try again.",
+                "The database did not answer in time. Look at the changes below before you try again.",
                 isOutcome: true
             )
-        case .refused where isGrant:
+        case .tooLarge:
             Notice(
                 .bad,
                 "Nothing was changed.",
                 "The limit would be more than 2,147,483,647; grant fewer messages.",
                 isOutcome: true
             )
-        case .refused, .failed:
+        case .conflict:
             Notice(
                 .bad,
                 "Nothing was changed.",
-                "The database refused it; the service’s log says why.",
+                "This form has granted another number of messages already; open it again for a new grant.",
+                isOutcome: true
+            )
+        case .noUser:
+            Notice(
+                .bad,
+                "Nothing was changed.",
+                "There is no such user in the table of users that message_usage refers to.",
+                isOutcome: true
+            )
+        case .failed:
+            Notice(
+                .bad,
+                "Nothing was changed.",
+                "The database refused the change; the service’s log has the reason.",
                 isOutcome: true
             )
         }
