@@ -11,7 +11,7 @@ struct CorpusTests {
         }
     }
 
-    @Test("So does each of them cut short", arguments: FuzzTarget.all)
+    @Test("Every input of the corpus does what it should when it is cut short", arguments: FuzzTarget.all)
     func cut(_ target: FuzzTarget) throws {
         for input in try Corpus.inputs(of: target) {
             for count in stride(from: 0, to: input.bytes.count, by: 1 + input.bytes.count / 4) {

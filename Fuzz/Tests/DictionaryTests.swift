@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The fuzzers' dictionaries")
 struct DictionaryTests {
-    @Test("That of the protocol has every verb and every option")
+    @Test("The protocol's dictionary has every verb and every option")
     func protocolWords() throws {
         let lines = Set(try Corpus.lines(of: "dictionary.txt"))
         for verb in Verb.allCases { #expect(lines.contains("\"\(verb.rawValue)\""), "\(verb)") }

@@ -8,8 +8,8 @@ struct SecurityPageTests {
     private static let root = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-    private static func page() throws -> String {
-        try String(contentsOf: root.appending(path: "docs/security.md"), encoding: .utf8)
+    private static func page(_ name: String = "security") throws -> String {
+        try String(contentsOf: root.appending(path: "docs/\(name).md"), encoding: .utf8)
     }
 
     /// The text of all files of that name among the tests, wherever they lie.
@@ -29,18 +29,31 @@ struct SecurityPageTests {
     func tests() throws {
         var count = 0
         for match in try SecurityPageTests.page().matches(of: /(?m)^- `(\w+): (.+)`$/) {
-            let (file, name) = (String(match.1), String(match.2))
             count += 1
-            if file.hasSuffix("Tests") {
-                let text = SecurityPageTests.tests(in: "\(file).swift")
-                #expect(text.contains("@Test(\"\(name)\""), "\(file): \(name)")
-            } else {
-                let text = SecurityPageTests.tests(in: "\(file).py")
-                let function = "def test_" + name.replacing(" ", with: "_") + "(self)"
-                #expect(text.contains(function), "\(file): \(name)")
-            }
+            SecurityPageTests.expect(String(match.2), in: String(match.1))
         }
         #expect(count >= 30)
+    }
+
+    @Test("every test that the page of figures names is there")
+    func testsOfFigures() throws {
+        var count = 0
+        let tests = /`(\w+Tests|[a-z]+_[a-z]+|secrets)`(?:: ([^|;]+))?/
+        for match in try SecurityPageTests.page("security-figures").matches(of: tests) {
+            count += 1
+            SecurityPageTests.expect(match.2?.trimmingCharacters(in: .whitespaces), in: String(match.1))
+        }
+        #expect(count >= 20)
+    }
+
+    /// - Parameter name: of a test; nil for all tests of the file.
+    private static func expect(_ name: String?, in file: String) {
+        let isSwift = file.hasSuffix("Tests")
+        let declaration =
+            isSwift
+            ? "@Test(\"" + (name.map { "\($0)\"" } ?? "")
+            : "def test_" + (name.map { $0.replacing(" ", with: "_") + "(self)" } ?? "")
+        #expect(tests(in: file + (isSwift ? ".swift" : ".py")).contains(declaration), "\(file): \(name ?? "any")")
     }
 
     @Test("every setting that it names is there")

@@ -268,7 +268,7 @@ struct SubscriptionTests {
         #expect(replies.hasSuffix(confirmed(ben, 1, mark: ">")))
     }
 
-    @Test("made anew tell nothing that was known before")
+    @Test("made anew repeat no earlier state")
     func oldNews() {
         var peer = Peer()
         peer.subscribe(to: ada)

@@ -75,7 +75,7 @@ struct ChartTests {
         }
     }
 
-    @Test("Nothing that a chart is told becomes markup")
+    @Test("No text in a chart becomes markup")
     func escaping() {
         let nasty = "\"><script>alert('1')</script>&"
         let column = ColumnChart.Column(label: nasty, name: nasty, value: 1)

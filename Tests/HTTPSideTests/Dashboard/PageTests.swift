@@ -88,7 +88,7 @@ struct PageTests {
         ]
     }
 
-    @Test("escapes whatever it is told")
+    @Test("escapes all text")
     func escaping() {
         for page in pages(telling: "\"><script>alert('1')</script>&{{frame}}") {
             #expect(page.contains("&lt;script&gt;alert(&#39;1&#39;)"))

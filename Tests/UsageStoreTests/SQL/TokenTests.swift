@@ -105,7 +105,7 @@ struct TokenTests {
         try await psql.execute("select \(create("more", "b"))")
     }
 
-    @Test("once revoked, is so for ever, and nobody says that somebody else did it")
+    @Test("stays revoked, with its first revoker on record")
     func records() async throws {
         let psql = try await TestDatabase.fresh().psql
         try await psql.execute("set headroom.actor = 'ann'; select \(create("backend", "a"))")

@@ -169,7 +169,7 @@ class Required(TokenCase):
         line = self.connect(self.tokens["chat"])
         self.assertEqual(line.ask("ECHO " + "x" * 1000), "+" + "x" * 1000)
 
-    def test_who_does_not_say_who_he_is_is_closed_in_time_and_who_did_is_not(self):
+    def test_a_connection_without_a_token_is_closed_in_time_and_one_with_a_token_is_not(self):
         service = self.serve("--authentication-timeout-ms", "1000")
 
         def known_in_time():
@@ -368,7 +368,7 @@ class Changing(TokenCase):
             self.assertTrue(reply.startswith(("+ALLOWED ", "-UNAVAILABLE ")), reply)
         waiting.rest()
 
-    def test_an_expired_token_is_no_good_also_for_who_came_with_it(self):
+    def test_an_expired_token_is_refused_and_ends_its_connections(self):
         number, token = self.token("short", "chat", days=1)
         wait_until(lambda: self.connect().ask(f"AUTH {token}") == "+OK", "it is known")
         line = self.connect(token)
@@ -412,7 +412,7 @@ class Changing(TokenCase):
 class Becoming(TokenCase):
     """A service that asked nobody, until there was a token."""
 
-    def test_from_the_first_token_on_everybody_needs_one_and_revoking_the_last_one_locks(self):
+    def test_from_the_first_token_on_every_connection_needs_one_also_after_the_last_is_revoked(self):
         line, subscribed, late = self.connect(), self.connect(), self.connect()
         user = self.user()
         self.assertTrue(line.ask(f"CONSUME {user}").startswith("+ALLOWED "))
@@ -457,7 +457,7 @@ class DatabaseAway(TokenCase):
     # Requests that come first wait for so long.
     FLAGS = ("--request-timeout-ms", "1000")
 
-    def test_tokens_stay_good_and_requests_are_answered_unavailable(self):
+    def test_known_tokens_stay_valid_without_a_database_and_requests_are_answered_unavailable(self):
         _, token = self.token("backend", "chat")
         wait_until(lambda: self.connect().ask("PING").startswith("-NOAUTH "), "a token is required")
         line = self.connect(token)
@@ -493,7 +493,7 @@ class Unreadable(TokenCase):
     def permit(self):
         self.psql.run("grant select, update (last_used_at) on headroom.tokens to headroom_service")
 
-    def test_nobody_is_let_in_until_they_are_read_and_the_service_starts(self):
+    def test_connections_are_refused_until_the_tokens_are_read_and_the_service_starts(self):
         _, token = self.token("early", "chat", "dashboard")
         self.forbid()
         service = self.serve()

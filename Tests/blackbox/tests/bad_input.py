@@ -159,7 +159,7 @@ class BadInput(Case):
             good += len(batch)
         self.assertEqual(self.messages() - before, good, "the neighbours before, and no more")
 
-    def test_clients_that_speak_something_else_are_told_so_and_closed(self):
+    def test_clients_of_other_protocols_get_an_error_and_are_closed(self):
         for what, data in OPENINGS:
             for cut in (None, *range(1, min(len(data), 30))):
                 with self.subTest(what=what, cut=cut), self.service.connect() as line:

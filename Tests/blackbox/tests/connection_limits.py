@@ -64,7 +64,7 @@ class ConnectionLimits(Case):
 
         wait_until(idle_is_closed_and_busy_is_not, "an attempt during which the machine is quick enough")
 
-    def test_one_connection_too_many_is_told_so_and_there_is_room_again_when_one_goes(self):
+    def test_one_connection_too_many_gets_an_error_and_there_is_room_again_when_one_goes(self):
         service = self.serve("--connections-maximum", "3")
         lines = [service.connect() for _ in range(3)]
         for line in lines:
@@ -140,7 +140,7 @@ class ConnectionLimits(Case):
         finally:
             locks.close()
 
-    def test_a_full_queue_is_told_at_once_and_counts_nothing(self):
+    def test_a_full_queue_is_answered_overloaded_at_once_and_counts_nothing(self):
         service = self.serve("--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1")
         users = [self.user() for _ in range(300)]
         with service.connect() as warm:

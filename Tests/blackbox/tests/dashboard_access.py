@@ -82,7 +82,7 @@ class SignIn(AccessCase):
         self.assertIn(link, Visitor(self.service).get(path, **{"Sec-Fetch-Site": "cross-site"}).text)
         self.assertNotIn(link, Visitor(self.service).get(path, **{"Sec-Fetch-Site": "none"}).text)
 
-    def test_nobody_is_led_to_another_site(self):
+    def test_signing_in_never_leads_to_another_site(self):
         for to in ["https://evil.example/", "//evil.example", "/dashboard//evil.example", "/dashboardx", "/v1/usage", "/dashboard\\@evil",
                    "/dashboard/sign-out", "/dashboard?a\r\nSet-Cookie: x=y"]:  # fmt: skip
             visitor = Visitor(self.service)
@@ -125,7 +125,7 @@ class SignIn(AccessCase):
             if wrong:
                 self.assertNotIn(wrong, answer.text)
 
-    def test_a_token_for_something_else_is_told_so(self):
+    def test_a_token_without_a_dashboard_scope_is_refused_with_the_reason(self):
         visitor = Visitor(self.service)
         answer = visitor.sign_in(self.tokens["chat"])
         self.assertEqual(answer.status, 403)
@@ -133,7 +133,7 @@ class SignIn(AccessCase):
         self.assertNotIn("headroom_session", visitor.cookies)
         self.assertEqual(visitor.get().status, 303)
 
-    def test_a_made_up_session_is_none(self):
+    def test_a_made_up_session_is_refused(self):
         for name in ["", "0" * 64, "A" * 64, "0" * 63, "'; drop table"]:
             answer = Visitor(self.service).get(Cookie=f"headroom_session={name}")
             self.assertEqual(answer.status, 303)
@@ -329,7 +329,7 @@ class Actions(AccessCase):
             self.assertNotIn("from the next message on", words(page))
         self.assertIn("BLOCKED", self.ask(f"CHECK {user}"))
 
-    def test_who_may_only_look_sees_no_forms_and_may_not_send_them(self):
+    def test_a_visitor_who_may_only_look_gets_no_forms_and_cannot_send_them(self):
         user = new_user()
         self.ask(f"CONSUME {user} 42")
         visitor = self.signed_in("dashboard")
@@ -343,7 +343,7 @@ class Actions(AccessCase):
             self.assertIn("needs a token with the scope operator", words(answer))
         self.assertEqual(self.audit(user), [])
 
-    def test_a_result_is_told_to_nobody_who_was_not_told(self):
+    def test_a_link_to_a_result_works_only_for_its_visitor_and_user(self):
         user = new_user()
         visitor, other = self.signed_in(), self.signed_in()
         _, done = self.act(visitor, user, "grant", messages="5")

@@ -247,7 +247,7 @@ class Places(Case):
         wait_until(lambda: service.info()["connections"] == "1", "all of them are gone")
         wait_until(lambda: descriptors(service) <= before + 2, "their descriptors are free again")
 
-    def test_where_the_system_allows_few_descriptors_the_rest_is_told_so(self):
+    def test_where_the_system_allows_few_descriptors_further_connections_get_an_error(self):
         service = self.serve(binary=limited("ulimit -n 200"))
         self.assertIn("the system allows fewer descriptors than connections-maximum needs", service.log())
         lines = []

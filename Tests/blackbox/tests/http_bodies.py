@@ -64,7 +64,7 @@ class HTTPBodies(Webhooks):
                     if not path.startswith("/dashboard"):
                         self.assertIn(b'"code":"BADENCODING"', received)
 
-    def test_who_cannot_be_the_store_is_refused_before_the_body_is_read(self):
+    def test_a_sender_that_cannot_be_the_store_is_refused_before_the_body_is_read(self):
         for path, headers in [
             ("/webhooks/revenuecat", JSON_TYPE), ("/webhooks/revenuecat", {"Authorization": AUTHORIZATION + "x"}),
             ("/webhooks/stripe", JSON_TYPE), ("/webhooks/stripe", {"Stripe-Signature": "t=1,v1=00"}),
@@ -105,7 +105,7 @@ class HTTPBodies(Webhooks):
         status, answer = self.post("/webhooks/revenuecat", b"\xef\xbb\xbf" + compact(event), PATHS["/webhooks/revenuecat"])
         self.assertEqual(status, 200, answer)
 
-    def test_what_nobody_waits_for_is_not_begun_and_what_has_begun_is_done(self):
+    def test_an_event_whose_sender_is_gone_is_not_begun_and_one_that_has_begun_is_completed(self):
         # One session: while it waits for a lock, the next event waits for it.
         environment = {**TAKES_EVENTS, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET}
         service = self.serve("--billing-sessions", "1", env=environment)

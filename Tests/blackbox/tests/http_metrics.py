@@ -100,7 +100,7 @@ class Metrics(Case):
         self.assertEqual(added("headroom_http_requests_total", route="/metrics", method="GET", status="2xx"), 1)
         self.assertEqual(added("headroom_http_request_duration_seconds_count", route="/metrics"), 1)
 
-    def test_requests_over_http_are_counted_by_their_path_s_pattern(self):
+    def test_requests_over_http_are_counted_by_the_pattern_of_their_path(self):
         def act():
             self.service.http("GET", f"/v1/usage/{self.user()}")
             self.service.http("HEAD", "/v1/usage/nobody")

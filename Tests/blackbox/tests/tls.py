@@ -73,7 +73,7 @@ class TLS(Case):
                 self.assertIn("PROTOCOL_VERSION", str(raised.exception))
         self.assertEqual(self.ask("PING"), "+PONG")
 
-    def test_plain_text_is_told_so_in_plain_text_and_nothing_is_counted(self):
+    def test_plain_text_gets_an_error_in_plain_text_and_nothing_is_counted(self):
         user = self.user()
         with self.service.connect() as neighbour:
             for request in (

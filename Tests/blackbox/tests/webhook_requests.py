@@ -47,7 +47,7 @@ class Requests(Webhooks):
         user, _ = self.purchase()
         self.assertEqual(Answer(self.line.ask(f"CONSUME {user}")).status, "ALLOWED")
 
-    def test_bad_bodies_of_revenuecat_are_told_what_is_wrong_and_change_nothing(self):
+    def test_bad_bodies_of_revenuecat_get_the_reason_and_change_nothing(self):
         good = compact(self.event())
         before, told = self.kept(), 0
         for body, status, text in [
@@ -93,7 +93,7 @@ class Requests(Webhooks):
         subscriptions = f"select from headroom.subscriptions where original_transaction_id = '{transaction}'"
         self.assertEqual(self.psql.run(subscriptions), [])
 
-    def test_who_is_not_revenuecat_is_refused_and_learns_nothing(self):
+    def test_a_sender_that_is_not_revenuecat_is_refused_and_learns_nothing(self):
         event = compact(self.event())
         before = self.kept()
         for wrong in (None, "", "Bearer", "Bearer ", AUTHORIZATION + "x", AUTHORIZATION[:-1], AUTHORIZATION.lower(), "Basic YTpi",
@@ -105,7 +105,7 @@ class Requests(Webhooks):
         self.assertEqual(self.kept(), before)
         self.assert_good_events_work()
 
-    def test_bad_notifications_of_the_app_store_are_told_what_is_wrong_and_change_nothing(self):
+    def test_bad_notifications_of_the_app_store_get_the_reason_and_change_nothing(self):
         store, other = self.app_store, AppStore()
         told = lambda by, **fields: by.notification(  # noqa: E731
             "DID_RENEW", None, PURCHASE, self.user(), self.transaction(), expiresDate=END, **fields
@@ -215,7 +215,7 @@ class Requests(Webhooks):
         answer = self.tell(self.event(expiration_at_ms=None))
         self.assertEqual((answer["outcome"], answer["problem"]), ("failed", "RENEWAL without expiration_at_ms"))
 
-    def test_one_event_told_many_times_at_once_counts_once(self):
+    def test_one_event_sent_many_times_at_once_counts_once(self):
         user, transaction = self.user(), self.transaction()
         body = compact(revenuecat("INITIAL_PURCHASE", PURCHASE, user, transaction, purchased_at_ms=PURCHASE, expiration_at_ms=END))
         outcomes, barrier = [], threading.Barrier(8)
