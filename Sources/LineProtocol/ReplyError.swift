@@ -46,7 +46,7 @@ extension ReplyError {
                     + "plain text where TLS is spoken; then closes"
             case .noAuth: "not authenticated; closes where the text says so, when a token has ended"
             case .forbidden: "token lacks the scope"
-            case .notFound: "no such key, period or plan; or a user whom a foreign key of `message_usage` refuses"
+            case .notFound: "no such key, period or plan; or a user that a foreign key of `message_usage` refuses"
             case .conflict: "key reused with another n or verb; commit of a released key"
             case .expired: "commit of a hold whose time has passed: nothing counted"
             case .unavailable: "the database cannot be reached; nothing counted"
@@ -85,7 +85,7 @@ extension ReplyError {
     }
 
     static func brokenFraming(_ text: String) -> ReplyError {
-        ReplyError(code: .protocol, text: "\(text); closing, what follows cannot be told apart")
+        ReplyError(code: .protocol, text: "\(text); closing, because the next request cannot be found")
     }
 
     static let unknownCommand = ReplyError(code: .err, text: "unknown command; HELP lists the verbs")

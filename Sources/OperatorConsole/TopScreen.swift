@@ -85,7 +85,7 @@ extension TopPicture {
     private func users(_ width: Int) -> [ScreenLine] {
         guard let busiest else { return [ScreenLine(text: "the busiest users are being looked for", emphasis: .aside)] }
         guard !busiest.isEmpty else {
-            return wrapped("nobody has sent a message in a period that is open now", width).map { ScreenLine(text: $0) }
+            return wrapped("no user has sent a message in an open period", width).map { ScreenLine(text: $0) }
         }
         let whole = table(of: busiest, period: true) { $0 }
         let tables = [

@@ -48,7 +48,7 @@ public struct ReferenceModel: Sendable {
     var keys: [UserID: [MessageKey: KnownKey]] = [:]
     private var lastGeneration = 0
 
-    /// - Parameter plans: must hold "trial" and "free", the plans of users whom nobody told about.
+    /// - Parameter plans: must hold "trial" and "free", the plans of unknown users.
     public init(plans: [Plan] = Plan.initial, unknownUsers: UnknownUsers = .trial) {
         self.plans = Dictionary(plans.map { ($0.name, $0) }, uniquingKeysWith: { _, last in last })
         self.unknownUsers = unknownUsers
@@ -183,7 +183,7 @@ extension ReferenceModel {
         return standing
     }
 
-    /// What is known about the user, under the plan as it is now; for a user nobody told about, what is assumed.
+    /// The user's data under the plan as it is now; for an unknown user, the defaults.
     func subscriber(_ user: UserID, at now: Instant) -> Subscriber {
         if var known = subscribers[user] {
             known.subscription.plan = plans[known.subscription.plan.name] ?? known.subscription.plan

@@ -70,7 +70,7 @@ public enum Refusal: String, Sendable, CaseIterable {
     case noSubscription = "no_subscription"
 }
 
-/// What happens to a user nobody told the service about.
+/// What a user without a plan gets.
 public enum UnknownUsers: String, Sendable, CaseIterable {
     /// The trial starts with the first counted message.
     case trial

@@ -33,7 +33,7 @@ struct Report: AsyncParsableCommand {
             guard !report.isEmpty else {
                 let isOpen = report.period == BillingPeriod.open.label
                 let period = isOpen ? "a period that is open now" : "period \(report.period)"
-                throw CommandEnd.noData("nobody has any usage in \(period)").exit()
+                throw CommandEnd.noData("there is no usage in \(period)").exit()
             }
         }
     }

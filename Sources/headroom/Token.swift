@@ -61,7 +61,7 @@ struct TokenCreate: AsyncParsableCommand {
             try StandardOutput.print(token.text)
         } catch {
             LogfmtHandler.standardError(
-                "the token was not shown, so nobody can use it: headroom token revoke \(id), then make another\n"
+                "the token was not printed and cannot be used: headroom token revoke \(id), then create another\n"
             )
             throw error
         }

@@ -4,8 +4,8 @@ import OperatorConsole
 
 struct User: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show where a user stands, and the periods before.",
-        discussion: "Asks a running service. A user nobody told it about is shown as the next message would be treated."
+        abstract: "Show a user's usage, and the periods before.",
+        discussion: "Asks a running service. Shows a user without a plan as the next message would find the user."
     )
 
     @Argument(help: "The user's UUID.") var user: UserArgument

@@ -137,7 +137,7 @@ extension Metric {
     static let outcomesUnknown = Metric(
         "headroom_outcomes_unknown_total",
         .counter,
-        "Requests that were told that nobody knows in time what became of them."
+        "Requests whose outcome was not known in time: answered UNKNOWN."
     )
     static let messagesCounted = Metric(
         "headroom_messages_counted_total",

@@ -26,7 +26,7 @@ extension ReplyError {
     static let tokensUnread = ReplyError(
         code: .unavailable,
         retryAfterMilliseconds: 1_000,
-        text: "the tokens cannot be read from the database yet, so nobody is let in; GET /readyz says why"
+        text: "the tokens were not read from the database yet; GET /readyz has the reason"
     )
 
     static let tokenEnded = ReplyError(

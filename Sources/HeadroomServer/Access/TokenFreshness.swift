@@ -29,7 +29,7 @@ struct TokenFreshness: Sendable {
         guard !isReported, readAt == nil || age(at: now) >= TokenFreshness.limit else { return nil }
         isReported = true
         return readAt == nil
-            ? "tokens cannot be read; nobody is let in who needs one, until they are"
+            ? "tokens cannot be read; connections that need one are refused until they are"
             : "tokens cannot be read; those that are known stay, and revoking one is not noticed"
     }
 

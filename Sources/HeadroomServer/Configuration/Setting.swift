@@ -92,8 +92,8 @@ extension Setting {
         "unknown-users",
         default: "trial",
         "trial, free or deny",
-        "what becomes of a user nobody told the service about: the trial starts with the first counted message, the "
-            + "free plan's allowance, or nothing"
+        "what a user without a plan gets: the trial, which starts with the first counted message, the free plan's "
+            + "allowance, or nothing"
     )
     public static let whenUnavailable = Setting(
         "when-unavailable",
@@ -159,7 +159,7 @@ extension Setting {
         "subscriptions-maximum",
         default: "1024",
         "1 to 1000000",
-        "users whom one connection may subscribe to; more is answered -BADARG"
+        "users that one connection may subscribe to; more is answered -BADARG"
     )
     public static let connectionsMaximum = Setting(
         "connections-maximum",
@@ -258,7 +258,7 @@ extension Setting {
         "tls-client-ca",
         default: nil,
         "path",
-        "PEM file with CAs; whoever connects has to present a certificate of one of them"
+        "PEM file with CAs; clients must present a certificate of one of them"
     )
     public static let tlsHandshakeTimeout = Setting(
         "tls-handshake-timeout-ms",

@@ -35,7 +35,7 @@ struct TokenFreshnessTests {
         var freshness = TokenFreshness(since: start)
         #expect(freshness.problem(at: at(0))?.contains("never read") == true)
         var report = freshness.failed(lost, at: at(0))
-        #expect(report?.contains("nobody is let in") == true)
+        #expect(report?.contains("connections that need one are refused") == true)
         report = freshness.failed(lost, at: at(20))
         #expect(report == nil && freshness.age(at: at(20)) == .seconds(20))
         #expect(freshness.problem(at: at(20))?.contains("10.1.2.3") == false, "everybody can see it")

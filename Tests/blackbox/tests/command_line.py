@@ -64,7 +64,7 @@ class Pipes(Case):
                 ran = run(*arguments, capture_output=False, stdout=writer, stderr=subprocess.PIPE)
                 os.close(writer)
                 self.assertEqual(ran.returncode, -signal.SIGPIPE, ran.stderr)
-                self.assertRegex(ran.stderr, r"\A(the token was not shown.*\n|token \d.*\n|from now on.*\n)*\Z")
+                self.assertRegex(ran.stderr, r"\A(the token was not printed.*\n|token \d.*\n|from now on.*\n)*\Z")
 
     def test_a_reader_that_is_gone_is_status_1_where_the_signal_is_ignored(self):
         script = f"""trap '' PIPE; "$0" top --target 127.0.0.1:{self.service.port} | head -1; echo "${{PIPESTATUS[0]}}" """
@@ -80,7 +80,7 @@ class Pipes(Case):
                 self.assertEqual(ran.returncode, 1, ran.stderr)
                 self.assertRegex(ran.stderr, "(?m)^Error: standard output cannot be written: No space left on device; ")
                 if "create" in arguments:
-                    self.assertRegex(ran.stderr, r"the token was not shown, so nobody can use it: headroom token revoke \d+, ")
+                    self.assertRegex(ran.stderr, r"the token was not printed and cannot be used: headroom token revoke \d+, ")
 
     def test_a_service_whose_log_nobody_reads_goes_on(self):
         port = processes.free_port()

@@ -267,7 +267,7 @@ blocked        2  40.0 %
 
     def test_a_report_of_a_period_without_usage_says_so_with_status_1(self):
         ran = self.headroom("report", "1999-01", "--json")
-        self.refused(1, "^Error: nobody has any usage in period 1999-01$", ran)
+        self.refused(1, "^Error: there is no usage in period 1999-01$", ran)
         self.assertEqual(json.loads(ran.stdout)["users"], 0)
 
     # top
