@@ -1,11 +1,11 @@
 import LineProtocol
 
-/// What to do when nobody can be asked: no endpoint is reached, or none can answer, before the deadline.
+/// What to do when there is no answer: no endpoint can be reached, or none can answer, before the deadline.
 public enum UnreachablePolicy: String, Sendable, CaseIterable {
-    /// Throw. What the product does then is its own decision.
+    /// Throw; the product decides what to do then.
     case deny
-    /// Let the message through, uncounted, and tell: the decision's status `isDegraded`, a warning is logged and
-    /// `headroom_client_degraded_total` counted.
+    /// Let the message through uncounted: the decision's status is `isDegraded`, the client logs a warning and counts
+    /// it in `headroom_client_degraded_total`.
     case allow
 }
 
@@ -33,7 +33,7 @@ extension HeadroomClient {
         /// The pause before the first retry; each one doubles it, up to the upper bound, and is then taken between half of
         /// it and all at random, so that clients do not come back all at once (1 ms to 1 min).
         public var backoff: ClosedRange<Duration> = .milliseconds(25)...(.seconds(1))
-        /// What to do when nobody can be asked.
+        /// What to do when there is no answer.
         public var whenUnreachable = UnreachablePolicy.deny
         /// Requests that may wait for their answers at a time (1 to 1,048,576); one more fails at once.
         public var requestsMaximum = 16_384

@@ -1,4 +1,4 @@
-/// What a request to count, to check or to hold is told.
+/// The answer to a request that counts, checks or holds messages.
 public enum Decision: Sendable, Hashable {
     /// The message may be sent. It is counted and durable; of a check, it would be; of a reservation, it is held.
     case allowed(UsageStatus)

@@ -1,4 +1,4 @@
-// What the answers are made of comes with the library; nobody has to import the module that it shares with the service.
+// The types of the answers come with the library: callers need not import the module that it shares with the service.
 @_exported import struct Usage.BillingPeriod
 @_exported import enum Usage.Display
 @_exported import struct Usage.Instant

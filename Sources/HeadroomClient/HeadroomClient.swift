@@ -21,7 +21,7 @@ public final class HeadroomClient: Sendable {
 
     /// - Parameters:
     ///   - configuration: must be within the ranges that its properties name.
-    ///   - logger: told of connections that come and go, never of users.
+    ///   - logger: for new and lost connections; messages never contain users.
     public convenience init(_ configuration: Configuration, logger: Logger = Logger(label: "headroom.client")) {
         self.init(configuration, logger: logger, metrics: MetricsSystem.factory)
     }

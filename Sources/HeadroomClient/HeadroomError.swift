@@ -46,7 +46,7 @@ public struct HeadroomError: Error, Sendable {
         /// A bug of the service.
         public static let `internal` = Code(.internal)
 
-        /// No endpoint could be connected to before the deadline; nothing was counted.
+        /// No endpoint answered before the deadline; nothing was counted.
         public static let unreachable = Code(rawValue: "UNREACHABLE")
         /// The calling task was cancelled. What had been sent may have been counted.
         public static let cancelled = Code(rawValue: "CANCELLED")

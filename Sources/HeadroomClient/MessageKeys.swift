@@ -1,10 +1,11 @@
 import LineProtocol
 import Synchronization
 
-/// Keys that nobody else makes: a random beginning, and a number.
+/// Makes unique keys: a random start, then counting up.
 ///
-/// 90 bits in 15 characters, which is as much as a `String` holds without memory of its own: 2^30 keys of each of a million
-/// clients meet in one chance of 2^19, and would have to be of the same user.
+/// A key has 90 bits in 15 characters, the most that a `String` holds without an allocation. If a million clients make
+/// 2^30 keys each, the chance that any two keys are equal is 1 in 2^20: there are 2^39 pairs of clients, and the ranges
+/// of a pair overlap with a chance of 2^31 in 2^90. Equal keys matter only for the same user.
 final class MessageKeys: Sendable {
     private let last: Mutex<UInt128>
 

@@ -58,7 +58,7 @@ final class Requester: Sendable {
     }
 
     private func attempt(_ command: Command, _ retrying: RetryStateMachine) async -> Exchange {
-        // Nothing is sent for whom nobody waits any more.
+        // A request whose caller is gone is not sent.
         if Task.isCancelled { return .cancelled(wasSent: false) }
         let id = nextID()
         switch await pool.connection(id: id, until: retrying.deadline) {

@@ -219,7 +219,7 @@ struct SilentPeer: Error, CustomStringConvertible {
     let description = "nothing came on the connection for as long as a request may wait"
 }
 
-/// The service said something that nobody had asked for: mostly why it closes the connection.
+/// The service sent a reply without a request, usually the reason why it closes the connection.
 struct UnaskedReply: Error, CustomStringConvertible {
     let description: String
 
@@ -227,7 +227,7 @@ struct UnaskedReply: Error, CustomStringConvertible {
         if case .error(let error) = reply {
             description = "the service said \(error.code): \(error.text)"
         } else {
-            description = "the service said something that nobody had asked for"
+            description = "the service sent a reply without a request"
         }
     }
 }

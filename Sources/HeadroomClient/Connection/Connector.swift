@@ -8,8 +8,8 @@ struct Connector: Sendable {
     let configuration: HeadroomClient.Configuration
     let group: any EventLoopGroup
 
-    /// - Parameter notify: told of the connection's end, also while it is being opened.
-    /// - Returns: a connection that can be asked.
+    /// - Parameter notify: called when the connection ends, also while it is being opened.
+    /// - Returns: an authenticated connection.
     /// - Throws: within `connectTimeout`; `HeadroomError` when the service refuses the token, or cannot take it now.
     func connect(
         to endpoint: HeadroomClient.Endpoint,
@@ -46,14 +46,14 @@ struct Connector: Sendable {
                     try channel.pipeline.syncOperations.addHandler(ConnectionHandler(notify: notify))
                 }
             }
-        // An address needs nobody who looks names up, on threads that the process may have busy with something else.
+        // An IP address needs no name lookup, which would take a thread of a pool that the process may have exhausted.
         let address = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port)
         let connected =
             address.map { bootstrap.connect(to: $0) } ?? bootstrap.connect(host: endpoint.host, port: endpoint.port)
         connected
             .flatMapErrorThrowing { throw ConnectFailure($0, address: "\(endpoint)") }
             .flatMapThrowing { channel in
-                // Whoever comes too late is not needed any more.
+                // Closes a connection that opens after the deadline.
                 opened.futureResult.whenFailure { _ in channel.close(promise: nil) }
                 let handler = try channel.pipeline.syncOperations.handler(type: ConnectionHandler.self)
                 guard let connection = handler.connection else { throw ChannelError.ioOnClosedChannel }
@@ -82,7 +82,7 @@ struct Connector: Sendable {
         guard let credentials = try configuration.credentials?.current() else { return }
         switch await connection.exchange(.authenticate(credentials), id: 0, deadline: deadline) {
         case .reply(.error(let error)):
-            // Nobody needs a token there. If that is not what it means, the answer to the first request says what does.
+            // The service requires no token. If BADARG means something else, the first request fails with the reason.
             if error.code == ReplyError.Code.badArg.rawValue { return }
             throw HeadroomError(error, key: nil)
         case .reply: return
@@ -94,5 +94,5 @@ struct Connector: Sendable {
 }
 
 struct ConnectTimeout: Error, CustomStringConvertible {
-    let description = "nobody answered there in time"
+    let description = "no answer came in time"
 }

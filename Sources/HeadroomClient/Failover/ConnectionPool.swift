@@ -207,7 +207,7 @@ final class ConnectionPool: Sendable {
     }
 
     private func end(_ attempt: Endpoints.Attempt, cause: (any Error)?, by change: (inout State) -> Endpoints.End) {
-        // A client that is refused will be refused again, whoever waits.
+        // The service would refuse the same token again, for each waiting request.
         let refusal = (cause as? HeadroomError).flatMap { $0.isPassing ? nil : $0 }
         let (end, refused) = state.withLock { state in
             let end = change(&state)

@@ -6,11 +6,11 @@ extension HeadroomClient {
     ///
     /// - The hold is renewed by nothing. A body that takes longer than `ttl` is not interrupted; its messages are not counted
     ///   then, and the outcome is ``HoldOutcome/expired(_:)``. Choose a `ttl` longer than the model may take.
-    /// - What was held is given back before this throws, also in a task that was cancelled. Where nobody answers within the
+    /// - What was held is given back before this throws, also in a cancelled task. If there is no answer within the
     ///   deadline, the client goes on asking until the hold's time is over, and ``shutDown()`` waits for it.
     /// - A body that returns although its task was cancelled counts as cancelled: a stream that is cut short ends like one that
     ///   is complete.
-    /// - With ``UnreachablePolicy/allow`` the body runs also when nobody could be asked; its hold and decision say `isDegraded`.
+    /// - With ``UnreachablePolicy/allow`` the body also runs without an answer; its hold and decision are `isDegraded`.
     ///
     /// - Parameters:
     ///   - messages: 1 to 1,000,000; all or none are held.
@@ -99,7 +99,7 @@ extension HeadroomClient {
     /// How long a request may be on its way on a connection that is lost: longer than a service takes over one.
     private static let strayTime = TimeAmount.seconds(5)
 
-    /// Asks in a task of its own, which nobody cancels.
+    /// Sends the request in a task of its own, which the caller's cancellation does not reach.
     private nonisolated(nonsending) func settle(
         _ command: Command,
         key: MessageKey
@@ -115,7 +115,7 @@ extension HeadroomClient {
         }.value
     }
 
-    /// Goes on asking, beside whoever waited.
+    /// Retries in the background.
     ///
     /// - Parameter isAwaited: that the service knows of nothing is no answer yet.
     private func settleLater(_ command: Command, key: MessageKey, until end: NIODeadline, isAwaited: Bool = false) {

@@ -112,7 +112,7 @@ struct RetryStateMachine: Sendable {
         return retry(after: pause, now: now)
     }
 
-    /// Between what the service says and half as much again: those whom it told the same do not come back together.
+    /// The advised pause plus a random part of up to half of it, so that clients with the same advice spread out.
     private func advice(_ milliseconds: Int, using generator: inout some RandomNumberGenerator) -> Duration {
         .milliseconds(min(max(milliseconds, 0), 60_000)) * Double.random(in: 1..<1.5, using: &generator)
     }
