@@ -1,10 +1,10 @@
 import NIOCore
 import Usage
 
-/// One answer. Every reply is a line, or a count and so many lines, so that a person can read it and a Redis client
-/// library can frame it.
+/// One reply. Most are one line, or a count and that many lines, which people can read and Redis client libraries can
+/// frame; `bulk` and `hello` have the form that Redis gives them.
 public enum Reply: Sendable, Equatable {
-    /// `+ALLOWED …`, `+BLOCKED …` or `+OK …`, by the answer's status.
+    /// `+ALLOWED …`, `+BLOCKED …`, `+HELD …` or `+OK …`, by the answer's status.
     case answer(Answer)
     /// `*N`, then `+PERIOD …` each.
     case history([PeriodUsage])
@@ -14,15 +14,15 @@ public enum Reply: Sendable, Equatable {
     case pong
     /// `+` and the text.
     case text(String)
-    /// `$`, the text's length in bytes, and the text: what clients of Redis expect of `ECHO` and `INFO`.
+    /// `$`, the text's length in bytes, and the text, as Redis answers `ECHO` and `INFO`.
     case bulk(String)
     /// `*N`, then `+` and the line each.
     case lines([String])
     /// `*0`
     case empty
-    /// What `HELLO` is answered with; client libraries read the fields that Redis sends.
+    /// The answer to `HELLO`, with the fields that client libraries read.
     ///
-    /// - Parameter version: 3 is answered with a RESP3 map, all else with RESP2's flat array.
+    /// - Parameter version: 3 gives a RESP3 map, any other version RESP2's flat array.
     case hello(version: Int, serverVersion: String, connectionID: Int)
     case error(ReplyError)
 }

@@ -1,6 +1,6 @@
-/// Where a user stands, as whoever asks is told: the fields of an answer, each with its type.
+/// A user's usage: the fields of an answer, each with its type.
 ///
-/// `Standing` is what the database says and answers are derived from; this is what is derived.
+/// `Standing` has the data of the database; this is derived from it.
 public struct UsageStatus: Sendable, Hashable {
     public var user: UserID
     /// The plan's name; `label` is what a person reads.
@@ -22,33 +22,33 @@ public struct UsageStatus: Sendable, Hashable {
     public var resets: Instant?
     /// When a trial, or a cancelled subscription, ends.
     public var expires: Instant?
-    /// When the store renews an active subscription: it charges then, and access goes on. Nil where it does not, and
-    /// where no usage was asked for (`label` is nil).
+    /// When the store renews an active subscription: it charges then, and access continues. Nil if it does not renew,
+    /// and in answers to other requests than `usage` (`label` is nil).
     public var renews: Instant?
     /// Of a trial, from 1; day 1 is the first 24 hours.
     public var day: Int?
     /// How many days the trial has.
     public var days: Int?
-    /// The tier into which this very message moved the user. Told once, so whoever reads it may notify the user.
+    /// The tier into which this message moved the user. Only one answer has it, so it can trigger a notification.
     public var crossed: Tier?
-    /// Why nothing may be sent: of a refusal, and wherever there is no access at all.
+    /// Why nothing may be sent: in a refusal, and in every answer if the user has no access.
     public var reason: Refusal?
-    /// Of a refusal that waiting alone mends: after how long.
+    /// How long to wait, in a refusal that ends by itself.
     public var retryAfter: Duration?
-    /// The monthly plan held before this one, or the one that lapsed: what a paywall may highlight.
+    /// The monthly plan before this one, or the one that lapsed: for a paywall to highlight.
     public var previousPlan: String?
-    /// The plan as a person reads it: "Premium", "Trial — Day 2 of 3". Only where usage was asked for.
+    /// The plan as a person reads it: "Premium", "Trial — Day 2 of 3". Only in answers to `usage`.
     public var label: String?
-    /// The usage as a sentence for a screen reader. Only where usage was asked for.
+    /// The usage as a sentence for a screen reader. Only in answers to `usage`.
     public var accessible: String?
-    /// What to tell the user about the subscription.
+    /// A text for the user about the subscription.
     public var notice: String?
-    /// What to tell the user about what is left.
+    /// A text for the user about the messages that are left.
     public var banner: String?
     /// The key was used before: this is the first outcome again, and nothing was counted now.
     public var isReplayed: Bool
-    /// Nobody could be asked, and the message was let through, uncounted. All else here is then what shows a user nothing:
-    /// no limit, no words, a hidden counter, and empty names of plan and period.
+    /// The service did not answer, and the message was let through uncounted. All other fields then show the user
+    /// nothing: no limit, no texts, a hidden counter, and empty names of plan and period.
     public var isDegraded: Bool
 
     public init(
@@ -76,10 +76,10 @@ public struct UsageStatus: Sendable, Hashable {
         isDegraded = false
     }
 
-    /// The plan has no limit. False where nobody could be asked.
+    /// The plan has no limit. False if the service did not answer.
     public var isUnlimited: Bool { limit == nil && !isDegraded }
 
-    /// Of a user about whom nobody could be asked.
+    /// The status of a message that was let through without an answer.
     public static func degraded(_ user: UserID) -> UsageStatus {
         var status = UsageStatus(
             user: user,

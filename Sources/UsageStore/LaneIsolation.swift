@@ -2,12 +2,12 @@ import Logging
 import Postgres
 import Usage
 
-/// One bad row must not fail its neighbours: when a statement was refused as a whole, the users that caused it are
-/// found and the others are carried again.
+/// One bad row must not fail the other rows of a batch: when the database refuses a statement, this finds the users
+/// that caused the error and executes the others again.
 extension LaneCarrier {
     typealias CarryAgain = (inout LaneCarrier, ArraySlice<Batch.Group>, inout Batch) -> [Batch.Group]
 
-    /// Returns what carrying the innocent groups again returned.
+    /// Returns the result of executing the groups again that did not cause the error.
     mutating func isolate(
         _ groups: ArraySlice<Batch.Group>,
         _ error: PostgresError,
@@ -27,8 +27,8 @@ extension LaneCarrier {
         }
     }
 
-    /// Somebody holds rows locked, an operator in psql for instance, for longer than a batch may wait. Looks which rows,
-    /// without waiting, fails their users and carries the others.
+    /// Another session, such as an operator's psql, holds rows locked for longer than a batch may wait. Finds these
+    /// rows without waiting, fails their users and executes the others again.
     private mutating func setLockedAside(
         _ groups: ArraySlice<Batch.Group>,
         of batch: inout Batch,
@@ -44,17 +44,17 @@ extension LaneCarrier {
         var isLocked = Array(repeating: false, count: groups.count)
         do throws(PostgresError) {
             guard let connection = link.connection else { throw PostgresError(.connectionLost, "no connection") }
-            // It waits for nobody, so it is quick or the database is in trouble.
+            // It waits for no lock, so a slow answer means that the database is in trouble.
             let locked = try connection.query(EmbeddedSQL.readLocked, parameters, deadline: .now + .milliseconds(250))
             for row in 0..<locked.rowCount { isLocked[locked.place(row, 0)] = true }
         } catch {
-            logger.debug("locked rows could not be told apart", metadata: ["error": "\(error)"])
+            logger.debug("locked rows could not be found", metadata: ["error": "\(error)"])
             if let connection = link.connection, !connection.isUsable { link.drop(error) }
         }
         let free = zip(groups, isLocked).compactMap { $1 ? nil : $0 }
         let blocked = zip(groups, isLocked).compactMap { $1 ? $0 : nil }
         guard !blocked.isEmpty else {
-            // Not a usage row: a plan being edited, or a lock on the whole table. It concerns all alike.
+            // No usage row is locked, but a plan or the whole table, which concerns all groups.
             fail(groups, .busy, of: batch, deliver: deliver)
             return []
         }
@@ -69,7 +69,7 @@ extension LaneCarrier {
         deliver(completions)
     }
 
-    /// What a request is answered that had its effect before the error.
+    /// The error to answer if the request took effect before the error.
     func failureAfterwards(for error: PostgresError) -> StoreError {
         let failure = failure(for: error)
         return error.isAboutInvalidValue ? .invalidValueAfterwards(error) : failure
@@ -93,7 +93,7 @@ extension LaneCarrier {
             logger.error("statement refused", metadata: ["error": "\(error)", "error.reference": "\(reference)"])
             return StoreError(
                 .internal,
-                "the database refused the request and nothing was counted; the log tells why, reference \(reference)"
+                "the database refused the request and nothing was counted; see the log for reference \(reference)"
             )
         }
     }

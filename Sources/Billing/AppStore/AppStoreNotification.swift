@@ -15,13 +15,13 @@ public enum AppStoreNotification: StoreAdapter {
         "notificationUUID": .text, "notificationType": .word, "subtype": .word, "version": .word,
         "signedDate": .instant,
     ]
-    /// Of `data`, and of what notifications without it have in its place.
+    /// Fields kept of `data`, or of the object that stands in its place (`appObjects`).
     private static let keptAppFields: KeyValuePairs<String, PayloadFields.Form> = [
         "appAppleId": .integer, "bundleId": .text, "environment": .text, "status": .integer,
         "consumptionRequestReason": .text, "productId": .text, "requestIdentifier": .text,
         "succeededCount": .integer, "failedCount": .integer,
     ]
-    /// Not among them: prices, currencies, storefronts, offer identifiers.
+    /// Prices, currencies, storefronts and offer identifiers are not kept.
     private static let keptTransactionFields: KeyValuePairs<String, PayloadFields.Form> = [
         "originalTransactionId": .text, "transactionId": .text, "webOrderLineItemId": .text, "bundleId": .text,
         "productId": .text, "subscriptionGroupIdentifier": .text, "purchaseDate": .instant,
@@ -37,6 +37,7 @@ public enum AppStoreNotification: StoreAdapter {
         "recentSubscriptionStartDate": .instant, "renewalDate": .instant, "signedDate": .instant,
         "environment": .text, "appAccountToken": .identity,
     ]
+    /// Kept fields that no effect depends on. A wrong form of one leaves it out; of other fields it is an error.
     private static let informativeFields: Set = [
         "version", "consumptionRequestReason", "productId", "requestIdentifier", "succeededCount", "failedCount",
     ]
@@ -51,7 +52,7 @@ public enum AppStoreNotification: StoreAdapter {
     /// One of these names the app; a payload has only one of them.
     private static let appObjects = ["data", "summary", "externalPurchaseToken", "appData"]
 
-    /// What is signed by itself within `data`.
+    /// An object within `data` that has a signature of its own.
     private struct SignedPart {
         let name: String
         let keptName: String

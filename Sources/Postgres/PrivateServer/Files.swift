@@ -61,7 +61,7 @@ enum Files {
         switch errno {
         case ENOENT:
             let above = (path as NSString).deletingLastPathComponent
-            // Also in an existing directory, for instance in /proc.
+            // mkdir can fail with ENOENT although the parent exists, for example in /proc.
             guard above != path, !exists(above) else { throw failed("create", path) }
             try makeDirectories(above)
             guard mkdir(path, 0o777) == 0 || errno == EEXIST else { throw failed("create", path) }
