@@ -134,7 +134,7 @@ final class LoadConnection: ChannelInboundHandler {
         let line = String(decoding: greetingLine[..<end].filter { $0 != UInt8(ascii: "\r") }, as: UTF8.self)
         greetingLine = []
         let verb = token == nil ? "PING" : "AUTH"
-        // BADARG: nobody needs a token there. If that is not what it means, PING is refused.
+        // The service requires no token. If BADARG means something else, it refuses PING.
         guard line.hasPrefix("+") || token != nil && line.hasPrefix("-BADARG ") else {
             self.greeting = nil
             greeting.fail(LoadError.refused(LoadConnection.refusal(of: verb, line)))

@@ -7,11 +7,11 @@ import UsageStore
 
 struct Events: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Look at what stores sent, and have it applied again.",
+        abstract: "Look at billing events, and apply them again.",
         discussion: """
-            Works on the database, as whoever logs in there, who must be granted headroom_operator or own the schema; no \
-            service need be running. Exit status 1 when there is nothing to show, when some still fail, and when the \
-            database refuses; 69 when it cannot be reached.
+            Works on the database, without a service. The database login must be granted headroom_operator or own the \
+            schema. Exit status 1 when there is nothing to show, when some events still fail, and when the database \
+            refuses; 69 when it cannot be reached.
             """,
         subcommands: [EventsList.self, EventsShow.self, EventsReplay.self]
     )

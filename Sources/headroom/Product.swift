@@ -7,11 +7,11 @@ import UsageStore
 
 struct Product: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Say which plan a store's product is, or how many messages.",
+        abstract: "Map a store's products to plans, or to messages.",
         discussion: """
-            Works on the database, as whoever logs in there, who must be granted headroom_operator or own the schema; no \
-            service need be running. A running one goes by it with the next event. Exit status 1 when the database \
-            refuses, 69 when it cannot be reached.
+            Works on the database, without a service. The database login must be granted headroom_operator or own the \
+            schema. A mapping applies from the next event. Exit status 1 when the database refuses, 69 when it cannot \
+            be reached.
             """,
         subcommands: [ProductMap.self, ProductList.self, ProductUnmap.self]
     )

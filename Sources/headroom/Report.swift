@@ -8,7 +8,7 @@ struct Report: AsyncParsableCommand {
         abstract: "Sum up a billing period: users, messages, how many users are in each tier.",
         discussion: """
             Asks a running service, which reads the table in portions: over millions of rows it takes a while. Exit \
-            status 1 when nobody has a row in that period.
+            status 1 when there is no usage in that period.
             """
     )
 

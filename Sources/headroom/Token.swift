@@ -7,10 +7,10 @@ import UsageStore
 
 struct Token: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Make, list and revoke the tokens by which peers say who they are.",
+        abstract: "Create, list and revoke the tokens by which clients authenticate.",
         discussion: """
-            Works on the database, as whoever logs in there, who must be granted headroom_operator or own the schema; no \
-            service need be running. A running one knows within two seconds, mostly at once. Exit status 1 when the \
+            Works on the database, without a service. The database login must be granted headroom_operator or own the \
+            schema. A running service applies a change within two seconds, mostly at once. Exit status 1 when the \
             database refuses, 69 when it cannot be reached.
             """,
         subcommands: [TokenCreate.self, TokenList.self, TokenRevoke.self]
@@ -113,10 +113,10 @@ struct TokenList: AsyncParsableCommand {
 struct TokenRevoke: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "End a token, and the connections that came with it.",
+        abstract: "End a token and its connections.",
         discussion: """
-            There is no way back: make another one. Revoking the last one lets nobody in; the setting authentication says \
-            whether tokens are required at all.
+            This cannot be undone; create another token instead. After the last token is revoked, connections still \
+            need one, unless the setting authentication is off.
             """
     )
 
