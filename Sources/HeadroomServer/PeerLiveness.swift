@@ -13,16 +13,8 @@ extension ServerBootstrap {
     /// What it does not acknowledge ends the connection after `outputTimeout`: it need not be so much that our buffers fill.
     /// Where nothing is to be sent, as to a subscriber, it is asked after a minute whether it is there. Options of the port
     /// are those of its connections, without a system call for each.
-    func whoseConnectionsNoticeTheirPeersEnd(outputTimeout: TimeAmount) -> ServerBootstrap {
+    package func whoseConnectionsNoticeTheirPeersEnd(outputTimeout: TimeAmount) -> ServerBootstrap {
         PeerLiveness.options(outputTimeout: outputTimeout).reduce(self) { $0.serverChannelOption($1.0, value: $1.1) }
-    }
-}
-
-extension Channel {
-    /// The same for a connection that somebody else's bootstrap accepted.
-    package func noticePeersEnd(outputTimeout: TimeAmount) -> EventLoopFuture<Void> {
-        let options = PeerLiveness.options(outputTimeout: outputTimeout)
-        return EventLoopFuture.andAllSucceed(options.map { setOption($0.0, value: $0.1) }, on: eventLoop)
     }
 }
 

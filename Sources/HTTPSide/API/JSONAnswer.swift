@@ -4,12 +4,14 @@ import Hummingbird
 
 /// A body of JSON with its tag; whoever has it already gets the tag alone.
 struct JSONAnswer {
-    private let data: Data
+    private let body: ByteBuffer
+    private let tag: EntityTag
     private let caching: String
 
     /// - Parameter caching: what may be kept. Where users stand is nobody's but who asked, and is asked for again each time.
     init(data: Data, caching: String = "private, no-cache") {
-        self.data = data
+        body = ByteBuffer(bytes: data)
+        tag = EntityTag(of: data)
         self.caching = caching
     }
 
@@ -21,7 +23,6 @@ struct JSONAnswer {
     }
 
     func response(to request: Request) -> Response {
-        let tag = EntityTag(of: data)
         var fields: HTTPFields = [.eTag: tag.text, .cacheControl: caching]
         // Several fields of the name are one list.
         let named = request.headers[values: .ifNoneMatch].joined(separator: ", ")
@@ -29,6 +30,6 @@ struct JSONAnswer {
             return Response(status: .notModified, headers: fields)
         }
         fields[.contentType] = "application/json"
-        return Response(status: .ok, headers: fields, body: ResponseBody(byteBuffer: ByteBuffer(bytes: data)))
+        return Response(status: .ok, headers: fields, body: ResponseBody(byteBuffer: body))
     }
 }

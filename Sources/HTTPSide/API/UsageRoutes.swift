@@ -71,13 +71,15 @@ struct UsageRoutes: RouteCollecting {
     @Sendable
     private func document(_ request: Request, _ context: HTTPContext) async throws -> Response {
         _ = try Query(request)
-        return JSONAnswer(data: OpenAPIDocument.data, caching: "no-cache").response(to: request)
+        return OpenAPIDocument.answer.response(to: request)
     }
 }
 
 /// What this API is, for programs: docs/openapi.json.
 enum OpenAPIDocument {
     static let data = Data(PackageResources.openapi_json)
+    /// Made once: everybody may ask, as often as they like.
+    static let answer = JSONAnswer(data: data, caching: "no-cache")
 }
 
 extension Problem {

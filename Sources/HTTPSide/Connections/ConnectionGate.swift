@@ -3,19 +3,30 @@ import NIOCore
 
 /// Stands between the socket and everything else of a connection of the HTTP port: counts it in, and ends it when it
 /// has taken too long or its place is needed. Before TLS, whose own way to end a connection waits for the peer.
+///
+/// A connection has nothing but this until its first byte comes: silent connections are cheap to accept and to close.
 final class ConnectionGate: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
+    /// Adds the other handlers of a connection.
+    typealias Build = (ConnectionGate, any Channel) throws -> Void
 
     private let keeper: ConnectionKeeper
+    private let build: Build
+    private var isBuilt = false
     private var clock: RequestClock
     /// nil before it is counted in, and once it is gone.
     private var number: Int?
     private var context: ChannelHandlerContext?
     private var timer: Scheduled<Void>?
     private var timerFiresAt = NIODeadline.distantFuture
+    /// The framework has a task for it, which ends some time after the connection.
+    private var hasTask = false
+    /// Goes on when an answer is sent.
+    var pacer: RequestPacer?
 
-    init(_ keeper: ConnectionKeeper) {
+    init(_ keeper: ConnectionKeeper, build: @escaping Build) {
         self.keeper = keeper
+        self.build = build
         clock = RequestClock(keeper.times)
     }
 
@@ -31,15 +42,25 @@ final class ConnectionGate: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) {
         timer?.cancel()
         timer = nil
+        pacer = nil
         self.context = nil
-        if let number { keeper.leave(number) }
-        number = nil
+        leaveWhenOver()
         context.fireChannelInactive()
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         clock.bytesCame(at: context.eventLoop.now)
         schedule()
+        if !isBuilt {
+            isBuilt = true
+            do {
+                try build(self, context.channel)
+            } catch {
+                // Nothing would ever answer.
+                close()
+                return
+            }
+        }
         context.fireChannelRead(data)
     }
 
@@ -49,7 +70,18 @@ final class ConnectionGate: ChannelInboundHandler {
         context.fireChannelWritabilityChanged()
     }
 
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if !isBuilt, case .some(ChannelEvent.inputClosed) = event as? ChannelEvent { close() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
     // MARK: Requests
+
+    /// Those whose answer the kernel does not have yet.
+    var unanswered: Int { clock.unanswered }
+
+    /// Its head came, and its last byte did not.
+    var isWithinRequest: Bool { clock.isWithinRequest }
 
     /// - Returns: false where the request is to be refused, because all connections are busy.
     func requestBegins(asksForHealth: Bool) -> Bool {
@@ -73,6 +105,16 @@ final class ConnectionGate: ChannelInboundHandler {
         clock.answerSent(at: context.eventLoop.now)
         if clock.unanswered == 0 { keeper.wait(number) }
         schedule()
+        pacer?.proceed()
+    }
+
+    func taskBegins() {
+        hasTask = true
+    }
+
+    func taskEnds() {
+        hasTask = false
+        leaveWhenOver()
     }
 
     // MARK: The end
@@ -80,6 +122,24 @@ final class ConnectionGate: ChannelInboundHandler {
     /// At once, whatever is still to be sent.
     func close() {
         context?.close(promise: nil)
+    }
+
+    /// What is answered is answered to its end.
+    func quiesce() {
+        guard let context else { return }
+        if hasTask {
+            context.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        } else if clock.unanswered == 0 {
+            close()
+        }
+    }
+
+    /// A connection keeps its place until its task has ended. Otherwise peers that ask and reset the connection could
+    /// have any number of tasks waiting for a processor.
+    private func leaveWhenOver() {
+        guard context == nil, !hasTask, let number else { return }
+        self.number = nil
+        keeper.leave(number)
     }
 
     /// One timer a connection. Where it fires too early, because a deadline has moved on, it is set again.
@@ -95,8 +155,11 @@ final class ConnectionGate: ChannelInboundHandler {
         timer = nil
         timerFiresAt = .distantFuture
         guard let context else { return }
-        if let reason = clock.expired(at: context.eventLoop.now) {
+        let now = context.eventLoop.now
+        if let reason = clock.expired(at: now) {
             keeper.turnAway(reason, on: context.eventLoop)
+            close()
+        } else if clock.isIdle(at: now) {
             close()
         } else {
             schedule()

@@ -30,20 +30,19 @@ final class ConnectionKeeper: @unchecked Sendable {
         let arrival = roster.arrive(from: network)
         gates[arrival.number] = gate
         figures.update(roster)
-        close(arrival.closing, on: eventLoop)
+        for closing in arrival.closing {
+            turnAway(closing.reason, on: eventLoop)
+            gates.removeValue(forKey: closing.number)?.close()
+        }
         return arrival.number
     }
 
     /// - Returns: false where the request is to be refused.
     func begin(_ number: Int, asksForHealth: Bool, on eventLoop: any EventLoop) -> Bool {
-        let beginning = roster.begin(number, asksForHealth: asksForHealth)
+        let isTaken = roster.begin(number, asksForHealth: asksForHealth)
         figures.update(roster)
-        guard case .taken(let closing) = beginning else {
-            turnAway(.busy, on: eventLoop)
-            return false
-        }
-        close(closing, on: eventLoop)
-        return true
+        if !isTaken { turnAway(.busy, on: eventLoop) }
+        return isTaken
     }
 
     func wait(_ number: Int) {
@@ -57,10 +56,9 @@ final class ConnectionKeeper: @unchecked Sendable {
         figures.update(roster)
     }
 
-    private func close(_ closing: ConnectionRoster.Closing?, on eventLoop: any EventLoop) {
-        guard let closing else { return }
-        turnAway(closing.reason, on: eventLoop)
-        gates.removeValue(forKey: closing.number)?.close()
+    /// The service shuts down: connections that wait are closed, the others when they are answered.
+    func quiesce() {
+        for gate in Array(gates.values) { gate.quiesce() }
     }
 
     func turnAway(_ reason: TurnedAway, on eventLoop: any EventLoop) {

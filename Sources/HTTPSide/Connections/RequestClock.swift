@@ -2,8 +2,6 @@ import NIOCore
 
 /// When a connection of the HTTP port has taken too long at something. Told the time, asked for the next deadline; no
 /// I/O.
-///
-/// Silence between two requests is not its concern: the setting http-idle-timeout-ms ends that.
 struct RequestClock {
     struct Limits: Equatable, Sendable {
         /// From connecting to a complete head; the TLS handshake is a part of it.
@@ -12,12 +10,17 @@ struct RequestClock {
         var head: TimeAmount
         /// For answers that the peer does not take.
         var output: TimeAmount
+        /// Without a byte, where no answer is due.
+        var idle: TimeAmount
     }
 
     private let limits: Limits
     private var headBy: NIODeadline?
     private var outputBy: NIODeadline?
-    private var isWithinRequest = false
+    /// The last byte that came or answer that was sent.
+    private var quietSince = NIODeadline.uptimeNanoseconds(0)
+    /// Its head came, and its last byte did not.
+    private(set) var isWithinRequest = false
     private var isWritable = true
     /// Requests whose answer is not with the kernel yet.
     private(set) var unanswered = 0
@@ -30,10 +33,12 @@ struct RequestClock {
 
     mutating func connected(at now: NIODeadline) {
         headBy = now + limits.firstHead
+        quietSince = now
     }
 
     /// Further bytes do not give a head more time.
     mutating func bytesCame(at now: NIODeadline) {
+        quietSince = now
         guard !isWithinRequest else { return }
         headBy = headBy ?? now + limits.head
     }
@@ -57,6 +62,7 @@ struct RequestClock {
 
     /// The kernel has all of an answer.
     mutating func answerSent(at now: NIODeadline) {
+        quietSince = now
         unsent = max(0, unsent - 1)
         // What is no HTTP is answered, too.
         unanswered = max(0, unanswered - 1)
@@ -75,12 +81,19 @@ struct RequestClock {
     }
 
     /// When to look again; nil where nothing is awaited from the peer.
-    var next: NIODeadline? {
+    var next: NIODeadline? { [awaitedBy, idleBy].compactMap(\.self).min() }
+
+    /// By when the peer has to send a head or take an answer.
+    var awaitedBy: NIODeadline? {
         let headBy = unanswered == 0 ? headBy : nil
         return [headBy, outputBy].compactMap(\.self).min()
     }
 
-    /// Why the connection has to close now, or nil.
+    private var idleBy: NIODeadline? { unanswered == 0 || isWithinRequest ? quietSince + limits.idle : nil }
+
+    func isIdle(at now: NIODeadline) -> Bool { idleBy.map { now >= $0 } ?? false }
+
+    /// Which limit of time has passed, or nil.
     func expired(at now: NIODeadline) -> TurnedAway? {
         if let outputBy, now >= outputBy { return .output }
         if unanswered == 0, let headBy, now >= headBy { return .head }

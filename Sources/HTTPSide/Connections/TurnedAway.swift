@@ -3,7 +3,7 @@ import Synchronization
 
 /// Why a connection of the HTTP port was closed, or its request refused. docs/reference.md explains each.
 enum TurnedAway: String, CaseIterable, Sendable {
-    case all, address, probes, busy, head, output
+    case all, address, busy, head, output
 }
 
 /// How many connections the HTTP port has, and what it turned away. Written on the port's event loop, read from
@@ -12,7 +12,6 @@ final class ConnectionFigures: Sendable {
     struct Snapshot: Equatable {
         var waiting = 0
         var busy = 0
-        var probes = 0
         var turnedAway: [TurnedAway: UInt64] = [:]
     }
 
@@ -24,7 +23,6 @@ final class ConnectionFigures: Sendable {
         state.withLock {
             $0.waiting = roster.waitingCount
             $0.busy = roster.busyCount
-            $0.probes = roster.probeCount
         }
     }
 
@@ -38,7 +36,6 @@ final class ConnectionFigures: Sendable {
             .httpConnections,
             [
                 (["waiting"], .init(snapshot.waiting)), (["busy"], .init(snapshot.busy)),
-                (["probe"], .init(snapshot.probes)),
             ]
         )
         text.write(

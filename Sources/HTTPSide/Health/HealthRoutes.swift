@@ -1,39 +1,19 @@
-import Foundation
-import HTTPTypes
-import HeadroomServer
 import Hummingbird
 
-/// For load balancers and orchestrators, who have no token.
+/// The same answers where the question comes through the framework: behind another request that is not answered yet.
 struct HealthRoutes: RouteCollecting {
-    private let parts: ServiceParts
-
-    init(_ parts: ServiceParts) {
-        self.parts = parts
-    }
+    let health: Health
 
     func add(to router: Router<HTTPContext>) {
-        router.get("healthz") { _, _ in
-            HealthRoutes.response(.ok, "text/plain; charset=utf-8", Data("ok\n".utf8))
+        for question in [Health.Question.alive, .ready] {
+            router.get(RouterPath(question.rawValue)) { [health] _, _ in
+                let answer = health.answer(question)
+                return Response(
+                    status: answer.status,
+                    headers: answer.fields,
+                    body: ResponseBody(byteBuffer: answer.body)
+                )
+            }
         }
-        let parts = parts
-        router.get("readyz") { _, _ in
-            let readiness = Readiness(parts)
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys]
-            return HealthRoutes.response(
-                readiness.ready ? .ok : .serviceUnavailable,
-                "application/json",
-                try encoder.encode(readiness)
-            )
-        }
-    }
-
-    /// What is true now and may not be in a moment.
-    private static func response(_ status: HTTPResponse.Status, _ type: String, _ body: Data) -> Response {
-        Response(
-            status: status,
-            headers: [.contentType: type, .cacheControl: "no-store"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: body))
-        )
     }
 }

@@ -192,14 +192,14 @@ extension Metric {
         "headroom_http_connections",
         .gauge,
         ["state"],
-        "Connections of the HTTP side now: waiting for a request, busy with one, or probe, which came while all were busy."
+        "Connections of the HTTP side now: waiting for a request, or busy with one."
     )
     static let httpTurnedAway = Metric(
         "headroom_http_turned_away_total",
         .counter,
         ["reason"],
         "Connections of the HTTP side that were closed, or requests that were refused, to keep its limits. They waited when "
-            + "another one came: all, address, probes by the limit; all were busy: busy; in time there was no complete head: "
+            + "another one came: all, address by the limit; all were busy: busy; in time there was no complete head: "
             + "head; answers were not read in time: output."
     )
 

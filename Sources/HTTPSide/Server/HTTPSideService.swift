@@ -64,12 +64,12 @@ package struct HTTPSideService: Service, CustomStringConvertible {
             senders: senders,
             logger: logger
         )
-        let application = application(surroundings, on: group)
+        let port = port(surroundings, on: group)
         // Not awaited: a session that waits for a database which hangs must not keep the service from ending.
         for pool in surroundings.pools { Task { await pool.run() } }
         defer { for pool in surroundings.pools { pool.close() } }
         do {
-            try await HTTPSideService.runBounded(application)
+            try await HTTPSideService.runBounded(port)
         } catch let error as IOError where error.errnoCode == EADDRINUSE && configuration.isByDefault {
             logger.warning(
                 "the HTTP side stays off, because its port is taken; set http to another address, or to off",
@@ -83,9 +83,9 @@ package struct HTTPSideService: Service, CustomStringConvertible {
     }
 
     /// Who keeps a request open must not keep the service from ending.
-    private static func runBounded(_ application: some Service) async throws {
+    private static func runBounded(_ port: HTTPPort) async throws {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { try await application.run() }
+            tasks.addTask { try await port.run() }
             tasks.addTask {
                 try await gracefulShutdown()
                 try await Task.sleep(for: drainTimeout)
@@ -95,29 +95,25 @@ package struct HTTPSideService: Service, CustomStringConvertible {
         }
     }
 
-    private func application(
-        _ surroundings: HTTPSurroundings,
-        on group: MultiThreadedEventLoopGroup
-    ) -> some ApplicationProtocol {
-        let (whenOpen, host) = (whenOpen, configuration.address.host)
-        return Application(
-            router: surroundings.router(),
-            server: HTTPTransport(
-                configuration,
+    private func port(_ surroundings: HTTPSurroundings, on group: MultiThreadedEventLoopGroup) -> HTTPPort {
+        let keeper = keeper(surroundings.connections)
+        let answering = RequestAnswering(
+            responder: surroundings.router().buildResponder(),
+            date: surroundings.health.date,
+            logger: logger
+        )
+        return HTTPPort(
+            configuration: configuration,
+            transport: HTTPTransport(
+                answering.answer,
                 tls: parts.configuration.httpHasTLS ? parts.tls : nil,
-                keeper: keeper(surroundings.connections)
-            ).builder,
-            configuration: ApplicationConfiguration(
-                address: .hostname(host, port: configuration.address.port),
-                backlog: 1_024
+                keeper: keeper,
+                health: surroundings.health,
+                logger: logger
             ),
-            onServerRunning: { [logger] channel in
-                try? await channel.eventLoop.submit {
-                    try channel.pipeline.syncOperations.addHandler(AcceptFailures(logger: logger), position: .first)
-                }.get()
-                whenOpen(ListenAddress(host: host, port: channel.localAddress?.port ?? 0))
-            },
-            eventLoopGroupProvider: .shared(group),
+            keeper: keeper,
+            group: group,
+            whenOpen: whenOpen,
             logger: logger
         )
     }
@@ -127,12 +123,13 @@ package struct HTTPSideService: Service, CustomStringConvertible {
             ConnectionRoster.Limits(
                 all: configuration.connectionsMaximum,
                 perNetwork: configuration.connectionsPerAddressMaximum,
-                probes: configuration.probesMaximum
+                newcomers: configuration.newcomersMaximum
             ),
             RequestClock.Limits(
                 firstHead: parts.configuration.firstRequestTimeout,
                 head: parts.configuration.incompleteRequestTimeout,
-                output: parts.configuration.outputTimeout
+                output: parts.configuration.outputTimeout,
+                idle: TimeAmount(configuration.idleTimeout)
             ),
             figures: figures,
             logger: logger

@@ -21,6 +21,7 @@ struct HTTPSurroundings: Sendable {
     let webhookCounters = WebhookCounters()
     let metrics = HTTPMetrics()
     let connections = ConnectionFigures()
+    let health: Health
     let logger: Logger
 
     init(_ parts: ServiceParts, configuration: HTTPConfiguration, senders: StoreSenders, logger: Logger) {
@@ -28,6 +29,7 @@ struct HTTPSurroundings: Sendable {
         self.configuration = configuration
         self.senders = senders
         self.logger = logger
+        health = Health(metrics: metrics) { Readiness(parts) }
         store = StoreGateway(parts.store)
         webhookSessions = SessionPool(
             name: "webhooks",
@@ -62,7 +64,7 @@ struct HTTPSurroundings: Sendable {
 
     private var routes: [any RouteCollecting] {
         [
-            HealthRoutes(parts),
+            HealthRoutes(health: health),
             MetricsRoutes(
                 parts,
                 http: metrics,

@@ -4,7 +4,7 @@ import Synchronization
 
 /// Notices when a connection's peer is gone. A client that gives up closes its sending side. A client that closes it and
 /// still waits for the answer looks the same, and counts as gone.
-final class PeerWatch: ChannelInboundHandler, RemovableChannelHandler {
+final class PeerWatch: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 
     let presence = PeerPresence()

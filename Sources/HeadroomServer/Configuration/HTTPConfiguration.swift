@@ -31,10 +31,11 @@ public struct HTTPConfiguration: Sendable {
 }
 
 extension HTTPConfiguration {
-    /// How many connections may be open besides the others while all of those are busy.
-    package var probesMaximum: Int { max(1, min(64, connectionsMaximum / 4)) }
+    /// How many places busy connections leave to those that ask for health or have not asked yet, beyond
+    /// `connectionsMaximum` where need be.
+    package var newcomersMaximum: Int { max(1, min(64, connectionsMaximum / 4)) }
 
-    public var descriptorsMaximum: Int { connectionsMaximum + probesMaximum }
+    public var descriptorsMaximum: Int { connectionsMaximum + newcomersMaximum }
 
     /// Where the system does not allow as many.
     public mutating func allowDescriptors(atMost maximum: Int) {

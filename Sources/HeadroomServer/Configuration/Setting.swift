@@ -47,8 +47,9 @@ extension Setting {
         "http-connections-maximum",
         default: "256",
         "1 to 65536",
-        "open connections of the HTTP side; one more closes the one that has waited longest for a request. While all are "
-            + "busy, a few more get in, which are answered /healthz and /readyz, and 503 else"
+        "open connections of the HTTP side; one more closes the one that has waited longest for a request. Busy "
+            + "connections leave a quarter as many places to others, 64 at most, beyond this number if necessary. While this "
+            + "many are busy, others are answered /healthz and /readyz, and else 503"
     )
     public static let httpConnectionsPerAddress = Setting(
         "http-connections-per-address-maximum",

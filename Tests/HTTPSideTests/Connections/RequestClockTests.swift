@@ -5,7 +5,12 @@ import Testing
 
 @Suite("The time of a connection of the HTTP port")
 struct RequestClockTests {
-    private let limits = RequestClock.Limits(firstHead: .seconds(10), head: .seconds(5), output: .seconds(20))
+    private let limits = RequestClock.Limits(
+        firstHead: .seconds(10),
+        head: .seconds(5),
+        output: .seconds(20),
+        idle: .seconds(60)
+    )
 
     private func at(_ seconds: Double) -> NIODeadline {
         .uptimeNanoseconds(1_000_000_000) + .nanoseconds(Int64(seconds * 1e9))
@@ -21,7 +26,7 @@ struct RequestClockTests {
     func firstHead() {
         var clock = connected()
         for second in 1...9 { clock.bytesCame(at: at(Double(second))) }
-        #expect(clock.next == at(10))
+        #expect(clock.awaitedBy == at(10))
         #expect(clock.expired(at: at(9.9)) == nil)
         #expect(clock.expired(at: at(10)) == .head)
     }
@@ -33,15 +38,15 @@ struct RequestClockTests {
         clock.requestEnded()
         clock.answerWritten(at: at(1))
         clock.answerSent(at: at(1))
-        #expect(clock.next == nil)
+        #expect(clock.awaitedBy == nil)
         clock.bytesCame(at: at(40))
         clock.bytesCame(at: at(44))
-        #expect(clock.next == at(45))
+        #expect(clock.awaitedBy == at(45))
         #expect(clock.expired(at: at(45)) == .head)
         clock.headCame()
-        #expect(clock.next == nil, "its body has a time of its own")
+        #expect(clock.awaitedBy == nil, "its body has a time of its own")
         clock.bytesCame(at: at(46))
-        #expect(clock.next == nil, "those are its body's")
+        #expect(clock.awaitedBy == nil, "those are its body's")
     }
 
     @Test("counts no time of a head that began while its peer waited for an answer")
@@ -50,11 +55,11 @@ struct RequestClockTests {
         clock.headCame()
         clock.requestEnded()
         clock.bytesCame(at: at(1))
-        #expect(clock.next == nil)
+        #expect(clock.awaitedBy == nil)
         #expect(clock.expired(at: at(100)) == nil)
         clock.answerWritten(at: at(100))
         clock.answerSent(at: at(100))
-        #expect(clock.next == at(105))
+        #expect(clock.awaitedBy == at(105))
         #expect(clock.expired(at: at(105)) == .head)
     }
 
@@ -66,13 +71,13 @@ struct RequestClockTests {
         clock.answerWritten(at: at(3))
         #expect(clock.unanswered == 1)
         clock.answerWritten(at: at(9))
-        #expect(clock.next == at(23))
+        #expect(clock.awaitedBy == at(23))
         #expect(clock.expired(at: at(22.9)) == nil)
         #expect(clock.expired(at: at(23)) == .output)
         clock.answerSent(at: at(12))
-        #expect(clock.next == at(32), "it took one of two")
+        #expect(clock.awaitedBy == at(32), "it took one of two")
         clock.answerSent(at: at(13))
-        #expect(clock.next == nil)
+        #expect(clock.awaitedBy == nil)
     }
 
     @Test("ends a peer that lets a long answer stand, and not one that goes on reading")
@@ -83,14 +88,31 @@ struct RequestClockTests {
         clock.writabilityChanged(false, at: at(9))
         #expect(clock.expired(at: at(21)) == .output)
         clock.writabilityChanged(true, at: at(10))
-        #expect(clock.next == nil)
+        #expect(clock.awaitedBy == nil)
         clock.writabilityChanged(false, at: at(11))
-        #expect(clock.next == at(31))
+        #expect(clock.awaitedBy == at(31))
         clock.answerWritten(at: at(12))
         clock.answerSent(at: at(14))
         clock.writabilityChanged(true, at: at(14))
-        #expect(clock.next == nil)
+        #expect(clock.awaitedBy == nil)
         #expect(clock.unanswered == 0)
+    }
+
+    @Test("ends silence, and not while an answer is due")
+    func idle() {
+        var clock = connected()
+        clock.bytesCame(at: at(9))
+        clock.headCame()
+        #expect(clock.next == at(69), "a body is due")
+        clock.requestEnded()
+        #expect(clock.next == nil && !clock.isIdle(at: at(1_000)))
+        clock.answerWritten(at: at(70))
+        clock.answerSent(at: at(71))
+        #expect(clock.next == at(131))
+        #expect(!clock.isIdle(at: at(130.9)) && clock.isIdle(at: at(131)))
+        clock.bytesCame(at: at(130))
+        #expect(!clock.isIdle(at: at(189)) && clock.isIdle(at: at(190)))
+        #expect(clock.next == at(135), "its head is due before")
     }
 
     @Test("takes an answer to what was no request")

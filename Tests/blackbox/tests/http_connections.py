@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import select
+import signal
 import socket
 from collections import deque
 
@@ -130,14 +131,66 @@ class HTTPConnections(Case):
         for field in ("connection: close", "retry-after: 1", "content-type: application/problem+json"):
             self.assertIn(f"\r\n{field}", head)
         self.assertTrue(probe.is_closed())
-        # More of them than have a place.
+        # More of them than the busy ones leave room for.
         silent = [self.peer(service) for _ in range(100)]
         self.assertTrue(self.peer(service).is_open())
         self.assertTrue(all(peer.is_closed() for peer in silent[:-1]))
         # With a connection that waits again, there is room for any request.
         busy[0].ask(b"{}")
         self.assertGreaterEqual(self.turned_away(service, "busy"), 2)
-        self.assertGreaterEqual(self.turned_away(service, "probes"), 100)
+        self.assertGreaterEqual(self.turned_away(service, "all"), 99)
+
+    def paused(self, service):
+        """What comes while the service stands still is accepted all at once afterwards."""
+
+        @contextlib.contextmanager
+        def stopped():
+            service.process.send_signal(signal.SIGSTOP)
+            try:
+                yield
+            finally:
+                service.process.send_signal(signal.SIGCONT)
+
+        return stopped()
+
+    def test_those_that_come_together_are_answered_before_others_take_their_places(self):
+        for maximum in ("12", "256"):
+            service = self.serve("--http-connections-maximum", maximum)
+            with self.paused(service):
+                peers = [self.peer(service) for _ in range(100)]
+                for peer in peers:
+                    peer.socket.sendall(HEALTH)
+            for peer in peers:
+                self.assertEqual(peer.read()[:15], b"HTTP/1.1 200 OK", f"with {maximum}")
+
+    def test_little_is_taken_of_requests_whose_answers_are_not_read(self):
+        service = self.serve("--output-timeout-ms", "2000")
+        peers = [self.peer(service, receive_buffer=4_096) for _ in range(8)]
+        requests = b"GET /v1/openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1_000
+        taken = dict.fromkeys(peers, 0)
+        for peer in peers:
+            peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
+            peer.socket.setblocking(False)
+
+        def is_ended(peer):
+            try:
+                while True:
+                    taken[peer] += peer.socket.send(requests)
+            except BlockingIOError:
+                return False
+            except (BrokenPipeError, ConnectionResetError):
+                return True
+
+        # None of them reads, and so each is ended by the output timeout.
+        ended = set()
+
+        def are_ended():
+            ended.update(peer for peer in peers if peer not in ended and is_ended(peer))
+            return len(ended) == len(peers)
+
+        wait_until(are_ended, "the end of those that do not read")
+        # The kernel's buffers at both ends, and what one read takes.
+        self.assertLess(max(taken.values()), 256 << 10)
 
     def flood(self, service, kinds):
         """Opens 5,000 connections, of which a thousand stay open at this end, and asks beside them all the time."""
