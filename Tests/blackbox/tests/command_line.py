@@ -310,6 +310,8 @@ class Errors(unittest.TestCase):
 
 class Completion(unittest.TestCase):
     SHELLS = {"bash": ["bash", "-n"], "zsh": ["zsh", "-n"], "fish": ["fish", "--no-execute"]}
+    # What is typed before the tabulator key, and what its last word becomes.
+    COMPLETED = (("headroom stat", "status"), ("headroom token cre", "create"), ("headroom status --targ", "--target"))
 
     def test_there_is_a_script_for_each_shell_that_the_shell_reads(self):
         for shell, check in self.SHELLS.items():
@@ -349,11 +351,67 @@ class Completion(unittest.TestCase):
             "$function_name" headroom "${@: -1}" "${@: -2:1}"
             printf '%s\\n' "${COMPREPLY[@]}"
         """
-        for words, offered in (
-            (["headroom", "stat"], "status"), (["headroom", "token", "cre"], "create"), (["headroom", "status", "--targ"], "--target"),
-        ):  # fmt: skip
+        for line, offered in self.COMPLETED:
+            words = line.split()
             with self.subTest(words=words):
                 ran = subprocess.run(
                     ["bash", "-c", ask, settings.binary, *words], capture_output=True, text=True, timeout=PATIENCE, env=environment()
                 )
                 self.assertEqual(ran.stdout.split(), [offered], ran.stderr)
+
+    def place(self, shell, name):
+        """A directory with the shell's script, and the path on which `headroom` is."""
+        if shutil.which(shell) is None:
+            self.skipTest(f"{shell} is not installed; script/bootstrap --test installs it")
+        home = processes.directory()
+        with open(os.path.join(home, name), "w") as file:
+            file.write(run("--generate-completion-script", shell).stdout)
+        return home, os.pathsep.join([os.path.dirname(settings.binary), os.environ["PATH"]])
+
+    def test_fish_completes_commands_and_options(self):
+        home, path = self.place("fish", "headroom.fish")
+        for line, offered in self.COMPLETED:
+            with self.subTest(line=line):
+                ran = subprocess.run(
+                    ["fish", "--no-config", "-c", f"source {home}/headroom.fish; complete -C '{line}'"],
+                    capture_output=True, text=True, timeout=PATIENCE, env=environment(HOME=home, PATH=path),
+                )  # fmt: skip
+                # A word and its description.
+                self.assertEqual([found.split("\t")[0] for found in ran.stdout.split("\n") if found], [offered], ran.stderr)
+
+    def test_zsh_completes_commands_and_options(self):
+        home, path = self.place("zsh", "_headroom")
+        with open(f"{home}/.zshrc", "w") as file:
+            file.write(
+                f"fpath=({home} $fpath)\nautoload -U compinit && compinit -u -D\n"
+                # zsh completes in its line editor alone; Ctrl-T says what is in it.
+                'show() { print -r -- "<<$BUFFER>>"; BUFFER=; zle accept-line }\nzle -N show\nbindkey "^T" show\n'
+                "PROMPT='ready> '\n"
+            )
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        # A line of its own for each of them, wide enough for all of it.
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
+        shell = processes.start(
+            ["zsh", "-d", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+            env=environment(HOME=home, ZDOTDIR=home, PATH=path, TERM="dumb"),
+        )  # fmt: skip
+        os.close(theirs)
+        seen = ""
+
+        def has(text):
+            nonlocal seen
+            while text not in seen and select.select([ours], [], [], 0)[0]:
+                seen += os.read(ours, 65_536).decode(errors="replace")
+            return text in seen
+
+        wait_until(lambda: has("ready> "), "zsh's prompt")
+        for line, offered in self.COMPLETED:
+            with self.subTest(line=line):
+                os.write(ours, line.encode() + b"\t\x14")
+                completed = " ".join([*line.split()[:-1], offered])
+                wait_until(lambda: has("<<") and has(">>"), "what is in the line")
+                self.assertEqual(re.search("<<(.*?)>>", seen)[1].rstrip(), completed)
+                seen = ""
+        os.write(ours, b"exit 0\n")
+        self.assertEqual(shell.wait(PATIENCE), 0)
