@@ -148,3 +148,23 @@ class Own(PoolerCase):
         pool.reload("session")
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "it is ready again")
         self.assertIn("+ALLOWED ", service.ask(f"CONSUME {self.user()}"))
+
+    def test_open_connections_notice_that_their_pool_is_shared_now_and_count_each_message_once(self):
+        pool = self.pool("session")
+        service = self.start(pool, "--authentication", "off", "--request-timeout-ms", "1000").ready()
+        wait_until(lambda: service.http("GET", "/readyz").status == 200, "the lanes are connected")
+        user = self.user()
+        self.assertIn("+OK ", service.ask(f"SETPLAN {user} paid"))
+        pool.reload("transaction")
+        keys = []
+
+        def is_noticed():
+            keys.append(f"k{len(keys)}")
+            service.ask(f"CONSUME {user} key={keys[-1]}")
+            return ADVICE in service.log()
+
+        wait_until(is_noticed, "a session of somebody else's is met and the log says what to do")
+        pool.reload("session")
+        for key in keys:
+            wait_until(lambda: service.ask(f"CONSUME {user} key={key}").startswith("+ALLOWED "), "the lane is connected again")
+        self.assertIn(f" used={len(keys)} ", service.ask(f"USAGE {user}"))
