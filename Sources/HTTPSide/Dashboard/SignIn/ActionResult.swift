@@ -5,18 +5,25 @@ import UsageStore
 /// to results.
 struct ActionResult: Equatable, Sendable {
     enum Outcome: String, Sendable {
-        case done, repeated, unavailable, unknown, tooLarge, conflict, noUser, failed
+        case done, repeated, unavailable, overloaded, unknown
+        /// The user is not in the table that `message_usage` refers to.
+        case notFound = "not-found"
+        /// The form's key granted another number of messages before.
+        case conflict
+        /// A value that the database does not take: of a grant, its number of messages.
+        case refused
+        case failed
 
         init(_ error: StoreError) {
             self =
                 switch error.code {
-                case .unavailable, .overloaded: .unavailable
+                case .unavailable: .unavailable
+                case .overloaded: .overloaded
                 case .unknown: .unknown
-                // The only value of a page that the database refuses is a grant beyond the largest limit.
-                case .badArgument: .tooLarge
+                case .notFound: .notFound
                 case .conflict: .conflict
-                // A page acts on the current period, which each user has.
-                case .notFound: .noUser
+                case .badArgument: .refused
+                // Only a hold expires, and no action makes one.
                 case .expired, .internal: .failed
                 }
         }
@@ -41,7 +48,7 @@ struct ActionResult: Equatable, Sendable {
         "\(text).\(seals.seal("\(text) \(user)", for: visitor.name))"
     }
 
-    /// - Returns: nil unless this service sealed the text for this visitor and this user.
+    /// - Returns: nil for what this visitor was not told about this user.
     init?(_ sealed: String, user: UserID, visitor: Visitor, seals: FormSeal) {
         let parts = sealed.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 5, let outcome = Outcome(rawValue: parts[1]), let number = Int(parts[2]) else {
@@ -64,13 +71,6 @@ struct ActionResult: Equatable, Sendable {
         case .done: Notice(.good, "Reset.", "The count of this period was set to 0.", isOutcome: true)
         case .repeated:
             Notice(.good, "Granted already.", "The form was sent twice; it counts once.\(limit)", isOutcome: true)
-        case .unavailable:
-            Notice(
-                .bad,
-                "Nothing was changed.",
-                "The database could not be reached in time; try again in a while.",
-                isOutcome: true
-            )
         case .unknown:
             Notice(
                 .warning,
@@ -78,34 +78,24 @@ struct ActionResult: Equatable, Sendable {
                 "The database did not answer in time. Look at the changes below before you try again.",
                 isOutcome: true
             )
-        case .tooLarge:
-            Notice(
-                .bad,
-                "Nothing was changed.",
-                "The limit would be more than 2,147,483,647; grant fewer messages.",
-                isOutcome: true
-            )
-        case .conflict:
-            Notice(
-                .bad,
-                "Nothing was changed.",
-                "This form has granted another number of messages already; open it again for a new grant.",
-                isOutcome: true
-            )
-        case .noUser:
-            Notice(
-                .bad,
-                "Nothing was changed.",
-                "There is no such user in the table of users that message_usage refers to.",
-                isOutcome: true
-            )
-        case .failed:
-            Notice(
-                .bad,
-                "Nothing was changed.",
-                "The database refused the change; the service’s log has the reason.",
-                isOutcome: true
-            )
+        case .unavailable, .overloaded, .notFound, .conflict, .refused, .failed:
+            Notice(.bad, "Nothing was changed.", reason(isGrant: isGrant), isOutcome: true)
+        }
+    }
+
+    /// Why nothing was changed, and what to do.
+    private func reason(isGrant: Bool) -> String {
+        switch outcome {
+        case .unavailable:
+            "The database could not be reached in time, or another session holds the user’s usage locked; try later."
+        case .overloaded: "Too many requests are waiting; try again in a while."
+        case .notFound:
+            "The user is not in the application’s table that message_usage refers to; add the user there first."
+        case .conflict where isGrant:
+            "This form granted another number of messages before. Look at the changes below, then fill it in anew."
+        case .refused where isGrant: "The limit would be more than 2,147,483,647; grant fewer messages."
+        case .done, .repeated, .unknown, .conflict, .refused, .failed:
+            "The database refused the change; the service’s log has the reason."
         }
     }
 }
