@@ -31,15 +31,7 @@ struct PeerWatchTests {
     @Test("cancels the work by its end, and no later work begins uncancelled")
     func gone() async throws {
         let presence = PeerPresence()
-        let (began, begin) = AsyncStream<Void>.makeStream()
-        let work = Task {
-            try await presence.whileHere {
-                begin.finish()
-                // Ends by being cancelled alone.
-                try await Task.sleep(for: .seconds(3_600))
-            }
-        }
-        for await _ in began {}
+        let work = await endlessWork(of: presence)
         presence.end()
         await #expect(throws: Problem.peerIsGone) { try await work.value }
         await #expect(throws: Problem.peerIsGone) { try await presence.whileHere { try Task.checkCancellation() } }
@@ -47,7 +39,13 @@ struct PeerWatchTests {
 
     @Test("is not what ended work that its own caller has cancelled")
     func cancelledOtherwise() async throws {
-        let presence = PeerPresence()
+        let work = await endlessWork(of: PeerPresence())
+        work.cancel()
+        await #expect(throws: CancellationError.self) { try await work.value }
+    }
+
+    /// Work that has begun and ends by being cancelled alone.
+    private func endlessWork(of presence: PeerPresence) async -> Task<Void, any Error> {
         let (began, begin) = AsyncStream<Void>.makeStream()
         let work = Task {
             try await presence.whileHere {
@@ -56,7 +54,6 @@ struct PeerWatchTests {
             }
         }
         for await _ in began {}
-        work.cancel()
-        await #expect(throws: CancellationError.self) { try await work.value }
+        return work
     }
 }
