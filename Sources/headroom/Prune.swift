@@ -14,15 +14,30 @@ struct Prune: AsyncParsableCommand {
     func run() async throws {
         let access = try DatabaseAccess(database, [(.keysKeepDays, keysKeepDays)])
         try await access.run { url in
-            let forgotten = try await Housekeeper(
+            let housekeeper = Housekeeper(
                 databaseURL: url,
                 keepDays: access.configuration.keysKeepDays,
                 logger: access.logger
-            ).prune()
-            try StandardOutput.print("forgot \(forgotten.keys) keys")
-            if forgotten.notifications > 0 {
-                try StandardOutput.print("forgot what was in \(forgotten.notifications) events of stores")
+            )
+            var failure: (any Error)?
+            for chore in Housekeeper.Chore.allCases {
+                do {
+                    try Prune.report(try await housekeeper.prune(chore), chore)
+                } catch {
+                    // The others are done all the same.
+                    failure = failure ?? error
+                }
             }
+            if let failure { throw failure }
+        }
+    }
+
+    private static func report(_ forgotten: Int, _ chore: Housekeeper.Chore) throws {
+        switch chore {
+        case .keys: try StandardOutput.print("forgot \(forgotten) keys")
+        case .notifications where forgotten > 0:
+            try StandardOutput.print("forgot what was in \(forgotten) events of stores")
+        case .notifications: break
         }
     }
 }

@@ -14,7 +14,7 @@ public final class ActivityRecorder: Sendable {
     private let timeout: Duration
     private let total: @Sendable () -> Activity
     private let written = Mutex(Activity())
-    private let logger: Logger
+    private let log: RepeatedWorkLog
 
     /// - Parameters:
     ///   - timeout: of connecting, and of the statement.
@@ -34,7 +34,7 @@ public final class ActivityRecorder: Sendable {
         )
         self.timeout = timeout
         self.total = total
-        self.logger = logger
+        log = RepeatedWorkLog("writing the day's activity", logger)
     }
 
     /// Adds what was counted since the last time, by one statement. Not twice at once.
@@ -84,9 +84,9 @@ public final class ActivityRecorder: Sendable {
     public func recordOrLog() async {
         do {
             try await record()
+            log.succeeded()
         } catch {
-            // The lanes say it when the database is away.
-            logger.debug("daily activity could not be written", metadata: ["error": "\(error)"])
+            log.failed(error)
         }
     }
 }

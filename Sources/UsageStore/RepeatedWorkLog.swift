@@ -1,0 +1,41 @@
+import Logging
+import Postgres
+import Synchronization
+
+/// Logs how work goes that is repeated at intervals. An operator has to see that it fails, and once is enough: the first
+/// failure in a row is a warning, later ones are at level debug, and the next success is a notice.
+///
+/// While the database is away every failure is at level debug, because the lanes log that it is away.
+final class RepeatedWorkLog: Sendable {
+    private let work: String
+    private let logger: Logger
+    private let isFailing = Mutex(false)
+
+    /// - Parameter work: in the words of the log, such as "forgetting old keys".
+    init(_ work: String, _ logger: Logger) {
+        self.work = work
+        self.logger = logger
+    }
+
+    func failed(_ error: any Error) {
+        let metadata: Logger.Metadata = ["error": "\(error)"]
+        switch (error as? PostgresError)?.kind {
+        case .connectFailed, .connectionLost, .timedOut:
+            logger.debug("\(work) failed", metadata: metadata)
+        case .server, .misuse, nil:
+            let isFirst = isFailing.withLock { isFailing in
+                defer { isFailing = true }
+                return !isFailing
+            }
+            logger.log(level: isFirst ? .warning : .debug, "\(work) failed; it is tried again", metadata: metadata)
+        }
+    }
+
+    func succeeded() {
+        let hadFailed = isFailing.withLock { isFailing in
+            defer { isFailing = false }
+            return isFailing
+        }
+        if hadFailed { logger.notice("\(work) works again") }
+    }
+}
