@@ -17,7 +17,8 @@ struct ModelError: Error, Sendable {
 }
 
 extension AsyncThrowingStream where Failure == any Error {
-    /// Runs the work beside whoever reads, and cancels it when nobody does.
+    /// Runs the work beside whoever reads, and cancels it when nobody does. A reader that is cancelled sees the end of the
+    /// stream, and no error.
     static func working(_ work: @escaping @Sendable (Continuation) async throws -> Void) -> AsyncThrowingStream
     where Element: Sendable {
         AsyncThrowingStream { continuation in
@@ -26,7 +27,9 @@ extension AsyncThrowingStream where Failure == any Error {
                     try await work(continuation)
                     continuation.finish()
                 } catch {
-                    continuation.finish(throwing: error)
+                    // The work is cancelled because nobody reads. Whoever has just stopped reading still sees an end: the same
+                    // one whether this or the stream's own is first.
+                    continuation.finish(throwing: Task.isCancelled ? nil : error)
                 }
             }
             continuation.onTermination = { _ in task.cancel() }

@@ -63,8 +63,27 @@ struct BuiltInModelTests {
         #expect(longest > 20 && .milliseconds(5_000) * longest < Exchange.answerTimeMaximum, "\(longest) words")
     }
 
-    @Test("Stops when nobody reads any more")
+    @Test("Ends its work when nobody reads any more, and tells the reader of no error, whichever of them is first")
     func stops() async throws {
+        // The reader and the work end beside each other: one attempt may see the one order and the next the other.
+        for _ in 0..<500 {
+            let (ended, end) = AsyncStream<Void>.makeStream()
+            let answer = AsyncThrowingStream<String, any Error>.working { _ in
+                defer { end.finish() }
+                try await Task.sleep(for: .seconds(3_600))
+            }
+            let reading = Task {
+                for try await _ in answer { return true }
+                return false
+            }
+            reading.cancel()
+            #expect(try await reading.value == false)
+            for await _ in ended {}
+        }
+    }
+
+    @Test("Stops between two words when nobody reads any more")
+    func stopsBetweenWords() async throws {
         let reading = Task {
             for try await _ in BuiltInModel(pace: .seconds(3_600)).answer(to: said("Hello")) { return true }
             return false
