@@ -16,9 +16,10 @@ struct LingeringTests {
         address = try SocketAddress(ipAddress: "127.0.0.1", port: 1)
     }
 
-    @Test("goes on reading, and takes in nothing of it")
-    func reads() throws {
-        let configuration = try ServerConfiguration(SettingsReader(flags: [:], environment: [:]))
+    /// Event loop and all of a service that accepts so many connections.
+    private func shared(connectionsMaximum: Int = 9) throws -> (LoopShared, ConnectionLimits, EmbeddedEventLoop) {
+        let flags = ["connections-maximum": "\(connectionsMaximum)"]
+        let configuration = try ServerConfiguration(SettingsReader(flags: flags, environment: [:]))
         let parts = ServiceParts(
             configuration,
             databaseURL: "",
@@ -26,7 +27,7 @@ struct LingeringTests {
             tls: nil,
             logger: .silent
         )
-        let (socket, eventLoop) = (Socket(), EmbeddedEventLoop())
+        let eventLoop = EmbeddedEventLoop()
         let shared = LoopShared(
             eventLoop: eventLoop,
             store: parts.store,
@@ -37,11 +38,25 @@ struct LingeringTests {
             limits: configuration.connectionLimits,
             logger: .silent
         )
-        let handler = ConnectionHandler(id: 1, shared: shared, limits: configuration.connectionLimits)
+        return (shared, configuration.connectionLimits, eventLoop)
+    }
+
+    @Test("goes on reading, and takes in nothing of it")
+    func reads() throws {
+        let (shared, limits, eventLoop) = try shared()
+        let socket = Socket()
+        let handler = ConnectionHandler(id: 1, shared: shared, limits: limits)
         let channel = EmbeddedChannel(handlers: [socket, handler], loop: eventLoop)
         try channel.connect(to: address).wait()
         try channel.writeInbound(ByteBuffer(string: "QUIT\nPING\n"))
         #expect(try received(channel) == "+OK\r\n")
+        try expectDiscarding(channel, socket)
+        try flood(channel)
+        #expect(!channel.isActive)
+        _ = try channel.finish(acceptAlreadyClosed: true)
+    }
+
+    private func expectDiscarding(_ channel: EmbeddedChannel, _ socket: Socket) throws {
         #expect(socket.outputIsClosed)
         for _ in 0..<3 {
             let before = socket.reads
@@ -51,9 +66,40 @@ struct LingeringTests {
         }
         #expect(try received(channel) == "")
         #expect(channel.isActive)
-        try flood(channel)
-        #expect(!channel.isActive)
-        _ = try channel.finish(acceptAlreadyClosed: true)
+    }
+
+    @Test("because it is one too many goes on reading, too, while few such connections do")
+    func refused() throws {
+        let (shared, limits, eventLoop) = try shared(connectionsMaximum: 1)
+        func connect() throws -> (EmbeddedChannel, Socket) {
+            let socket = Socket()
+            let handler = ConnectionHandler(id: 1, shared: shared, limits: limits)
+            let channel = EmbeddedChannel(handlers: [socket, handler], loop: eventLoop)
+            try channel.connect(to: address).wait()
+            return (channel, socket)
+        }
+        let (admitted, _) = try connect()
+        var refused: [EmbeddedChannel] = []
+        for _ in 0..<Census.refusalsMaximum {
+            let (channel, socket) = try connect()
+            #expect(try received(channel).hasPrefix("-OVERLOADED retry_ms=1000 too many connections"))
+            try expectDiscarding(channel, socket)
+            refused.append(channel)
+        }
+        for _ in 0..<3 {
+            let (channel, _) = try connect()
+            #expect(!channel.isActive, "one more than may linger")
+            #expect(try received(channel).hasPrefix("-OVERLOADED"))
+            _ = try channel.finish(acceptAlreadyClosed: true)
+        }
+        try flood(refused[0])
+        #expect(!refused[0].isActive)
+        let (channel, _) = try connect()
+        #expect(channel.isActive, "the place of the one that has gone")
+        #expect(admitted.isActive)
+        for channel in refused + [channel, admitted] { _ = try channel.finish(acceptAlreadyClosed: true) }
+        #expect(shared.census.snapshot.current == 0)
+        for _ in 0..<Census.refusalsMaximum { #expect(shared.census.beginRefusal()) }
     }
 
     /// Every 200 ms, until it is closed.

@@ -12,6 +12,7 @@ package final class Census: Sendable {
         var counts = Snapshot()
         /// Only of networks that somebody is connected from.
         var ofNetwork: [PeerNetwork: Int] = [:]
+        var refusals = 0
         var waiter: CheckedContinuation<Void, Never>?
     }
 
@@ -56,6 +57,23 @@ package final class Census: Sendable {
             return state.waiter
         }
         waiter?.resume()
+    }
+
+    /// Refused connections that are kept open at a time, so that their peers can read why they were refused. Each has a
+    /// descriptor that no other limit counts.
+    static let refusalsMaximum = 64
+
+    /// Whether one more refused connection may be kept open; `endRefusal` gives its place back.
+    func beginRefusal() -> Bool {
+        state.withLock { state in
+            guard state.refusals < Census.refusalsMaximum else { return false }
+            state.refusals += 1
+            return true
+        }
+    }
+
+    func endRefusal() {
+        state.withLock { $0.refusals -= 1 }
     }
 
     /// Returns when nobody is left, or when the time is up.

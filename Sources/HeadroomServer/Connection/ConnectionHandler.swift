@@ -17,7 +17,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var number: Int?
     private var network: PeerNetwork?
     private let shared: LoopShared
-    private let limits: ConnectionLimits
+    private var limits: ConnectionLimits
     private var machine: ConnectionStateMachine
     private var decoder: RequestDecoder
     private var timers = ConnectionTimers()
@@ -30,6 +30,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// It has had its turn, and goes on when the others have had theirs.
     private var awaitsTurn = false
     private var inputIsClosed = false
+    /// Refused, and open until the peer has read why; the census counts it.
+    private var lingersRefused = false
     private var isEnding = false
     /// What came after the end and was thrown away.
     private var discardedBytes = 0
@@ -68,12 +70,34 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context.fireChannelActive()
     }
 
+    /// Closing at once would make the kernel discard the line where the peer has sent something already. So the connection
+    /// lingers, if few refused ones do.
     private func refuse(_ context: ChannelHandlerContext, _ error: ReplyError) {
+        machine.close()
+        limits.lingerMaximum = min(limits.lingerMaximum, limits.refusalLingerMaximum)
+        lingersRefused = shared.census.beginRefusal()
+        guard lingersRefused else {
+            // With TLS the line could only follow a handshake.
+            context.triggerUserOutboundEvent(ConnectionCut(), promise: nil)
+            guard context.channel.isActive else { return }
+            context.writeAndFlush(wrapOutboundOut(line(error, context)), promise: nil)
+            context.close(promise: nil)
+            return
+        }
+        context.write(wrapOutboundOut(line(error, context)), promise: nil)
+        end(context)
+    }
+
+    private func line(_ error: ReplyError, _ context: ChannelHandlerContext) -> ByteBuffer {
         var buffer = context.channel.allocator.buffer(capacity: 128)
         Reply.error(error).encode(into: &buffer)
-        machine.close()
-        let channel = context.channel
-        context.writeAndFlush(wrapOutboundOut(buffer)).whenComplete { _ in channel.close(promise: nil) }
+        return buffer
+    }
+
+    /// Closes the connection; a refused one has had its time, and gets no more of it from TLS.
+    private func close(_ context: ChannelHandlerContext) {
+        if number == nil { context.triggerUserOutboundEvent(ConnectionCut(), promise: nil) }
+        context.close(promise: nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -83,6 +107,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         received = nil
         self.context = nil
         if let identity = machine.identity { shared.access.leave(identity) }
+        if lingersRefused { shared.census.endRefusal() }
         if let number {
             if watches { shared.leave(number) }
             shared.disconnect(number, from: network)
@@ -99,14 +124,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
     // MARK: In
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // Of a refused connection only its end matters, and with TLS the rest of its handshake.
-        guard number != nil else { return }
+        // Of a refused connection that does not linger only its end matters.
+        guard number != nil || isEnding else { return }
         if timers.lingers { timers.bytesCame(at: .now(), limits) }
         var buffer = unwrapInboundIn(data)
         // Nothing that comes after the last reply is taken in. It is read all the same: see `ConnectionTimers.bytesCame`.
         if isEnding {
             discardedBytes += buffer.readableBytes
-            if discardedBytes > ConnectionLimits.discardedBytesMaximum { context.close(promise: nil) }
+            if discardedBytes > ConnectionLimits.discardedBytesMaximum { close(context) }
             return
         }
         if received == nil {
@@ -392,7 +417,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         let isIdle = machine.isIdle && (!timers.lingers || unsentBytes(context) == 0)
         if let reason = timers.expired(at: .now(), isIdle: isIdle, listens: machine.isSubscribed) {
             shared.logger.debug("connection closed", metadata: ["reason": "\(reason)"])
-            context.close(promise: nil)
+            close(context)
         } else {
             schedule(context)
         }

@@ -21,6 +21,8 @@ struct ConnectionLimits: Sendable {
     var lingerTimeout: TimeAmount = .milliseconds(250)
     /// How long at most, where the peer goes on sending.
     var lingerMaximum: TimeAmount = .seconds(8)
+    /// The same of a connection that was refused: it has nothing on its way but what it sent before it could read why.
+    var refusalLingerMaximum: TimeAmount = .seconds(1)
     /// How much of a peer that goes on sending is read and thrown away before its connection closes: more than was on its way,
     /// in buffers of both kernels, when it was ended.
     static let discardedBytesMaximum = 16 << 20

@@ -19,7 +19,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     private let eventLoop: any EventLoop
     private let store: BatchingStore
     let access: AccessControl
-    private let census: Census
+    let census: Census
     private let limits: ConnectionLimits
     private let allocator = ByteBufferAllocator()
     private let arrivals = ArrivalQueue<Arrival>()

@@ -21,12 +21,7 @@ package final class TLSContexts: Sendable {
     private let files: TLSFiles
     private let state: Mutex<State>
     private let failures = Atomic<Int>(0)
-    private let refusals = Atomic<Int>(0)
     private let logger: Logger
-
-    /// Handshakes at a time with connections that are one too many, and are told so. Each has a descriptor that no other
-    /// limit counts; more than these are closed without a word.
-    private static let refusalsMaximum = 64
 
     /// - Throws: when a file cannot be used.
     init(_ files: TLSFiles, logger: Logger) throws(TLSFileError) {
@@ -88,18 +83,5 @@ package final class TLSContexts: Sendable {
 
     func countFailure() {
         failures.add(1, ordering: .relaxed)
-    }
-
-    /// Whether there is room for one more handshake that only leads to a refusal; `endRefusal` gives it back.
-    func beginRefusal() -> Bool {
-        guard refusals.add(1, ordering: .relaxed).newValue <= TLSContexts.refusalsMaximum else {
-            endRefusal()
-            return false
-        }
-        return true
-    }
-
-    func endRefusal() {
-        refusals.subtract(1, ordering: .relaxed)
     }
 }

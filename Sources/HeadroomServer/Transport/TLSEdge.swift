@@ -1,6 +1,10 @@
 import LineProtocol
 import NIOCore
 
+/// An event on its way out: the socket is closed at once, without the time that a connection has otherwise for what is still
+/// on its way.
+struct ConnectionCut {}
+
 /// Stands between the socket and TLS: tells peers in plain text that do not speak it, and ends connections without losing
 /// what was said last.
 final class TLSEdge: ChannelDuplexHandler {
@@ -119,6 +123,14 @@ final class TLSEdge: ChannelDuplexHandler {
             if let earlier { earlier.futureResult.cascade(to: promise) } else { state = .ending(promise, linger) }
         } else {
             end(context, promise: promise)
+        }
+    }
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        if event is ConnectionCut {
+            context.close(promise: promise)
+        } else {
+            context.triggerUserOutboundEvent(event, promise: promise)
         }
     }
 

@@ -21,7 +21,6 @@ final class TLSSession: ChannelDuplexHandler {
     }
 
     private var state = State.handshaking(nil)
-    private var isRefused = false
     private let contexts: TLSContexts
     private let handshakeTimeout: TimeAmount
 
@@ -45,7 +44,6 @@ final class TLSSession: ChannelDuplexHandler {
     func channelInactive(context: ChannelHandlerContext) {
         endHandshake(isDone: false)
         state = .closed
-        if isRefused { contexts.endRefusal() }
         context.fireChannelInactive()
     }
 
@@ -78,15 +76,6 @@ final class TLSSession: ChannelDuplexHandler {
     // MARK: Out
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        // Nothing has been asked yet: it is the refusal of one connection too many.
-        if case .handshaking = state, !isRefused {
-            guard contexts.beginRefusal() else {
-                promise?.fail(ChannelError.ioOnClosedChannel)
-                context.close(promise: nil)
-                return
-            }
-            isRefused = true
-        }
         var rest = unwrapOutboundIn(data)
         while rest.readableBytes > TLSSession.pieceBytesMaximum,
             let piece = rest.readSlice(length: TLSSession.pieceBytesMaximum)

@@ -1,5 +1,6 @@
 """What one connection, or too many, may not do to the others."""
 
+import signal
 import threading
 import time
 
@@ -85,6 +86,39 @@ class ConnectionLimits(Case):
         wait_until(gets_in, "room for another connection")
         for line in lines:
             line.close()
+
+    def test_one_connection_too_many_that_has_sent_requests_already_reads_why_and_then_the_end(self):
+        service = self.serve("--connections-maximum", "1")
+        with service.connect() as line:
+            self.assertEqual(line.ask("PING"), "+PONG")
+            # The requests are there before the service accepts the connection: closing it with them unread is a reset.
+            service.signal(signal.SIGSTOP)
+            try:
+                refused = service.connect()
+                refused.send("PING\n" * 1_000)
+            finally:
+                service.signal(signal.SIGCONT)
+            with refused:
+                self.assertRegex(refused.line(), r"\A-OVERLOADED retry_ms=\d+ ")
+                with self.assertRaisesRegex(Closed, "^end; unfinished b''$"):
+                    refused.line()
+            self.assertEqual(line.ask("PING"), "+PONG")
+
+    def test_a_connection_too_many_that_sends_without_end_is_closed_all_the_same(self):
+        service = self.serve("--connections-maximum", "1")
+        with service.connect() as line:
+            self.assertEqual(line.ask("PING"), "+PONG")
+            with service.connect() as refused:
+                self.assertRegex(refused.line(), r"\A-OVERLOADED ")
+
+                def is_closed():
+                    try:
+                        refused.send("PING\n")
+                    except (BrokenPipeError, ConnectionResetError):
+                        return True
+                    return False
+
+                wait_until(is_closed, "a refused connection whose peer goes on sending is closed")
 
     def test_answers_that_the_kernel_has_no_room_for_any_more_outlive_the_half_close(self):
         service = self.serve()
