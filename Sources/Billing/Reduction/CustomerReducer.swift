@@ -132,8 +132,16 @@ public struct CustomerReducer {
         case .transferred, .merged: return true
         case .granted where effect.messages == 0: return true
         default:
-            return owner(of: effect, event) != nil
+            return owner(of: effect, event) != nil || isOfSomebodyForgotten(effect, event)
         }
+    }
+
+    /// The newest owner of the effect's transaction is forgotten: it has no effect on anybody, and no user is missing.
+    private func isOfSomebodyForgotten(_ effect: BillingEffect, _ event: RecordedEvent) -> Bool {
+        guard let name = effect.transaction,
+            case .digest(let owner)? = ownership.owner(Transaction(source: event.key.source, name: name))
+        else { return false }
+        return CustomerIdentity.isForgotten(owner)
     }
 
     private func owner(of effect: BillingEffect, _ event: RecordedEvent) -> UserID? {

@@ -28,6 +28,20 @@ struct OwnershipReductionTests {
         }
     }
 
+    @Test("What was given to somebody who is forgotten has no effect, and no user is missing")
+    func forgottenOwner() {
+        let forgotten = "forgotten:" + String(repeating: "0a", count: 32)
+        let customer = ReducedCustomer(
+            purchase("\(ada)"),
+            event("2026-02-10", by: [], .transferred(from: ["\(ada)"], to: [forgotten])),
+            event("2026-02-12", by: [], effect(.cancelled))
+        )
+        #expect(customer.state.subscriptions.isEmpty)
+        for date in ["2026-02-01", "2026-02-12"] {
+            #expect(customer.result(date)?.problem == nil && customer.outcome(date) == .ignored)
+        }
+    }
+
     @Test("A digest is the user whom the newest event names beside it, in its own source")
     func newestNames() {
         let customer = ReducedCustomer(

@@ -277,9 +277,17 @@ extension ReferenceCustomer {
         if let problem = event.problem, mistake != .ignoresProblems { return problem }
         for effect in event.effects {
             let needsUser = effect.kind == .granted ? effect.messages != 0 : ReferenceCustomer.isOnTransaction(effect)
-            if needsUser, person(of: effect, in: event)?.user == nil { return .unknownUser }
+            guard needsUser, person(of: effect, in: event)?.user == nil, !isOfSomebodyForgotten(effect, event) else {
+                continue
+            }
+            return .unknownUser
         }
         return nil
+    }
+
+    private func isOfSomebodyForgotten(_ effect: BillingEffect, _ event: RecordedEvent) -> Bool {
+        guard effect.kind != .granted, case .digest(let name)? = person(of: effect, in: event) else { return false }
+        return CustomerIdentity.isForgotten(name)
     }
 
     /// - Parameter outcome: of an effect on a subscription.
@@ -302,6 +310,7 @@ extension ReferenceCustomer {
             case .merged where person(effect.identities, event.key.source)?.user != nil: return .applied
             case .transferred, .merged: return hasGiven(event) ? .applied : .waiting
             case .revoked where isPurchase(effect, event), .reinstated where isPurchase(effect, event): return .applied
+            case _ where isOfSomebodyForgotten(effect, event): return .ignored
             default: return outcome(effect)
             }
         }

@@ -97,4 +97,29 @@ struct StoreTrialTests {
         )
         #expect(try await database.consume(user(2))["status"] == "ALLOWED", "Bob's own trial begins")
     }
+
+    @Test("was had by an earlier owner also when the one whom it was given to is forgotten", arguments: [false, true])
+    func forgottenReceiver(isBoughtByDigest: Bool) async throws {
+        let database = try await fresh("2026-11-20T00:00:00Z")
+        let psql = database.psql
+        try await psql.take(trial("T1", of: isBoughtByDigest ? digest(1) : ada, "2026-11-02", until: "2026-11-05"))
+        if isBoughtByDigest {
+            let merged: [String: Any & Sendable] = ["kind": "merged", "identities": [ada, digest(1)]]
+            try await psql.take(Told("alias", "2026-11-03", merged))
+        }
+        try await psql.take(Told("to bob", "2026-11-10", Told.transferred(from: [ada], to: [bob])))
+        let started = """
+            select headroom.instant_text(store_trial_started_at) from headroom.subscribers where user_id = '\(ada)'
+            """
+        #expect(try await psql.text(started) == "2026-11-02T00:00:00Z")
+        try await psql.execute("select forget_user('\(bob)')")
+        #expect(try await psql.number("select count(*) from headroom.billing_events where user_id = '\(bob)'") == 0)
+        // With the next event of Ada's, all that is kept is reduced anew.
+        try await psql.take(trial("T2", of: ada, "2026-11-20", until: "2026-11-27"))
+        #expect(try await psql.text(started) == "2026-11-02T00:00:00Z")
+        #expect(try await psql.rows("select plan from headroom.subscriptions") == ["paid"], "the second is no trial")
+        #expect(try await psql.number("select count(*) from headroom.billing_events where outcome = 'failed'") == 0)
+        try await psql.execute("select forget_user('\(ada)')")
+        #expect(try await psql.rows("select distinct outcome from headroom.billing_events") == ["forgotten"])
+    }
 }
