@@ -9,9 +9,18 @@ extension QueryResult {
     }
 
     /// Each element of an array without NULLs, in turn; nothing is gathered.
+    ///
+    /// - Throws: before the first element, also where one is NULL.
     public func forEachInt64(_ row: Int, _ column: Int, _ body: (Int64) -> Void) throws(PostgresError) {
-        try forEachElement(row, column, .int64Array, of: .int64) { bytes in
-            if let bytes { body(Int64(bigEndian: bytes.loadUnaligned(as: Int64.self))) }
+        let bytes = bytes(row, column)
+        // A bigint has 8 bytes, so those without NULLs stand 12 bytes apart, each behind its length.
+        guard let header = ArrayHeader(bytes), type(column) == .int64Array, header.elementType == .int64,
+            !header.hasNulls, bytes.count - header.byteCount == header.elementCount * 12
+        else { throw mismatch(row, column, wanted: .int64Array) }
+        var offset = header.byteCount + 4
+        for _ in 0..<header.elementCount {
+            body(Int64(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int64.self)))
+            offset += 12
         }
     }
 
@@ -31,7 +40,7 @@ extension QueryResult {
         return elements
     }
 
-    /// The layout is described at `Parameters.appendArray`. Arrays of more dimensions are read as one row of elements.
+    /// Arrays of more dimensions are read as one row of elements.
     @inline(__always)
     private func forEachElement(
         _ row: Int,
@@ -41,22 +50,14 @@ extension QueryResult {
         _ body: (UnsafeRawBufferPointer?) -> Void
     ) throws(PostgresError) {
         let bytes = bytes(row, column)
-        func word(_ offset: Int) -> Int {
-            Int(Int32(bigEndian: bytes.loadUnaligned(fromByteOffset: offset, as: Int32.self)))
-        }
-        // NULL has no bytes. Without the type, a value may have any.
-        guard self.type(column) == type, bytes.count >= 12, word(8) == Int(elementType.rawValue) else {
+        guard let header = ArrayHeader(bytes), self.type(column) == type, header.elementType == elementType else {
             throw mismatch(row, column, wanted: type)
         }
-        let dimensions = word(0)
-        var offset = 12
-        var count = dimensions == 0 ? 0 : 1
-        for _ in 0..<dimensions {
-            count *= word(offset)
-            offset += 8  // the length, and the lower bound
-        }
-        for _ in 0..<count {
-            let length = word(offset)
+        var offset = header.byteCount
+        for _ in 0..<header.elementCount {
+            guard let length = bytes.int32(at: offset), length <= bytes.count - offset - 4 else {
+                throw mismatch(row, column, wanted: type)
+            }
             offset += 4
             guard length >= 0 else {
                 body(nil)
@@ -65,5 +66,41 @@ extension QueryResult {
             body(UnsafeRawBufferPointer(rebasing: bytes[offset..<(offset + length)]))
             offset += length
         }
+    }
+}
+
+/// What stands before the elements; `Parameters.appendArray` describes the layout.
+private struct ArrayHeader {
+    let byteCount: Int
+    let hasNulls: Bool
+    let elementType: TypeOID
+    let elementCount: Int
+
+    /// - Returns: nil for NULL, which has no bytes, and for a value of another type that cannot be an array.
+    init?(_ bytes: UnsafeRawBufferPointer) {
+        guard let dimensions = bytes.int32(at: 0), let flags = bytes.int32(at: 4), let type = bytes.int32(at: 8),
+            (0...6).contains(dimensions)
+        else { return nil }
+        var count = dimensions == 0 ? 0 : 1
+        for dimension in 0..<dimensions {
+            // Each element has a length of 4 bytes at least; without this bound the product could overflow.
+            guard let length = bytes.int32(at: 12 + dimension * 8), (0...bytes.count).contains(length * count) else {
+                return nil
+            }
+            count *= length
+        }
+        byteCount = 12 + dimensions * 8
+        guard byteCount <= bytes.count else { return nil }
+        hasNulls = flags != 0
+        elementType = TypeOID(rawValue: UInt32(truncatingIfNeeded: type))
+        elementCount = count
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Nil where the bytes end before.
+    fileprivate func int32(at offset: Int) -> Int? {
+        guard offset + 4 <= count else { return nil }
+        return Int(Int32(bigEndian: loadUnaligned(fromByteOffset: offset, as: Int32.self)))
     }
 }

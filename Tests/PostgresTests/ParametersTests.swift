@@ -168,6 +168,28 @@ import Testing
         for column in [0, 1, 3] { #expect(throws: PostgresError.self) { try result.texts(0, column) } }
     }
 
+    @Test func everyBigintOfAnArrayIsReadOrNoneIs() async throws {
+        let sql = """
+            SELECT '{}'::int8[], '{7,-8,9223372036854775807}'::int8[], '[5:6][1:2]={{1,2},{3,4}}'::int8[],
+                '{1,NULL,3}'::int8[], null::int8[], '{1,2}'::int4[], '{{1}}'::text[], 12::int8
+            """
+        let result = try await roundTrip(sql) { _ in }
+        func read(_ column: Int, _ elements: inout [Int64]) throws(PostgresError) {
+            try result.forEachInt64(0, column) { elements.append($0) }
+        }
+        let whole: [[Int64]] = [[], [7, -8, .max], [1, 2, 3, 4]]
+        for (column, expected) in whole.enumerated() {
+            var elements: [Int64] = []
+            try read(column, &elements)
+            #expect(elements == expected)
+        }
+        for column in 3...7 {
+            var elements: [Int64] = []
+            let error = #expect(throws: PostgresError.self) { try read(column, &elements) }
+            #expect(error?.sqlState == .invalidStoredValue && elements.isEmpty)
+        }
+    }
+
     @Test func theBufferGrowsAndIsUsedAgain() async throws {
         let conninfo = try await TestServer.shared()
         try await onThread {
