@@ -82,14 +82,14 @@ struct CountedRows {
 
     /// Calls `body` with the place in the arrays that were sent, from 0, and message_count after counting, of each user
     /// who was counted.
-    func forEachCount(_ body: (_ ordinal: Int, _ count: Int) -> Void) {
-        guard !result.isNull(0, 13) else { return }
-        do throws(PostgresError) {
-            try result.forEachInt64(0, 13) { body(Int($0 >> 32) - 1, Int($0 & 0xFFFF_FFFF)) }
-        } catch {
-            // The function's own array, and no column of a table.
-            preconditionFailure("headroom.count_batch returned no counts: \(error)")
+    ///
+    /// - Throws: before the first call, where somebody has replaced the function by one that returns something else. Then
+    ///   nobody can tell who was counted.
+    func forEachCount(_ body: (_ ordinal: Int, _ count: Int) -> Void) throws(PostgresError) {
+        guard !result.isNull(0, 13) else {
+            throw PostgresError.replacedFunction("headroom.count_batch returned no counts")
         }
+        try result.forEachInt64(0, 13) { body(Int($0 >> 32) - 1, Int($0 & 0xFFFF_FFFF)) }
     }
 }
 
@@ -100,6 +100,7 @@ extension Batch {
     ///   - terms: of each group, where they are known.
     ///   - held: messages held by a group's user, by the group's place, where there are any.
     ///   - learn: called with the standing after a group's last request.
+    /// - Throws: before any request was answered, as `CountedRows.forEachCount`.
     func settle(
         _ rows: CountedRows,
         _ groups: ArraySlice<Group>,
@@ -107,13 +108,13 @@ extension Batch {
         held: [Int: Int],
         into completions: inout [Completion],
         learn: (Group, Standing) -> Void
-    ) -> [Group] {
+    ) throws(PostgresError) -> [Group] {
         completions.reserveCapacity(completions.count + requests.count)
         let first = groups.startIndex
         let observedAt = rows.observedAt
         var isCounted = Array(repeating: false, count: groups.count)
         var countedGroups = 0
-        rows.forEachCount { ordinal, count in
+        try rows.forEachCount { ordinal, count in
             guard terms.indices.contains(ordinal), let terms = terms[ordinal] else { return }
             let group = groups[first + ordinal]
             isCounted[ordinal] = true

@@ -13,14 +13,14 @@ final class InvalidValueLog: Sendable {
         self.logger = logger
     }
 
-    func record(_ error: PostgresError) {
+    /// - Parameter message: in place of the usual one.
+    func record(_ error: PostgresError, as message: Logger.Message? = nil) {
         // The message of an invalid value names the column and nothing else; others may hold the value.
         let cause = error.isAboutInvalidValue ? error.message : error.sqlState?.rawValue ?? ""
         guard reported.withLock({ $0.insert(cause).inserted }) else { return }
-        if error.isAboutInvalidValue {
-            logger.error("a value in the database is out of range", metadata: ["error": "\(error)"])
-        } else {
-            logger.error("a row in the database cannot be read", metadata: ["error": "\(error)"])
-        }
+        let usual: Logger.Message =
+            error.isAboutInvalidValue
+            ? "a value in the database is out of range" : "a row in the database cannot be read"
+        logger.error(message ?? usual, metadata: ["error": "\(error)"])
     }
 }

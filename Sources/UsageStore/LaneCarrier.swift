@@ -139,25 +139,32 @@ struct LaneCarrier {
         var completions: [Completion] = []
         var messages = 0
         var unanswerable: Set<UserID> = []
-        for row in rows.news {
-            let ordinal = row.ordinal
-            let group = groups[first + ordinal]
-            do throws(PostgresError) {
-                terms[ordinal] = try learnTerms(row, of: group.user, known[ordinal]?.terms.period ?? month)
-                let holds = try row.held()
-                if holds > 0 { held[ordinal] = holds }
-            } catch {
-                // Counted, and not to be counted again.
-                invalidValues.record(error)
-                unanswerable.insert(group.user)
-                terms[ordinal] = nil
-                messages += group.messages
-                batch.fail(CollectionOfOne(group), .invalidValueAfterwards(error), into: &completions)
+        let missing: [Batch.Group]
+        do throws(PostgresError) {
+            for row in rows.news {
+                let ordinal = try row.ordinal(below: groups.count)
+                let group = groups[first + ordinal]
+                do throws(PostgresError) {
+                    terms[ordinal] = try learnTerms(row, of: group.user, known[ordinal]?.terms.period ?? month)
+                    let holds = try row.held()
+                    if holds > 0 { held[ordinal] = holds }
+                } catch {
+                    // Counted, and not to be counted again.
+                    invalidValues.record(error)
+                    unanswerable.insert(group.user)
+                    terms[ordinal] = nil
+                    messages += group.messages
+                    batch.fail(CollectionOfOne(group), .invalidValueAfterwards(error), into: &completions)
+                }
             }
-        }
-        let missing = batch.settle(rows, groups, terms, held: held, into: &completions) { group, after in
-            users.learnExhaustion(group.user, after)
-            messages += group.messages
+            missing = try batch.settle(rows, groups, terms, held: held, into: &completions) { group, after in
+                users.learnExhaustion(group.user, after)
+                messages += group.messages
+            }
+        } catch {
+            deliver(completions)
+            failUncertain(groups.filter { !unanswerable.contains($0.user) }[...], error, of: batch, deliver: deliver)
+            return []
         }
         metrics.add(messages, to: .messages)
         users.observe(rows.observedAt)
@@ -304,6 +311,11 @@ struct LaneCarrier {
         switch trip {
         case .done(let result):
             if result.rowCount > 0 { refreshCatalog(StandingRow(result, row: 0).planRevision) }
+            guard result.rowCount == requests.count else {
+                let error = PostgresError.replacedFunction("headroom.perform_batch returned no row for a request")
+                failUncertain(groups, error, of: batch, deliver: deliver)
+                return
+            }
             settle(performed: result, requests, of: batch, deliver: deliver)
         case .gone:
             break

@@ -69,6 +69,18 @@ extension LaneCarrier {
         deliver(completions)
     }
 
+    /// Answers the requests of a committed batch whose counts cannot be read. A client that sends a message again with its
+    /// key gets the message's own answer.
+    func failUncertain(
+        _ groups: ArraySlice<Batch.Group>,
+        _ error: PostgresError,
+        of batch: Batch,
+        deliver: Deliver
+    ) {
+        invalidValues.record(error, as: "what a batch has counted cannot be read")
+        fail(groups, .unknown, of: batch, deliver: deliver)
+    }
+
     /// The error to answer if the request took effect before the error.
     func failureAfterwards(for error: PostgresError) -> StoreError {
         let failure = failure(for: error)

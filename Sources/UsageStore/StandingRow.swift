@@ -15,8 +15,18 @@ struct StandingRow {
         first = hasOrdinal ? 1 : 0
     }
 
-    /// Position in the arrays that were sent, from 0.
+    /// Position in the arrays that were sent, from 0, of the statement's own `WITH ORDINALITY`.
     var ordinal: Int { result.place(row, 0) }
+
+    /// The same where a function of the database returns it, which somebody may have replaced.
+    func ordinal(below count: Int) throws(PostgresError) -> Int {
+        let ordinal = Int(try result.int32(row, 0)) - 1
+        guard (0..<count).contains(ordinal) else {
+            throw PostgresError.replacedFunction("headroom.count_batch returned a row of none of its users")
+        }
+        return ordinal
+    }
+
     /// Nil where it cannot be read: whoever needs the row itself is told why.
     var planRevision: Int32? { try? result.int32(row, first + 9) }
     /// The clock's, and no row's: it is not checked, because arithmetic with instants does not trap.

@@ -90,6 +90,15 @@ extension QueryResult {
 }
 
 extension PostgresError {
+    /// - Parameter message: names the function.
+    static func replacedFunction(_ message: String) -> PostgresError {
+        PostgresError(
+            .server(.invalidStoredValue),
+            message,
+            hint: "Somebody has replaced the function: compare it with its file in sql/functions, and change it back."
+        )
+    }
+
     var isAboutInvalidValue: Bool { sqlState == .invalidStoredValue }
 
     /// Data exceptions, constraint violations and what functions raise concern a row; anything else, such as a missing

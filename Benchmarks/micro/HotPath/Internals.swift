@@ -184,11 +184,16 @@ struct BatchUnderTest {
         guard let rows = CountedRows(result) else { preconditionFailure("a row of counts") }
         let terms = known.map { $0?.terms }
         var completions: [Completion] = []
-        let missing = batch.settle(rows, batch.groups[...], terms, held: [:], into: &completions) { group, after in
-            remembered.learnExhaustion(group.user, after)
+        do {
+            keep(
+                try batch.settle(rows, batch.groups[...], terms, held: [:], into: &completions) { group, after in
+                    remembered.learnExhaustion(group.user, after)
+                }
+            )
+        } catch {
+            preconditionFailure("counts: \(error)")
         }
         precondition(completions.count == arrived.count)
-        keep(missing)
         keep(completions)
     }
 }
