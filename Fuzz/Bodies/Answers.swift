@@ -27,7 +27,7 @@ extension Decisions {
     }
 
     mutating func standing() -> Standing {
-        Standing(
+        var standing = Standing(
             plan: plan(),
             state: one(of: SubscriptionState.allCases),
             period: period(),
@@ -42,6 +42,8 @@ extension Decisions {
             observedAt: instant(),
             renewsAt: optional { $0.instant() }
         )
+        standing.nextPlan = optional { $0.text() }
+        return standing
     }
 
     mutating func answer() -> Answer {

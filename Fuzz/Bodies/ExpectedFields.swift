@@ -34,25 +34,29 @@ extension Answer {
             ("crossed", crossed?.rawValue), ("reason", reason?.rawValue),
             ("retry_after", retryAfterSeconds?.description),
             ("released", released?.description), ("replayed", isReplay ? "1" : nil),
-            ("previous_plan", standing.previousPlan), ("label", isDetailed ? standing.label : nil),
+            ("previous_plan", standing.previousPlan),
+            ("next_plan", isDetailed && standing.renewsAt != nil ? standing.nextPlan : nil),
+            ("label", isDetailed ? standing.label : nil),
             ("accessible", isDetailed ? standing.accessible : nil), ("notice", standing.notice),
             ("banner", standing.banner),
         ]
-        let renews = isDetailed ? standing.renewsAt?.text : nil
-        return .expected(name, [("user", user.description)] + standing.expected(renews: renews) + outcome)
+        return .expected(name, [("user", user.description)] + standing.expected(isDetailed) + outcome)
     }
 }
 
 extension Standing {
-    fileprivate func expected(renews: String?) -> ExpectedFields {
+    fileprivate func expected(_ isDetailed: Bool) -> ExpectedFields {
         let comesBack = limit != nil && lapse == nil && !isPast
         let ends = plan.isTrial || state == .cancelled
+        let isInGrace = state == .gracePeriod && lapse == nil && !isPast
         return [
             ("plan", plan.name), ("state", state.rawValue), ("tier", tier.rawValue), ("display", display.rawValue),
             ("used", String(used)), ("held", held > 0 ? String(held) : nil), ("limit", unlimited(limit)),
             ("remaining", unlimited(remaining)), ("period", period.label),
             ("resets", comesBack ? resetsAt?.text : nil), ("expires", ends ? expiresAt?.text : nil),
-            ("renews", renews), ("day", (trialDay?.day).map(String.init)), ("days", (trialDay?.days).map(String.init)),
+            ("renews", isDetailed ? renewsAt?.text : nil),
+            ("grace_until", isDetailed && isInGrace ? expiresAt?.text : nil),
+            ("day", (trialDay?.day).map(String.init)), ("days", (trialDay?.days).map(String.init)),
         ]
     }
 }

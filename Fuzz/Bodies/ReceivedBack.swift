@@ -20,7 +20,7 @@ func receivedBack(_ buffer: ByteBuffer) throws(Violation) -> ReceivedReply {
 extension Answer {
     /// Nil where it has an instant that cannot be written in four digits of a year.
     var received: ReceivedAnswer? {
-        let instants = [standing.resetsShown, standing.expiresShown, renews].compactMap(\.self)
+        let instants = [standing.resetsShown, standing.expiresShown, renews, graceUntil].compactMap(\.self)
         guard instants.allSatisfy({ Instant($0.text) != nil }) else { return nil }
         var usage = UsageStatus(
             user: user,
@@ -37,6 +37,8 @@ extension Answer {
         usage.resets = standing.resetsShown
         usage.expires = standing.expiresShown
         usage.renews = renews
+        usage.graceUntil = graceUntil
+        usage.nextPlan = nextPlan.map(inOneLine)
         usage.day = standing.trialDay?.day
         usage.days = standing.trialDay?.days
         usage.crossed = crossed

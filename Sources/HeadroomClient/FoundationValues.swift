@@ -59,4 +59,6 @@ extension UsageStatus {
     public var expirationDate: Date? { expires.map { Date($0) } }
     /// `renews` as a date.
     public var renewalDate: Date? { renews.map { Date($0) } }
+    /// `graceUntil` as a date.
+    public var graceEndDate: Date? { graceUntil.map { Date($0) } }
 }

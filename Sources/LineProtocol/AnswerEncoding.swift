@@ -19,14 +19,17 @@ extension Answer {
         capacity += LineWriter.valueBytesMaximum(standing.plan.name)
         capacity += LineWriter.valueBytesMaximum(standing.period.label)
         capacity += LineWriter.valueBytesMaximum(standing.previousPlan)
+        let nextPlan = nextPlan
+        if let nextPlan { capacity += LineWriter.valueBytesMaximum(nextPlan) }
         buffer.writeLine(capacityBytes: capacity) { line in
             putStatus(into: &line)
             line.putLiteral(" user=")
             line.put(user)
             standing.putCount(into: &line)
-            standing.putDates(renews: renews, into: &line)
+            standing.putDates(renews: renews, graceUntil: graceUntil, into: &line)
             putOutcome(into: &line)
             line.putField(" previous_plan=", standing.previousPlan)
+            if let nextPlan { line.putField(" next_plan=", nextPlan) }
             line.putField(" label=", sentences.label)
             line.putField(" accessible=", sentences.accessible)
             line.putField(" notice=", sentences.notice)
@@ -96,7 +99,7 @@ extension Standing {
 
     /// When the allowance comes back, and when the subscription ends or renews. A cancelled subscription both resets and
     /// ends, and `resets` stands first.
-    fileprivate func putDates(renews: Instant?, into line: inout LineWriter) {
+    fileprivate func putDates(renews: Instant?, graceUntil: Instant?, into line: inout LineWriter) {
         if let resetsShown {
             line.putLiteral(" resets=")
             line.put(resetsShown)
@@ -108,6 +111,10 @@ extension Standing {
         if let renews {
             line.putLiteral(" renews=")
             line.put(renews)
+        }
+        if let graceUntil {
+            line.putLiteral(" grace_until=")
+            line.put(graceUntil)
         }
         if let (day, days) = trialDay {
             line.putLiteral(" day=")

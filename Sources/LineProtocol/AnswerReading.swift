@@ -16,11 +16,13 @@ public struct ReceivedAnswer: Sendable, Equatable {
 
 /// A field of an answer, in the order in which they stand.
 private enum AnswerField: String, CaseIterable {
-    case user, plan, state, tier, display, used, held, limit, remaining, period, resets, expires, renews, day, days
-    case crossed, reason
+    case user, plan, state, tier, display, used, held, limit, remaining, period, resets, expires, renews
+    case graceUntil = "grace_until"
+    case day, days, crossed, reason
     case retryAfter = "retry_after"
     case released, replayed
     case previousPlan = "previous_plan"
+    case nextPlan = "next_plan"
     case label, accessible, notice, banner, degraded
 
     static let named = allCases.map { field -> (name: PackedName, field: AnswerField) in
@@ -105,6 +107,7 @@ private struct AnswerFields {
         case .resets: return AnswerFields.set(&rest.resets, Instant(value.bytes))
         case .expires: return AnswerFields.set(&rest.expires, Instant(value.bytes))
         case .renews: return AnswerFields.set(&rest.renews, Instant(value.bytes))
+        case .graceUntil: return AnswerFields.set(&rest.graceUntil, Instant(value.bytes))
         case .day: return AnswerFields.set(&rest.day, value.bytes.plainNumber)
         case .days: return AnswerFields.set(&rest.days, value.bytes.plainNumber)
         case .crossed: return AnswerFields.set(&rest.crossed, Tier(rawValue: value.text))
@@ -113,6 +116,7 @@ private struct AnswerFields {
         case .released: return AnswerFields.set(&released, value.bytes.plainNumber)
         case .replayed: return AnswerFields.set(&rest.isReplayed, value.bytes.plainNumber.map { $0 == 1 })
         case .previousPlan: return AnswerFields.set(&rest.previousPlan, value.text)
+        case .nextPlan: return AnswerFields.set(&rest.nextPlan, value.text)
         case .label: return AnswerFields.set(&rest.label, value.text)
         case .accessible: return AnswerFields.set(&rest.accessible, value.text)
         case .notice: return AnswerFields.set(&rest.notice, value.text)

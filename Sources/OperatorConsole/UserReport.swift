@@ -30,7 +30,11 @@ public struct UserReport: Sendable, Encodable {
     private var plan: String {
         var parts = ["\(usage.text("label") ?? "") (\(usage.text("plan") ?? ""))", usage.text("state") ?? ""]
         if let expires = usage.text("expires") { parts.append("ends \(expires)") }
-        if let renews = usage.text("renews") { parts.append("renews \(renews)") }
+        if let renews = usage.text("renews") {
+            let next = usage.text("next_plan").map { " as \($0)" } ?? ""
+            parts.append("renews \(renews)\(next)")
+        }
+        if let graceUntil = usage.text("grace_until") { parts.append("in grace until \(graceUntil)") }
         if let previous = usage.text("previous_plan") { parts.append("\(previous) before") }
         return parts.joined(separator: ", ")
     }

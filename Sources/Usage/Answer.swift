@@ -21,7 +21,7 @@ public struct Answer: Sendable, Equatable {
     public var released: Int?
     /// The key was used before: this is the first outcome again, and nothing was counted now.
     public var isReplay: Bool
-    /// `USAGE` adds `renews`, `label` and `accessible`.
+    /// `USAGE` adds `renews`, `grace_until`, `next_plan`, `label` and `accessible`.
     public var isDetailed: Bool
 
     public init(
@@ -55,6 +55,12 @@ public struct Answer: Sendable, Equatable {
 
     /// When the store renews the subscription, where usage was asked for.
     public var renews: Instant? { isDetailed ? standing.renewsAt : nil }
+
+    /// When the grace period ends, where usage was asked for.
+    public var graceUntil: Instant? { isDetailed ? standing.graceUntilShown : nil }
+
+    /// The plan to which it renews, where that is another.
+    public var nextPlan: String? { renews == nil ? nil : standing.nextPlan }
 }
 
 extension Standing {

@@ -99,6 +99,10 @@ extension Standing {
         get { terms.previousPlan }
         set { terms = terms.with(previousPlan: .some(newValue)) }
     }
+    @inlinable public var nextPlan: String? {
+        get { terms.nextPlan }
+        set { if newValue != terms.nextPlan { terms = terms.with(nextPlan: .some(newValue)) } }
+    }
 }
 
 extension Standing {
@@ -123,6 +127,11 @@ extension Standing {
     /// When a trial, or a cancelled subscription, ends.
     public var expiresShown: Instant? {
         plan.isTrial || state == .cancelled ? expiresAt : nil
+    }
+
+    /// When the grace period ends, and with it access, unless the payment succeeds before.
+    public var graceUntilShown: Instant? {
+        state == .gracePeriod && lapse == nil && !isPast ? expiresAt : nil
     }
 
     /// Whether the subscription can be one that a store renews. Only its record tells whether it is.

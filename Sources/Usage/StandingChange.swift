@@ -3,6 +3,7 @@ extension Standing {
     public func readsLike(_ other: Standing) -> Bool {
         used == other.used && held == other.held && lapse == other.lapse && terms == other.terms
             && trialDay?.day == other.trialDay?.day && isPast == other.isPast && renewsAt == other.renewsAt
+            && nextPlan == other.nextPlan
     }
 
     /// When the next day of a trial begins, which its label counts; nil on the last one, and without a trial.

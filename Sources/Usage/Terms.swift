@@ -16,6 +16,9 @@ public final class Terms: Sendable {
     public let expiresAt: Instant?
     /// The paid plan held before this one, or the one that lapsed: what a paywall highlights.
     public let previousPlan: String?
+    /// The plan that the store's subscription renews to, where that is another. Terms that differ in it alone are equal,
+    /// because it changes nothing of what may be sent. Nil also where it was not looked up, which is needed for `USAGE` only.
+    public let nextPlan: String?
 
     public init(
         plan: Plan,
@@ -25,7 +28,8 @@ public final class Terms: Sendable {
         startedAt: Instant,
         resetsAt: Instant? = nil,
         expiresAt: Instant? = nil,
-        previousPlan: String? = nil
+        previousPlan: String? = nil,
+        nextPlan: String? = nil
     ) {
         self.plan = plan
         self.state = state
@@ -35,6 +39,7 @@ public final class Terms: Sendable {
         self.resetsAt = resetsAt
         self.expiresAt = expiresAt
         self.previousPlan = previousPlan
+        self.nextPlan = nextPlan
     }
 
     /// The same but for what is given; `.some(nil)` takes a value away.
@@ -45,7 +50,8 @@ public final class Terms: Sendable {
         startedAt: Instant? = nil,
         resetsAt: Instant?? = nil,
         expiresAt: Instant?? = nil,
-        previousPlan: String?? = nil
+        previousPlan: String?? = nil,
+        nextPlan: String?? = nil
     ) -> Terms {
         Terms(
             plan: plan ?? self.plan,
@@ -55,7 +61,8 @@ public final class Terms: Sendable {
             startedAt: startedAt ?? self.startedAt,
             resetsAt: resetsAt ?? self.resetsAt,
             expiresAt: expiresAt ?? self.expiresAt,
-            previousPlan: previousPlan ?? self.previousPlan
+            previousPlan: previousPlan ?? self.previousPlan,
+            nextPlan: nextPlan ?? self.nextPlan
         )
     }
 }

@@ -25,6 +25,8 @@ public struct UsageStatus: Sendable, Hashable {
     /// When the store renews an active subscription: it charges then, and access continues. Nil if it does not renew,
     /// and in answers to other requests than `usage` (`label` is nil).
     public var renews: Instant?
+    /// When the grace period ends, and with it access, unless the payment succeeds before. Only in answers to `usage`.
+    public var graceUntil: Instant?
     /// Of a trial, from 1; day 1 is the first 24 hours.
     public var day: Int?
     /// How many days the trial has.
@@ -37,6 +39,8 @@ public struct UsageStatus: Sendable, Hashable {
     public var retryAfter: Duration?
     /// The monthly plan before this one, or the one that lapsed: for a paywall to highlight.
     public var previousPlan: String?
+    /// The plan that begins with the renewal, if it is another one. Only in answers to `usage`.
+    public var nextPlan: String?
     /// The plan as a person reads it: "Premium", "Trial — Day 2 of 3". Only in answers to `usage`.
     public var label: String?
     /// The usage as a sentence for a screen reader. Only in answers to `usage`.

@@ -31,6 +31,7 @@ extension LaneCarrier {
             for index in group.range {
                 guard var answer = waiting[usages.requests[index].returnAddress] else { continue }
                 answer.standing.renewsAt = now.renewsAt
+                answer.standing.nextPlan = now.nextPlan
                 usages.settle(index, with: answer, into: &completions)
             }
             return true

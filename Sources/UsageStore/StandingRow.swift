@@ -66,10 +66,11 @@ struct StandingRow {
         )
     }
 
-    /// From read_batch and read_watched, which alone return when a store renews the subscription.
+    /// From read_batch and read_watched, which alone return when a store renews the subscription, and to which plan.
     func standingWithRenewal(_ catalog: PlanCatalog) throws(PostgresError) -> Standing {
         var standing = try standing(catalog)
         standing.renewsAt = try result.instantOrNil(row, first + 14, of: .expiresAt)
+        standing.nextPlan = result.isNull(row, first + 15) ? nil : result.text(row, first + 15)
         return standing
     }
 

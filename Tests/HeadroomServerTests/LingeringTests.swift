@@ -17,7 +17,7 @@ struct LingeringTests {
     }
 
     /// Event loop and all of a service that accepts so many connections.
-    private func shared(connectionsMaximum: Int = 9) throws -> (LoopShared, ConnectionLimits, EmbeddedEventLoop) {
+    private func makeShared(connectionsMaximum: Int = 9) throws -> (LoopShared, ConnectionLimits, EmbeddedEventLoop) {
         let flags = ["connections-maximum": "\(connectionsMaximum)"]
         let configuration = try ServerConfiguration(SettingsReader(flags: flags, environment: [:]))
         let parts = ServiceParts(
@@ -43,7 +43,7 @@ struct LingeringTests {
 
     @Test("goes on reading, and takes in nothing of it")
     func reads() throws {
-        let (shared, limits, eventLoop) = try shared()
+        let (shared, limits, eventLoop) = try makeShared()
         let socket = Socket()
         let handler = ConnectionHandler(id: 1, shared: shared, limits: limits)
         let channel = EmbeddedChannel(handlers: [socket, handler], loop: eventLoop)
@@ -70,7 +70,7 @@ struct LingeringTests {
 
     @Test("because it is one too many goes on reading, too, while few such connections do")
     func refused() throws {
-        let (shared, limits, eventLoop) = try shared(connectionsMaximum: 1)
+        let (shared, limits, eventLoop) = try makeShared(connectionsMaximum: 1)
         func connect() throws -> (EmbeddedChannel, Socket) {
             let socket = Socket()
             let handler = ConnectionHandler(id: 1, shared: shared, limits: limits)

@@ -117,6 +117,28 @@ struct AnswerTests {
         #expect(try #require(FieldLine(line(standing.consume(1, of: user))))["renews"] == nil)
     }
 
+    @Test("The next plan stands beside the renewal alone")
+    func nextPlan() throws {
+        var standing = Example.paid(used: 5)
+        standing.expiresAt = Instant("2026-12-15T12:00:00Z")
+        standing.nextPlan = "pro plus"
+        #expect(try #require(FieldLine(line(standing.usage(of: user))))["next_plan"] == nil)
+        standing.renewsAt = standing.expiresAt
+        #expect(line(standing.usage(of: user)).contains(" next_plan=\"pro plus\" label=Premium "))
+        #expect(try #require(FieldLine(line(standing.consume(1, of: user))))["next_plan"] == nil)
+    }
+
+    @Test("USAGE says when a grace period ends, and of no other state", arguments: SubscriptionState.allCases)
+    func graceUntil(state: SubscriptionState) throws {
+        var standing = Example.paid(used: 5, state: state)
+        standing.expiresAt = Instant("2026-12-15T12:00:00Z")
+        let expected = state == .gracePeriod ? "2026-12-15T12:00:00Z" : nil
+        #expect(try #require(FieldLine(line(standing.usage(of: user))))["grace_until"] == expected)
+        #expect(try #require(FieldLine(line(standing.check(1, of: user))))["grace_until"] == nil)
+        standing.observedAt = Example.december
+        #expect(try #require(FieldLine(line(standing.usage(of: user))))["grace_until"] == nil, "a period that is over")
+    }
+
     @Test("Only a trial and a cancelled subscription say when they end", arguments: SubscriptionState.allCases)
     func expires(state: SubscriptionState) throws {
         var standing = Example.paid(used: 5, state: state)
@@ -174,7 +196,7 @@ struct AnswerTests {
     func longest() throws {
         let word = String(repeating: "\"", count: 3_000)
         let plan = Plan(name: word, label: word, cycle: .trial(days: Int.max), allowance: Int.max)
-        let standing = Standing(
+        var standing = Standing(
             plan: plan,
             state: .gracePeriod,
             period: BillingPeriod(planNamed: word),
@@ -188,6 +210,7 @@ struct AnswerTests {
             observedAt: Instant(microsecondsSince1970: Int64.max / 2),
             renewsAt: Instant(microsecondsSince1970: Int64.max)
         )
+        standing.nextPlan = word
         let answer = Answer(
             user: user,
             status: .blocked(.trialLimitReached),

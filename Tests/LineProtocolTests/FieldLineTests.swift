@@ -51,6 +51,7 @@ struct FieldLineTests {
                 ("limit", standing.limit.map(String.init) ?? "unlimited"),
                 ("remaining", standing.remaining.map(String.init) ?? "unlimited"), ("period", standing.period.label),
                 ("renews", answer.isDetailed ? standing.renewsAt?.text : nil),
+                ("grace_until", answer.graceUntil?.text), ("next_plan", answer.nextPlan),
                 ("day", standing.trialDay.map { String($0.day) }), ("days", standing.trialDay.map { String($0.days) }),
                 ("crossed", answer.crossed?.rawValue), ("retry_after", answer.retryAfterSeconds.map(String.init)),
                 ("previous_plan", standing.previousPlan), ("label", answer.isDetailed ? standing.label : nil),
@@ -65,8 +66,8 @@ struct FieldLineTests {
 
     private static let order = [
         "user", "plan", "state", "tier", "display", "used", "held", "limit", "remaining", "period", "resets", "expires",
-        "renews", "day", "days", "crossed", "reason", "retry_after", "replayed", "previous_plan", "label", "accessible",
-        "notice", "banner",
+        "renews", "grace_until", "day", "days", "crossed", "reason", "retry_after", "replayed", "previous_plan",
+        "next_plan", "label", "accessible", "notice", "banner",
     ]
 
     private static func word(_ generator: inout SeededGenerator) -> String {
@@ -83,7 +84,7 @@ struct FieldLineTests {
             cycle: cycles.randomElement(using: &generator) ?? .monthly,
             allowance: 800
         )
-        let standing = Standing(
+        var standing = Standing(
             plan: plan,
             state: SubscriptionState.allCases.randomElement(using: &generator) ?? .active,
             period: BillingPeriod(storedLabel: word(&generator)),
@@ -98,6 +99,7 @@ struct FieldLineTests {
             observedAt: Example.now,
             renewsAt: Bool.random(using: &generator) ? Example.december : nil
         )
+        if Bool.random(using: &generator) { standing.nextPlan = word(&generator) }
         let refusal = Refusal.allCases.randomElement(using: &generator) ?? .expired
         let waits = Bool.random(using: &generator)
         return Answer(

@@ -40,6 +40,8 @@ struct ReceivedReplyTests {
         usage.resets = standing.resetsShown
         usage.expires = standing.expiresShown
         usage.renews = answer.isDetailed ? standing.renewsAt : nil
+        usage.graceUntil = answer.isDetailed ? standing.graceUntilShown : nil
+        usage.nextPlan = answer.isDetailed && standing.renewsAt != nil ? standing.nextPlan : nil
         usage.day = standing.trialDay?.day
         usage.days = standing.trialDay?.days
         usage.crossed = answer.crossed

@@ -51,6 +51,22 @@ struct UserTests {
             []
         )
         #expect(report.text.contains("\nplan       Premium (paid), active, renews 2026-04-10T00:00:00Z\n"))
+        let other = try self.report(
+            "plan=pro state=active tier=silent display=hidden used=0 limit=unlimited remaining=unlimited period=2026-03 "
+                + "renews=2026-04-10T00:00:00Z next_plan=paid label=Pro accessible=none",
+            []
+        )
+        #expect(other.text.contains("\nplan       Pro (pro), active, renews 2026-04-10T00:00:00Z as paid\n"))
+    }
+
+    @Test("a payment that failed with the end of the grace period")
+    func inGrace() throws {
+        let report = try report(
+            "plan=paid state=grace_period tier=silent display=hidden used=0 limit=800 remaining=800 period=2026-03 "
+                + "resets=2026-04-01T00:00:00Z grace_until=2026-04-10T00:00:00Z label=Premium accessible=none",
+            []
+        )
+        #expect(report.text.contains("(paid), grace_period, in grace until 2026-04-10T00:00:00Z\n"))
     }
 
     @Test("an allowance does not come back to whom access has ended by then, and missing access has its reason")

@@ -23,18 +23,19 @@ struct HousekeeperTests {
     }
 
     /// How many keys there are, and how many events with what was in them.
-    private func kept(_ psql: Session) async throws -> [Int?] {
-        [
+    private func kept(_ psql: Session) async throws -> [Int] {
+        let counts = [
             try await psql.number("select count(*) from headroom.message_keys"),
             try await psql.number("select count(payload) from headroom.billing_events"),
         ]
+        return counts.compactMap(\.self)
     }
 
     @Test(
         "does each of its chores where another one fails, warns of that once, and tells when it works again",
         arguments: [("prune_keys", [1, 0]), ("prune_billing_events", [0, 1])]
     )
-    func independent(broken: String, kept left: [Int?]) async throws {
+    func independent(broken: String, kept left: [Int]) async throws {
         let database = try await planted()
         let psql = database.psql
         try await psql.execute("alter function headroom.\(broken) rename to taken_away")

@@ -27,8 +27,8 @@ extension AsyncThrowingStream where Failure == any Error {
                     try await work(continuation)
                     continuation.finish()
                 } catch {
-                    // The work is cancelled because nobody reads. Whoever has just stopped reading still sees an end: the same
-                    // one whether this or the stream's own is first.
+                    // The work is cancelled because nobody reads. A reader that was cancelled sees this end or the
+                    // stream's own, whichever is first: both are alike.
                     continuation.finish(throwing: Task.isCancelled ? nil : error)
                 }
             }

@@ -45,7 +45,6 @@ export class Chat {
             /** What came of it: `{place, words}`. */
             restored: null,
             /** The plan that was switched to and that begins later. */
-            nextPlan: null,
             canSubscribe: true,
             announcement: null,
             hasLoaded: false,
@@ -104,7 +103,7 @@ export class Chat {
             await this.#service.changeSubscription(action, plan);
             await this.#read();
             // Whatever came of it, and whether or not it shows.
-            this.store.update({ subscribing: null, nextPlan: action === "downgrade" ? plan : null });
+            this.store.update({ subscribing: null });
         } catch (error) {
             this.store.update({ subscribing: null, problem: failureWords(action, error) });
         }
@@ -145,7 +144,7 @@ export class Chat {
         this.#usage.told(usage);
         this.#readWhenTimeChangesIt(usage);
         if (before && !isSameAllowance(before, usage)) {
-            this.store.update({ subscribing: null, problem: null, nextPlan: null });
+            this.store.update({ subscribing: null, problem: null });
         }
     }
 

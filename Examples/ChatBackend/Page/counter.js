@@ -110,11 +110,12 @@ function accepted(counter, usage) {
     return next;
 }
 
-/** An answer without label, accessible sentence and date of renewal keeps those that are known, with its own number. */
+/** An answer without what only a reading tells keeps what is known of it, with its own number in the sentence. */
 function withSentences(usage, before) {
     if (usage.accessible || !before || !isSameAllowance(before, usage)) return usage;
     const accessible = accessibleWith(before, usage.used);
-    return { ...usage, label: before.label, accessible, renews: usage.renews ?? before.renews };
+    const { label, renews, grace_until, next_plan } = before;
+    return { ...usage, label, accessible, renews, grace_until, next_plan };
 }
 
 function mayBeOlder(usage, known) {

@@ -41,14 +41,15 @@ export function makeSheet(dialog, chat) {
         if (isUnfolded) choices.scrollIntoView({ block: "nearest" });
     }
 
-    function show({ description, subscribing, problem: problemWords, canSubscribe, nextPlan }) {
+    function show({ description, subscribing, problem: problemWords, canSubscribe }) {
         const { details } = description;
         setText(heading, details?.label || "Plan and usage");
         for (const part of [bar, facts]) part.hidden = !details;
         manage.hidden = !details;
         canManage = canSubscribe;
+        const nextPlan = details?.nextPlan ?? null;
         next.hidden = nextPlan === null;
-        setText(next, nextPlan === null ? "" : `${offer(nextPlan).name} begins with your next renewal.`);
+        setText(next, nextPlan === null ? "" : `${offer(nextPlan)?.name ?? nextPlan} begins with your next renewal.`);
         problem.hidden = !problemWords;
         setText(problem, problemWords ?? "");
         notice.hidden = !description.notice;

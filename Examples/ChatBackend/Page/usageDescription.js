@@ -117,6 +117,7 @@ function details(usage, now) {
         accessible: accessibleWith(usage, used) ?? "",
         bar: usage.limit > 0 ? { value: Math.min(used, usage.limit), maximum: usage.limit } : null,
         dates: dates(usage, now),
+        nextPlan: usage.next_plan ?? null,
         choices: choices(usage),
     };
 }
@@ -124,15 +125,18 @@ function details(usage, now) {
 function dates(usage, now) {
     const found = [];
     const isOver = usage.expires && new Date(usage.expires) <= now;
+    const end = usage.expires ?? usage.grace_until;
     if (usage.expires && usage.plan === "trial") {
         found.push({ term: isOver ? "Trial ended" : "Trial ends", instant: usage.expires });
     } else if (usage.expires) {
         found.push({ term: isOver ? "Ended" : "Active until", instant: usage.expires });
+    } else if (usage.grace_until) {
+        found.push({ term: "Active until", instant: usage.grace_until });
     } else if (usage.renews) {
         found.push({ term: "Renews", instant: usage.renews });
     }
     // What ends before the allowance comes back gets nothing from it.
-    if (usage.resets && !(usage.expires && usage.expires <= usage.resets)) {
+    if (usage.resets && !(end && end <= usage.resets)) {
         found.unshift({ term: "Refreshes", instant: usage.resets });
     }
     return found.map(({ term, instant }) => ({ term, words: instantWords(instant) }));

@@ -10,7 +10,8 @@ struct UsageObject: Encodable, Sendable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case user, plan, state, tier, display, used, held, limit, remaining, period, resets, expires, renews, day, days
+        case user, plan, state, tier, display, used, held, limit, remaining, period, resets, expires, renews
+        case graceUntil, nextPlan, day, days
         case crossed, reason, retryAfter, previousPlan, label, accessible, notice, banner, degraded
     }
 
@@ -32,6 +33,8 @@ struct UsageObject: Encodable, Sendable {
         try fields.encodeIfPresent(status.resets.map(UsageObject.text), forKey: .resets)
         try fields.encodeIfPresent(status.expires.map(UsageObject.text), forKey: .expires)
         try fields.encodeIfPresent(status.renews.map(UsageObject.text), forKey: .renews)
+        try fields.encodeIfPresent(status.graceUntil.map(UsageObject.text), forKey: .graceUntil)
+        try fields.encodeIfPresent(status.nextPlan, forKey: .nextPlan)
         try fields.encodeIfPresent(status.day, forKey: .day)
         try fields.encodeIfPresent(status.days, forKey: .days)
         try fields.encodeIfPresent(status.crossed?.rawValue, forKey: .crossed)

@@ -12,7 +12,9 @@ struct UsageBody: Encodable {
     private enum Name: String, CodingKey {
         case user, plan, state, tier, display, used, held, limit, remaining, unlimited, period, resets, expires, renews,
             day, days, reason
+        case graceUntil = "grace_until"
         case previousPlan = "previous_plan"
+        case nextPlan = "next_plan"
         case label, accessible, notice, banner
     }
 
@@ -33,10 +35,12 @@ struct UsageBody: Encodable {
         try object.encodeIfPresent(standing.resetsShown?.text, forKey: .resets)
         try object.encodeIfPresent(standing.expiresShown?.text, forKey: .expires)
         try object.encodeIfPresent(answer.renews?.text, forKey: .renews)
+        try object.encodeIfPresent(answer.graceUntil?.text, forKey: .graceUntil)
         try object.encodeIfPresent(standing.trialDay?.day, forKey: .day)
         try object.encodeIfPresent(standing.trialDay?.days, forKey: .days)
         try object.encodeIfPresent(answer.reason?.rawValue, forKey: .reason)
         try object.encodeIfPresent(standing.previousPlan, forKey: .previousPlan)
+        try object.encodeIfPresent(answer.nextPlan, forKey: .nextPlan)
         try object.encode(standing.label, forKey: .label)
         try object.encode(standing.accessible, forKey: .accessible)
         try object.encodeIfPresent(standing.notice, forKey: .notice)

@@ -139,7 +139,7 @@ struct WatchPoll {
                 let standing = try row.standingWithRenewal(catalog)
                 let reading = WatchList.Reading(
                     standing: standing,
-                    fingerprint: result.text(index, 16),
+                    fingerprint: result.text(index, 17),
                     changesAt: try WatchPoll.changesAt(result, index, standing)
                 )
                 publications += list.learn(user, reading)

@@ -59,6 +59,8 @@ struct FoundationValuesTests {
         #expect(status.resetDate.map { Instant($0) } == status.resets)
         #expect(status.expirationDate.map { Instant($0) } == status.expires)
         #expect(status.renewalDate.map { Instant($0) } == status.renews)
+        status.graceUntil = at("2026-12-04")
+        #expect(status.graceEndDate.map { Instant($0) } == status.graceUntil)
     }
 
     @Test("The error of a key that cannot be tells Foundation the same")

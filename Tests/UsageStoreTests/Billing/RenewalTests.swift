@@ -76,6 +76,40 @@ struct RenewalTests {
         }
     }
 
+    @Test("tells the plan that begins with it, and a payment problem tells the end of the grace period")
+    func nextPlan() async throws {
+        let database = try await fresh()
+        let store = StoreHarness(database.conninfo, lanes: 1)
+        try await store.running {
+            try await buy(database)
+            #expect(try await usage(store, ada).nextPlan == nil)
+            try await tell(database, "08:10:00", "product_changed", ["next_product": "large"])
+            #expect(try await usage(store, ada).nextPlan == "pro")
+            for _ in 0..<3 {
+                // Performed first, and counted then.
+                let asked: [(user: UserID, operation: StoreOperation)] = [(ada, .consume(1)), (ada, .usage)]
+                let answers = try await store.ask(asked).compactMap(\.answer)
+                #expect(answers.map(\.nextPlan) == [nil, "pro"])
+                #expect(try await usage(store, ada).nextPlan == "pro", "read")
+            }
+            try await tell(database, "08:20:00", "cancelled")
+            #expect(try await usage(store, ada).nextPlan == nil)
+            try await tell(database, "08:30:00", "uncancelled")
+            #expect(try await usage(store, ada).nextPlan == "pro")
+            try await tell(database, "08:40:00", "product_changed", ["next_product": "monthly"])
+            #expect(try await usage(store, ada).nextPlan == nil, "taken back")
+            try await tell(database, "08:50:00", "grace_period", ["grace_until": second])
+            for _ in 0..<3 {
+                #expect(try await usage(store, ada).graceUntil == at(second))
+                let asked: [(user: UserID, operation: StoreOperation)] = [(ada, .consume(1)), (ada, .usage)]
+                let answers = try await store.ask(asked).compactMap(\.answer)
+                #expect(answers.map(\.graceUntil) == [nil, at(second)])
+            }
+            try await database.moveClock(to: at(second))
+            #expect(try await usage(store, ada).graceUntil == nil)
+        }
+    }
+
     @Test("has no trial, no plan that was declared, and no subscription without an end")
     func others() async throws {
         let database = try await fresh()
@@ -161,6 +195,8 @@ struct RenewalTests {
             try await waitForNews { $0.renews == at(first) }
             try await tell(database, "08:10:00", "renewed", ["expires": second])
             try await waitForNews { $0.renews == at(second) }
+            try await tell(database, "08:15:00", "product_changed", ["next_product": "large"])
+            try await waitForNews { $0.nextPlan == "pro" }
             try await tell(database, "08:20:00", "cancelled")
             try await waitForNews { $0.standing.state == .cancelled && $0.renews == nil }
             try await tell(database, "08:30:00", "uncancelled")

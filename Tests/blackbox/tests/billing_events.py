@@ -69,13 +69,29 @@ class BillingEvents(Case):
         self.assert_renews(user, first)
         self.apply(kind="renewed", at="2026-11-05T12:10:00Z", transaction=transaction, expires=second)
         self.assert_renews(user, second)
+        self.assertNotIn("next_plan", self.usage(user))
+        self.apply(kind="product_changed", at="2026-11-05T12:15:00Z", transaction=transaction, next_plan="pro")
+        for fields in (self.usage(user), self.service.http("GET", f"/v1/usage/{user}").json):
+            self.assertEqual(fields["next_plan"], "pro", fields)
         self.apply(kind="cancelled", at="2026-11-05T12:20:00Z", transaction=transaction)
         self.assert_renews(user, None)
+        self.assertNotIn("next_plan", self.usage(user))
         self.assertEqual(self.usage(user)["expires"], second)
         self.apply(kind="renewed", at="2026-11-05T12:30:00Z", transaction=transaction, expires=third)
         self.assert_renews(user, third)
         self.service.ask(f"SETPLAN {user} paid expires={third}")
         self.assert_renews(user, None)
+
+    def test_usage_says_when_a_grace_period_ends(self):
+        user, transaction = self.user(), str(uuid.uuid4())
+        self.apply(user=user, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
+        self.assertNotIn("grace_until", self.usage(user))
+        until = "2026-12-21T12:00:00Z"
+        self.apply(kind="grace_period", at="2026-11-05T12:10:00Z", transaction=transaction, grace_until=until)
+        over_http = self.service.http("GET", f"/v1/usage/{user}").json
+        self.assertNotIn("grace_until", Answer(self.service.ask(f"CONSUME {user}")).fields)
+        for fields in (self.usage(user), over_http):
+            self.assertEqual((fields["state"], fields.get("grace_until")), ("grace_period", until), fields)
 
     def assert_renews(self, user, expected):
         """Alone, beside messages and holds of the same user, and over HTTP."""

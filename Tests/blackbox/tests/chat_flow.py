@@ -334,7 +334,13 @@ class Flow(FlowCase):
         self.browser.find("#confirm").click()
         self.browser.wait_for_text("#sheet .outcome", "Premium begins with your next renewal.")
         self.assertEqual(self.psql.value(next_plan), "paid")
-        self.assertEqual(self.usage(user)["plan"], "pro")
+        usage = self.usage(user)
+        self.assertEqual((usage["plan"], usage["next_plan"]), ("pro", "paid"))
+        # Headroom keeps it, and not the page.
+        self.browser.chat(user)
+        self.browser.find("#open-settings").click()
+        self.browser.find("#plan-and-usage").click()
+        self.browser.wait_for_text("#sheet .outcome", "Premium begins with your next renewal.")
 
     def test_restoring_finds_what_is_active_and_says_so_where_there_is_nothing(self):
         user = self.trial_user(100)

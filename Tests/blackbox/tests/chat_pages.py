@@ -257,9 +257,12 @@ class ChatPages(ChatCase):
             term = "Active until" if usage["state"] == "cancelled" else "Trial ended" if state == "trial_ended" else "Trial ends"
             wanted[term] = instant_words(usage["expires"])
         self.assertEqual("renews" in usage, state.startswith("bought"))
+        self.assertEqual("grace_until" in usage, state == "grace_period")
+        if "grace_until" in usage:
+            wanted["Active until"] = instant_words(usage["grace_until"])
         if "renews" in usage:
             wanted["Renews"] = instant_words(usage["renews"])
-        if "resets" in usage and (usage.get("expires") or "9") > usage["resets"]:
+        if "resets" in usage and (usage.get("expires") or usage.get("grace_until") or "9") > usage["resets"]:
             wanted["Refreshes"] = instant_words(usage["resets"])
         self.assertEqual(facts, wanted)
         has_bar = usage["limit"] not in ("unlimited", "0")

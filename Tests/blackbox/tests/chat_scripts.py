@@ -177,6 +177,8 @@ DATES = [
     ({**PAID, "resets": RESETS, "renews": LATER}, ["Refreshes", "Renews"]),
     ({**PAID, "limit": None, "renews": LATER}, ["Renews"]),
     ({**PAID, "state": "cancelled", "resets": RESETS, "expires": LATER}, ["Refreshes", "Active until"]),
+    ({**PAID, "state": "grace_period", "resets": RESETS, "grace_until": LATER}, ["Refreshes", "Active until"]),
+    ({**PAID, "state": "grace_period", "resets": LATER, "grace_until": RESETS}, ["Active until"]),
 ]
 
 # A number in a sentence gives way to another, and nothing else does.
@@ -267,15 +269,16 @@ class Scripts(ChatCase):
         self.assertEqual(self.run_cases("usageDescription.js", body, [usage for usage, _ in ROWS]), [wanted for _, wanted in ROWS])
 
     def test_a_renewal_stays_known_after_an_answer_that_does_not_tell_it(self):
-        paid = {**PAID, "display": "hidden", "accessible": "5 of 800 messages used this month", "used": 5, "renews": LATER}
-        answer = {name: value for name, value in paid.items() if name not in ("accessible", "renews")}
+        paid = {**PAID, "display": "hidden", "accessible": "5 of 800 messages used this month", "used": 5, "renews": LATER, "grace_until": RESETS, "next_plan": "pro"}
+        answer = {name: value for name, value in paid.items() if name not in ("accessible", "renews", "grace_until", "next_plan")}
         steps = [["told", paid, 0], ["pressed", "a"], ["settled", "a", {**answer, "used": 6}, 50]]
         body = """
             let counter = module.emptyCounter;
             for (const [step, ...values] of input) counter = module[step](counter, ...values);
-            return [module.shown(counter).renews, module.shown(counter).accessible];
+            const { renews, grace_until, next_plan, accessible } = module.shown(counter);
+            return [renews, grace_until, next_plan, accessible];
         """
-        self.assertEqual(self.run_cases("counter.js", body, [steps]), [[LATER, "6 of 800 messages used this month"]])
+        self.assertEqual(self.run_cases("counter.js", body, [steps]), [[LATER, RESETS, "pro", "6 of 800 messages used this month"]])
 
     def test_the_sheet_says_when_a_subscription_renews(self):
         body = "return module.describe(input, new Date()).details.dates.map(({ term }) => term)"

@@ -68,7 +68,7 @@ class OneTruth(Case):
         if consume.status == "BLOCKED":
             self.assertEqual(check.text, consume.text)
             self.assertEqual(detail["accessible"], usage["accessible"])
-        unspecific = {"reason", "retry_after", "label", "accessible"}
+        unspecific = {"reason", "retry_after", "grace_until", "label", "accessible"}
         self.assertEqual(
             {k: v for k, v in check.fields.items() if k not in unspecific},
             {k: v for k, v in usage.fields.items() if k not in unspecific},
