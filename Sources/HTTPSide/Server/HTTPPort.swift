@@ -37,6 +37,8 @@ struct HTTPPort: Service {
         let address = configuration.address
         let port = try await bootstrap(accepted).bind(host: address.host, port: address.port).get()
         whenOpen(ListenAddress(host: address.host, port: port.localAddress?.port ?? 0))
+        // Also where it fails later: a service whose port is gone has to end.
+        port.closeFuture.whenComplete { _ in accepted.finish() }
         await withGracefulShutdownHandler {
             await withDiscardingTaskGroup { tasks in
                 for await connection in stream { tasks.addTask { await transport.handle(connection) } }
@@ -45,7 +47,6 @@ struct HTTPPort: Service {
             port.eventLoop.execute {
                 port.close(promise: nil)
                 keeper.quiesce()
-                accepted.finish()
             }
         }
     }
