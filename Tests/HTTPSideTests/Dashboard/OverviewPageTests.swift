@@ -47,6 +47,27 @@ struct OverviewPageTests {
         #expect(page.contains("<option value=\"2026-11\" selected>November 2026 (this month)</option>"))
     }
 
+    @Test("of the overview offers the current month, and the one that somebody chose, where nobody has used them")
+    func monthsWithoutUsage() {
+        var figures = DashboardFixtures.overview
+        let old = DashboardFixtures.report("2025-02", messages: 7, silent: 1, gentle: 0, prominent: 0, blocked: 0)
+        figures.periods = .known(
+            AllPeriods(current: billingPeriod("2026-12"), open: PeriodReport(period: .open), reports: [old]),
+            age: .zero,
+            trouble: nil
+        )
+        figures.period = billingPeriod("1999-12")
+        let options = overview(figures).split(separator: "\n").filter { $0.hasPrefix("<option ") }
+        #expect(
+            options == [
+                "<option value=\"open\">Open now</option>",
+                "<option value=\"2026-12\">December 2026 (this month)</option>",
+                "<option value=\"2025-02\">February 2025</option>",
+                "<option value=\"1999-12\" selected>December 1999</option>",
+            ]
+        )
+    }
+
     @Test("of the overview says what is missing, and why")
     func missing() {
         var figures = DashboardFixtures.overview
@@ -79,6 +100,7 @@ struct OverviewPageTests {
         #expect(page.contains("<section data-part=\"glance\" hidden>"))
         figures.period = billingPeriod("2026-11")
         #expect(overview(figures).contains("Nobody has used anything in this period."))
+        #expect(!overview(figures).contains("What to do first"), "a month that somebody chose is shown")
         #expect(!overview().contains("What to do first"))
         // As long as something is not known, somebody may have sent a message.
         figures.period = .open

@@ -53,6 +53,10 @@ struct UserPageTests {
         let cancelled = user(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-11-30"))
         #expect(cancelled.contains("<dt>Access until</dt>") && !cancelled.contains("Comes back"))
         #expect(user(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-12-17")).contains("Comes back"))
+        var renewed = DashboardFixtures.answer(12, state: .active, ends: "2026-12-17")
+        #expect(user(renewed).contains("<dt>Access until</dt>") && !user(renewed).contains("Renews"))
+        renewed.standing.renewsAt = at("2026-12-17")
+        #expect(user(renewed).contains("<dt>Renews</dt>") && !user(renewed).contains("Access until"))
     }
 
     @Test("of a user whose subscription was revoked ends it then")
