@@ -41,13 +41,32 @@ struct LingeringTests {
         return (shared, configuration.connectionLimits, eventLoop)
     }
 
-    @Test("goes on reading, and takes in nothing of it")
-    func reads() throws {
+    /// A connection of the line port without TLS.
+    private func connected(behind socket: Socket) throws -> EmbeddedChannel {
         let (shared, limits, eventLoop) = try makeShared()
-        let socket = Socket()
         let handler = ConnectionHandler(id: 1, shared: shared, limits: limits)
         let channel = EmbeddedChannel(handlers: [socket, handler], loop: eventLoop)
         try channel.connect(to: address).wait()
+        return channel
+    }
+
+    @Test("goes on reading where reading was held back until then")
+    func heldBack() throws {
+        let socket = Socket()
+        let channel = try connected(behind: socket)
+        // As with a peer that does not take its replies.
+        channel.isWritable = false
+        channel.read()
+        #expect(socket.reads == 0)
+        try channel.writeInbound(ByteBuffer(string: "QUIT\n"))
+        #expect(socket.outputIsClosed && socket.reads == 1)
+        _ = try channel.finish(acceptAlreadyClosed: true)
+    }
+
+    @Test("goes on reading, and takes in nothing of it")
+    func reads() throws {
+        let socket = Socket()
+        let channel = try connected(behind: socket)
         try channel.writeInbound(ByteBuffer(string: "QUIT\nPING\n"))
         #expect(try received(channel) == "+OK\r\n")
         try expectDiscarding(channel, socket)
@@ -124,6 +143,11 @@ struct LingeringTests {
         try channel.writeInbound(ByteBuffer(string: "PING\n"))
         #expect(try received(channel).hasPrefix("-PROTOCOL this port speaks TLS"))
         #expect(socket.outputIsClosed)
+        for _ in 0..<3 {
+            let before = socket.reads
+            try channel.writeInbound(ByteBuffer(string: "x"))
+            #expect(socket.reads > before, "it goes on reading")
+        }
         let time = try timeUntilClosed(channel, sendingFor: .milliseconds(sendingMilliseconds))
         #expect(time == .milliseconds(closedAfterMilliseconds))
         _ = try channel.finish(acceptAlreadyClosed: true)
