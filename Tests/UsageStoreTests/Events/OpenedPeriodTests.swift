@@ -169,6 +169,18 @@ struct OpenedPeriodTests {
         #expect(try await database.consume(ada)["period"] == "2026-11")
     }
 
+    @Test("of a used row ends on each new anchor day, also without a message in between")
+    func movedEnd() async throws {
+        let database = try await fresh()
+        try await setPlan(database, "'paid'")
+        _ = try await database.consume(ada)
+        for anchorDay in [5, 10, 15] {
+            try await setPlan(database, "'paid', p_anchor => \(anchorDay)")
+            let end = "select billing_period, extract(day from resets_at at time zone 'UTC') from message_usage"
+            #expect(try await database.psql.rows(end) == ["2026-11|\(anchorDay)"])
+        }
+    }
+
     @Test("is the same whether messages were bought before the subscription or after, also when they are refunded")
     func boughtMessages() async throws {
         let pack = Told(
