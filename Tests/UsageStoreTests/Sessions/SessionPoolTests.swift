@@ -12,7 +12,8 @@ struct SessionPoolTests {
         _ conninfo: String,
         sessions: Int = 1,
         capacity: Int = 256,
-        readOnly: Bool = false
+        readOnly: Bool = false,
+        logger: Logger = .silent
     ) -> SessionPool {
         SessionPool(
             name: "test",
@@ -20,7 +21,7 @@ struct SessionPoolTests {
             sessions: sessions,
             capacity: capacity,
             readOnly: readOnly,
-            logger: .silent
+            logger: logger
         )
     }
 
@@ -160,6 +161,30 @@ struct SessionPoolTests {
             }
             #expect(try await pool.perform(by: .now + waitLimit, Self.backend) == first)
         }
+    }
+
+    @Test("log a value out of range once, and what else the database refuses each time")
+    func logging() async throws {
+        let database = try await TestDatabase.fresh()
+        let log = RecordingLog()
+        let pool = pool(database.conninfo, logger: log.logger)
+        try await running(pool) {
+            for _ in 0..<2 {
+                await #expect(throws: SessionPool.Failure.self) {
+                    try await pool.perform(by: .now + waitLimit) { connection throws(PostgresError) in
+                        try connection.query("select 'infinity'::timestamptz", deadline: .now + waitLimit)
+                            .instantOrNil(0, 0, of: StoredColumn("headroom.tokens", "expires_at"))
+                    }
+                }
+                await #expect(throws: SessionPool.Failure.self) {
+                    try await pool.perform(by: .now + waitLimit) { connection throws(PostgresError) in
+                        try connection.query("select from nowhere", deadline: .now + waitLimit).rowCount
+                    }
+                }
+            }
+        }
+        #expect(log.count(of: "a value in the database is out of range") == 1)
+        #expect(log.count(of: "work in a session failed") == 2)
     }
 
     @Test("write nothing where they are for reading")
