@@ -69,15 +69,33 @@ class AdoptionThatIsRefused(Case):
             "drop rule nothing on public.message_usage",
         )  # fmt: skip
 
-    def test_triggers_that_skip_a_row_or_change_its_count(self):
-        for name, body in (("skip", "return null;"), ("twice", "new.message_count := new.message_count + 1; return new;")):
+    def test_triggers_that_skip_a_row_or_change_its_count_or_keep_it(self):
+        for name, when, event, body in (
+            ("skip", "trigger", "before update", "return null;"),
+            ("twice", "trigger", "before update", "new.message_count := new.message_count + 1; return new;"),
+            ("keep", "trigger", "before delete", "return null;"),
+            # It fails when a transaction is committed, where nobody would expect it.
+            ("late", "constraint trigger", "after insert", "raise exception 'too late';"),
+        ):
             function = f"create function {name}() returns trigger language plpgsql as $$ begin {body} end $$"
-            trigger = f"create trigger {name} before update on message_usage for each row execute function {name}()"
+            deferred = " deferrable initially deferred" if when == "constraint trigger" else ""
+            trigger = f"create {when} {name} {event} on message_usage{deferred} for each row execute function {name}()"
             with self.subTest(trigger=name):
                 self.check(
                     [self.TABLE.format(""), function, trigger], f"the trigger {name} refuses or changes a row",
                     f"alter table public.message_usage disable trigger {name}",
                 )  # fmt: skip
+
+    def test_a_trigger_with_a_name_of_headrooms(self):
+        self.check(
+            [
+                self.TABLE.format(""),
+                "create function touch() returns trigger language plpgsql as $$ begin new.updated_at := now(); return new; end $$",
+                "create trigger terms_changed before update on message_usage for each row execute function touch()",
+            ],
+            "the trigger terms_changed has the name of a trigger of Headroom's",
+            "alter trigger terms_changed on public.message_usage rename to terms_changed_before",
+        )  # fmt: skip
 
     def test_a_trigger_that_finds_its_own_tables_by_the_search_path_alone(self):
         self.check(
@@ -114,6 +132,46 @@ class AdoptionThatIsRefused(Case):
             [self.TABLE.format(""), "create table old_usage () inherits (message_usage)"], "the table public.old_usage inherits",
             "alter table public.old_usage no inherit public.message_usage",
         )  # fmt: skip
+        self.check(
+            [self.TABLE.format("").replace("message_usage", "all_usage"), "create table message_usage () inherits (all_usage)"],
+            "message_usage inherits from public.all_usage", "alter table public.message_usage no inherit public.all_usage",
+        )  # fmt: skip
+
+    def test_a_table_of_a_type(self):
+        columns = 'user_id uuid, billing_period text, message_count integer, "limit" integer, updated_at timestamptz'
+        self.check(
+            [f"create type usage as ({columns})", "create table message_usage of usage"], "message_usage is a table of a type",
+            "alter table public.message_usage not of",
+        )  # fmt: skip
+
+    def test_row_level_security_that_hides_rows_from_who_migrates(self):
+        session, url = self.prepare()
+        role = "owner_of_" + session.value("select current_database()")
+        roles = command("roles")
+        for statement in (
+            f"create role {role} login", f"alter database {session.value('select current_database()')} owner to {role}",
+            roles.stdout, f"set session authorization {role}", self.TABLE.format(""),
+            "alter table message_usage enable row level security", "alter table message_usage force row level security",
+        ):  # fmt: skip
+            session.run(statement)
+        url = url.replace("user=postgres ", f"user={role} ")
+        mended_by = "alter table public.message_usage no force row level security"
+        self.assertIn(f"row level security hides rows from their owner, who migrates: {mended_by}", self.refuse(url, session))
+        session.run(mended_by)
+        outcome = command("migrate", database_url=url)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+
+    def test_a_key_whose_index_was_never_finished_is_no_key(self):
+        session, url = self.prepare(
+            self.TABLE.format(""), "create unique index unfinished on message_usage (user_id, billing_period)",
+            # As after a `create index concurrently` that failed.
+            "update pg_index set indisvalid = false where indexrelid = 'unfinished'::regclass",
+        )  # fmt: skip
+        outcome = command("migrate", database_url=url)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        self.assertEqual(
+            session.number("select count(*) from pg_index where indrelid = 'message_usage'::regclass and indisunique and indisvalid"), 1
+        )
 
     def test_a_column_that_must_be_given(self):
         self.check(
