@@ -106,6 +106,12 @@ class ReadyMeansThatItCounts(Case):
             said = self.refused("revoke update on message_usage from headroom_service")
             self.assertIn("permission denied for table message_usage", said)
             self.psql.run("grant update on message_usage to headroom_service")
+        with self.subTest("a right that the first message of a user needs"):
+            # A new user is tried only where there is none who can be.
+            self.psql.run("delete from message_usage")
+            said = self.refused("revoke insert on headroom.subscriptions from headroom_service")
+            self.assertIn("permission denied for table subscriptions", said)
+            self.psql.run("grant insert on headroom.subscriptions to headroom_service")
         service = self.serve()
         self.assertIn("+ALLOWED", service.ask(f"CONSUME {self.user()}"))
         self.assertEqual(self.psql.number("select count(*) from message_usage where billing_period = '9999-12'"), 0)
