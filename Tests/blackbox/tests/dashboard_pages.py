@@ -262,13 +262,35 @@ class Pages(PagesCase):
         # A page is not kept waiting for figures; they come a little later.
         wait_until(lambda: self.texts("[data-part=glance] dd:not(.more)"), "the figures are counted")
         self.browser.run("document.querySelector('[data-part=history] details').open = true; window.isSame = true")
-        self.browser.run("document.querySelector('[data-refresh]').dataset.refresh = '0.2'")
+        # The page says it anew with each figure.
+        soon = "document.querySelector('[data-refresh]').dataset.refresh = '0.2';"
+        self.browser.run(soon)
         before = number(self.texts("[data-part=glance] dd:not(.more)")[0])
         users = [new_user() for _ in range(3)]
         self.ask(*[f"CONSUME {user} 7" for user in users])
         wait_until(lambda: number(self.texts("[data-part=glance] dd:not(.more)")[0]) >= before + 21, "the page has the new messages")
         self.assertTrue(self.browser.run("return window.isSame"), "it is the same page")
         self.assertTrue(self.browser.run("return document.querySelector('[data-part=history] details').open"))
+        # Somebody selects the heading of the figures, to copy it.
+        self.browser.run(
+            f"{soon} getSelection().selectAllChildren(document.getElementById('glance-heading'));"
+            "const fetched = window.fetch; window.pages = [];"
+            "window.fetch = async (...all) => {"
+            "  const answer = await fetched(...all); window.pages.push(await answer.clone().text()); return answer;"
+            "}"
+        )
+        kept = self.texts("[data-part=glance] dd:not(.more)")
+        self.ask(*[f"CONSUME {user} 7" for user in users])
+
+        def newer():
+            figures = [re.search(r"<dt>Messages</dt><dd>([\d,]+)</dd>", page) for page in self.browser.run("return window.pages")]
+            return [figure for figure in figures if figure and number(figure[1]) >= number(kept[0]) + 21]
+
+        # A page is fetched once the one before has been put in.
+        wait_until(lambda: len(newer()) >= 2, "the service has newer figures")
+        self.assertEqual(self.texts("[data-part=glance] dd:not(.more)"), kept)
+        self.browser.run(f"{soon} getSelection().removeAllRanges()")
+        wait_until(lambda: number(self.texts("[data-part=glance] dd:not(.more)")[0]) >= number(kept[0]) + 21, "they are put in")
 
     def test_a_number_stays_in_one_line_on_a_phone(self):
         self.browser.look("phone", "light")
