@@ -64,7 +64,10 @@ class Worker:
         if self.process is not None:
             # At the end of its input it stops what it has started.
             self.process.stdin.close()
-            self.process.wait(60)
+            try:
+                self.process.wait(CLASS_LIMIT_SECONDS)
+            except subprocess.TimeoutExpired:
+                processes.stop(self.process)
 
     def _run(self, name: str) -> None:
         if self.process is None:
