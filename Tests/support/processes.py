@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 
-from .waiting import PATIENCE
+from .waiting import PATIENCE, wait_until
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -163,6 +163,12 @@ def state(pid):
 def is_alive(pid):
     """A zombie that nobody has collected yet is not."""
     return state(pid) not in ("", "Z")
+
+
+def pause(pid):
+    """Stops a process, and returns when all of its threads stand still: until then they may still do something."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: all(state(f"{pid}/task/{thread}") in ("T", "") for thread in os.listdir(f"/proc/{pid}/task")), "the stop")
 
 
 def resume(pid):

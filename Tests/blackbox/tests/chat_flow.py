@@ -4,7 +4,6 @@ import contextlib
 import datetime
 import http.server
 import json
-import signal
 import threading
 
 from support import processes
@@ -142,14 +141,14 @@ class Flow(FlowCase):
         self.browser.wait_for_text(".indicator .words", "42 of 100")
         self.watch(".indicator .words")
         # As slow as a server can be: it reads nothing until it goes on.
-        self.chat.process.send_signal(signal.SIGSTOP)
-        self.addCleanup(self.chat.process.send_signal, signal.SIGCONT)
+        processes.pause(self.chat.process.pid)
+        self.addCleanup(processes.resume, self.chat.process.pid)
         self.browser.say("Is it quick?")
         self.browser.wait_for_text(".indicator .words", "41 of 100")
         self.assertEqual(self.count(user), 58, "the counter has moved before the server knows")
         self.browser.run("document.getElementById('open-settings').click(); document.getElementById('plan-and-usage').click()")
         self.assertEqual(self.browser.text(".accessible"), "59 of 100 trial messages used")
-        self.chat.process.send_signal(signal.SIGCONT)
+        processes.resume(self.chat.process.pid)
         self.browser.wait_for_answer("Is it quick?")
         self.assert_count(user, 59)
         self.ask(f"CONSUME {user}")

@@ -1,9 +1,9 @@
 """What one connection, or too many, may not do to the others."""
 
-import signal
 import threading
 import time
 
+from support import processes
 from support.case import Case
 from support.kernel import fill
 from support.waiting import PATIENCE, wait_until
@@ -92,12 +92,12 @@ class ConnectionLimits(Case):
         with service.connect() as line:
             self.assertEqual(line.ask("PING"), "+PONG")
             # The requests are there before the service accepts the connection: closing it with them unread is a reset.
-            service.signal(signal.SIGSTOP)
+            processes.pause(service.process.pid)
             try:
                 refused = service.connect()
                 refused.send("PING\n" * 1_000)
             finally:
-                service.signal(signal.SIGCONT)
+                processes.resume(service.process.pid)
             with refused:
                 self.assertRegex(refused.line(), r"\A-OVERLOADED retry_ms=\d+ ")
                 with self.assertRaisesRegex(Closed, "^end; unfinished b''$"):
