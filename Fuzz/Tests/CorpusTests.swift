@@ -26,7 +26,7 @@ struct CorpusTests {
     func size() throws {
         for target in FuzzTarget.all {
             let inputs = try Corpus.inputs(of: target)
-            #expect(inputs.count <= 400, "\(target.name)")
+            #expect(inputs.count <= 500, "\(target.name)")
             #expect(inputs.allSatisfy { $0.bytes.count <= 4_096 }, "\(target.name)")
         }
     }
