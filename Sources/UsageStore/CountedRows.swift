@@ -86,10 +86,12 @@ struct CountedRows {
     /// - Throws: before the first call, where somebody has replaced the function by one that returns something else. Then
     ///   nobody can tell who was counted.
     func forEachCount(_ body: (_ ordinal: Int, _ count: Int) -> Void) throws(PostgresError) {
-        guard !result.isNull(0, 13) else {
-            throw PostgresError.replacedFunction("headroom.count_batch returned no counts")
+        do throws(PostgresError) {
+            try result.forEachInt64(0, 13) { body(Int($0 >> 32) - 1, Int($0 & 0xFFFF_FFFF)) }
+        } catch {
+            throw result.isNull(0, 13)
+                ? PostgresError.replacedFunction("headroom.count_batch returned no counts") : error
         }
-        try result.forEachInt64(0, 13) { body(Int($0 >> 32) - 1, Int($0 & 0xFFFF_FFFF)) }
     }
 }
 
