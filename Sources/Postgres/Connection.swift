@@ -57,8 +57,8 @@ public final class Connection {
         return connection
     }
 
-    /// What a session begins with. In the server process that libpq was told of at the start this is one round trip:
-    /// nobody is between, or somebody who passes everything on. In another one there is a pooler.
+    /// Sets up a new session. One round trip if the statements run in the server process that libpq connected to: the
+    /// connection is direct, or passes through a plain proxy. Any other process means a pooler.
     private func begin(
         _ options: ConnectionOptions,
         _ connecting: Connecting,
@@ -69,7 +69,7 @@ public final class Connection {
             let own = options.sessionSettings
             if try apply(own, role: options.role, inProcess: processID, deadline: deadline) { return }
             processID = try SessionOwnership(self, connecting, deadline: deadline).prove()
-            // Whoever had the session before may have left something in it.
+            // The pooler's previous client may have left settings or prepared statements.
             try execute("discard all", deadline: deadline)
             let settings = connecting.sessionSettings + own
             guard try apply(settings, role: options.role, inProcess: processID, deadline: deadline) else {

@@ -53,8 +53,7 @@ extension SQLState {
     public static let crashShutdown = SQLState(rawValue: "57P02")
     public static let cannotConnectNow = SQLState(rawValue: "57P03")
     public static let databaseDropped = SQLState(rawValue: "57P04")
-    /// Headroom's own: a stored value that nobody can compute with. Raised by the SQL functions, and thrown where a result is
-    /// decoded.
+    /// Headroom's own: a stored value is out of range. Raised by the SQL functions, and thrown when a result is decoded.
     public static let invalidStoredValue = SQLState(rawValue: "HR006")
     public static let raiseException = SQLState(rawValue: "P0001")
 }

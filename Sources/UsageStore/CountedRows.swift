@@ -72,7 +72,7 @@ struct CountedRows {
         self.result = result
     }
 
-    /// Of headroom.now(): where somebody has made that return null, nothing was counted, and nobody is shown this.
+    /// The value of headroom.now(). If that function returns null, nothing is counted and this value is not used.
     var observedAt: Instant { Instant(microsecondsSince1970: (try? result.timestamp(0, 11)) ?? 0) }
 
     /// In the order of the arrays that were sent.
@@ -83,8 +83,8 @@ struct CountedRows {
     /// Calls `body` with the place in the arrays that were sent, from 0, and message_count after counting, of each user
     /// who was counted.
     ///
-    /// - Throws: before the first call, where somebody has replaced the function by one that returns something else. Then
-    ///   nobody can tell who was counted.
+    /// - Throws: before the first call, if the function was replaced by one that returns something else. Which users were
+    ///   counted is unknown then.
     func forEachCount(_ body: (_ ordinal: Int, _ count: Int) -> Void) throws(PostgresError) {
         do throws(PostgresError) {
             try result.forEachInt64(0, 13) { body(Int($0 >> 32) - 1, Int($0 & 0xFFFF_FFFF)) }

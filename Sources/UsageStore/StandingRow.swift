@@ -27,7 +27,7 @@ struct StandingRow {
         return ordinal
     }
 
-    /// Nil where it cannot be read: whoever needs the row itself is told why.
+    /// Nil if it cannot be read; decoding the row throws the reason.
     var planRevision: Int32? { try? result.int32(row, first + 9) }
     /// The clock's, and no row's: it is not checked, because arithmetic with instants does not trap.
     private var observedAt: Instant {

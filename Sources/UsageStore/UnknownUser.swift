@@ -25,7 +25,7 @@ extension Connection {
                     + "there, then try again"
             )
         } catch {
-            // Whoever uses the connection next learns what is wrong with it.
+            // The next statement on the connection reports what is wrong with it.
             return error
         }
     }

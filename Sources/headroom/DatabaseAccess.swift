@@ -39,7 +39,7 @@ struct DatabaseAccess {
         database.warnOfPassword(logger)
     }
 
-    /// - Throws: what ends the command, after it was told, when the database cannot be reached; what `work` throws.
+    /// - Throws: the exit status, after printing the error, if the database cannot be reached; any other error of `work`.
     func run<Value>(_ work: (_ databaseURL: String) async throws -> Value) async throws -> Value {
         do {
             return try await runInDatabase(work)

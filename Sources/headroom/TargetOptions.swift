@@ -31,7 +31,7 @@ struct TargetOptions: ParsableArguments {
         return address
     }
 
-    /// - Throws: what ends the command, after it was told.
+    /// - Throws: the exit status, after printing the error.
     func access() throws -> ClientAccess {
         do {
             return try accessOptions.access()

@@ -17,7 +17,7 @@ struct ModelError: Error, Sendable {
 }
 
 extension AsyncThrowingStream where Failure == any Error {
-    /// Runs the work beside whoever reads, and cancels it when nobody does. A reader that is cancelled sees the end of the
+    /// Returns a stream that `work` fills. Ending the stream cancels the work. A cancelled reader sees the end of the
     /// stream, and no error.
     static func working(_ work: @escaping @Sendable (Continuation) async throws -> Void) -> AsyncThrowingStream
     where Element: Sendable {

@@ -13,7 +13,7 @@ final class AcceptFailures: ChannelInboundHandler {
     typealias InboundIn = any Channel
 
     private static let passing: Set<CInt> = [EMFILE, ENFILE, ENOBUFS, ENOMEM]
-    /// Whoever can open connections could otherwise fill the log.
+    /// Bounds what a flood of connections can write to the log.
     private static let logInterval = TimeAmount.seconds(60)
 
     private let logger: Logger

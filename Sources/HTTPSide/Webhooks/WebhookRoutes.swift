@@ -12,8 +12,8 @@ import UsageStore
 /// A request is refused as early as can be: where the store is not set up or the head cannot be the store's, before the
 /// body is read; for its signature, before anything is parsed.
 ///
-/// 200 says that the event is kept, whatever became of it, so that the store stops sending it. Everything else says that
-/// nothing is kept: 4xx where sending it again would not help, 503 where it does. 404 for a user whom the application's own
+/// 200 means that the event is stored, even if it could not be applied, so the store stops sending it. Any other status means
+/// that it is not stored: 4xx if sending it again would not help, 503 if it would. 404 for a user whom the application's own
 /// table of users lacks: stores send again for days, and the user may be there by then.
 struct WebhookRoutes: RouteCollecting {
     private let senders: StoreSenders

@@ -192,7 +192,7 @@ package final class AccessControl: TokenKeeper, Sendable {
         case .success(let found):
             accepted.wrappingAdd(1, ordering: .relaxed)
             state.withLock { _ = $0.used.insert(found.tokenID) }
-        // Nobody knows whether it was a wrong one.
+        // Not counted as a failed attempt: the token may be valid.
         case .failure(.tokensUnread): break
         case .failure:
             failed.wrappingAdd(1, ordering: .relaxed)

@@ -12,7 +12,7 @@ public enum Authentication: String, Sendable {
 package final class AccessPolicy: Sendable {
     package let isRequired: Bool
     let tokens: TokenList
-    /// False until the tokens were read for the first time: nobody is let in where one is required.
+    /// False until the tokens are read for the first time. If a token is required, no connection is admitted before.
     let isKnown: Bool
 
     init(isRequired: Bool, tokens: TokenList, isKnown: Bool = true) {

@@ -8,7 +8,7 @@ package struct OverviewRecords: Sendable, Equatable {
         /// As the store names it.
         package var type: String
         package var receivedAt: Instant
-        /// Nil where the event names nobody who is known.
+        /// Nil if the event names no known user.
         package var user: UserID?
         /// What was wrong and what to do.
         package var problem: String

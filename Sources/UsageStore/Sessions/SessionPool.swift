@@ -14,7 +14,7 @@ package final class SessionPool: Sendable {
         case tooLate
         /// The service shuts down; nothing was done.
         case closed
-        /// Nobody waits for the result any more. Nothing was done, unless the work had begun.
+        /// The task that awaited the result was cancelled. Nothing was done, unless the work had begun.
         case cancelled
         case database(PostgresError)
     }
@@ -67,7 +67,7 @@ package final class SessionPool: Sendable {
 
     /// Does work in a session, as soon as one is free.
     ///
-    /// Work of a cancelled task is not begun. What has begun may still be done, but nobody waits for it any more.
+    /// If the task is cancelled, waiting work is dropped. Work that has begun may still complete; its result is discarded.
     ///
     /// - Parameters:
     ///   - deadline: by which the work has to bound itself too, as `Connection`'s methods do.
