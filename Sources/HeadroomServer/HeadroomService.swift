@@ -93,6 +93,8 @@ public struct HeadroomService: Sendable {
             logger: logger
         )
         let server = LineServer(parts)
+        // Before the port is open: from then on a peer may believe that the service has started, and end it.
+        let ends = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let hangups = tls == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
         let listen = try await server.bind()
         let (sidePortOpen, tellSidePort) = AsyncStream.makeStream(of: ListenAddress?.self)
@@ -121,14 +123,21 @@ public struct HeadroomService: Sendable {
         if let privateServer {
             services.insert(PrivateServerService(server: privateServer, store: parts.store, logger: logger), at: 0)
         }
-        var group = ServiceGroupConfiguration(
+        try await run(services, until: ends)
+    }
+
+    private func run(_ services: [any Service], until ends: UnixSignalsSequence) async throws {
+        var configured = ServiceGroupConfiguration(
             // Also where one cannot start, the others end in their order, and the error is thrown then.
             services: services.map { .init(service: $0, failureTerminationBehavior: .gracefullyShutdownGroup) },
-            gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         )
-        group.maximumGracefulShutdownDuration = configuration.drainTimeout + .milliseconds(1_500)
-        try await ServiceGroup(configuration: group).run()
+        configured.maximumGracefulShutdownDuration = configuration.drainTimeout + .milliseconds(1_500)
+        let group = ServiceGroup(configuration: configured)
+        async let _: Void = {
+            for await _ in ends { await group.triggerGracefulShutdown() }
+        }()
+        try await group.run()
     }
 
     private func checkPorts(requiresAuthentication: Bool) throws {

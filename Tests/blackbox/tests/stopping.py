@@ -2,8 +2,10 @@
 
 import re
 import signal
+import socket
 import threading
 
+from support import processes
 from support.case import Case
 from support.waiting import PATIENCE, wait_until
 from support.wire import Answer
@@ -101,6 +103,16 @@ class Stopping(Case):
             if not line.startswith(("try it:", "dashboard:", "open the data:")):
                 self.assertRegex(line, r'^time=\S+ level=(info|notice|warning) msg=(\S+|".*")', line)
         self.assertLess(len(log.splitlines()), 40, "nothing per message")
+
+    def test_a_service_that_is_ended_at_its_first_connection_ends_with_0(self):
+        port = processes.free_port()
+        service = self.serve("--listen", f"127.0.0.1:{port}", wait=False)
+        connected = False
+        while not connected:
+            self.assertTrue(service.is_running, service.log())
+            with socket.socket() as peer:
+                connected = peer.connect_ex(("127.0.0.1", port)) == 0
+        self.assertEqual(service.stop(), 0, service.log())
 
     def test_a_request_that_waits_for_the_database_is_answered_before_the_end(self):
         service = self.serve()
