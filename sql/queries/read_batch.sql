@@ -4,14 +4,13 @@
 --
 -- The row itself where it may be used as it is, else headroom.peek, which derives everything anew and is only evaluated
 -- when the first part of the union found nothing. is_stale says that the period has a row which a message, even a refused
--- one, would write anew. renews_at is when a store renews the subscription, next_plan to which other plan: neither the row nor
--- the terms say whether somebody declared the plan, so the subscription is looked up, each user's by itself (LIMIT): for
--- EXISTS the planner may read all subscriptions.
+-- one, would write anew. renews_at and next_plan are looked up in the subscription, because neither the row nor the terms
+-- show whether a store or an operator set the plan.
 select
     request.ordinal::integer, standing.used, standing.held, standing."limit", standing.plan, standing.state,
     standing.started_at, standing.resets_at, standing.expires_at, standing.previous_plan, standing.plan_revision,
     standing.observed_at, standing.billing_period, standing.lapse, standing.is_stale,
-    renewal.expires_at as renews_at, nullif(renewal.next_plan, standing.plan) as next_plan
+    renewal.renews_at, renewal.next_plan
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
 cross join lateral (
     select
@@ -36,14 +35,5 @@ cross join lateral (
     from headroom.peek(request.user_id, $3) as peek
     limit 1
 ) as standing
-left join lateral (
-    select subscription.expires_at, subscription.next_plan
-    from headroom.subscriptions as subscription
-    where standing.state = 'active' and standing.expires_at is not null
-        and subscription.bucket = headroom.bucket_of(request.user_id) and subscription.user_id = request.user_id
-        and subscription.original_transaction_id not in ('operator', 'first message')
-        and subscription.plan = standing.plan and subscription.expires_at = standing.expires_at
-        and subscription.unsubscribed_at is null and subscription.billing_issue_at is null
-        and subscription.revoked_at is null
-    limit 1
-) as renewal on true;
+left join lateral headroom.next_renewal(request.user_id, standing.state, standing.plan, standing.expires_at) as renewal
+    on true;

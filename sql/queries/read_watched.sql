@@ -4,12 +4,12 @@
 --
 -- changes_at is when time alone changes something: the period's end, the end of a trial, of grace or of access, the end
 -- of a hold, the next day of a trial. The fingerprint is of the same snapshot as the standing, so nothing is missed
--- between the two. It is written as in poll_watched, and renews_at and next_plan as in read_batch.
+-- between the two. It is written as in poll_watched.
 select
     request.ordinal::integer, standing.used, standing.held, standing."limit", standing.plan, standing.state,
     standing.started_at, standing.resets_at, standing.expires_at, standing.previous_plan, standing.plan_revision,
     standing.observed_at, standing.billing_period, standing.lapse, standing.changes_at,
-    renewal.expires_at as renews_at, nullif(renewal.next_plan, standing.plan) as next_plan,
+    renewal.renews_at, renewal.next_plan,
     concat_ws(
         '/',
         (select string_agg(usage.xmin::text, ',') from public.message_usage as usage
@@ -41,14 +41,5 @@ cross join lateral (
     from headroom.peek(request.user_id, $3) as peek
     limit 1
 ) as standing
-left join lateral (
-    select subscription.expires_at, subscription.next_plan
-    from headroom.subscriptions as subscription
-    where standing.state = 'active' and standing.expires_at is not null
-        and subscription.bucket = headroom.bucket_of(request.user_id) and subscription.user_id = request.user_id
-        and subscription.original_transaction_id not in ('operator', 'first message')
-        and subscription.plan = standing.plan and subscription.expires_at = standing.expires_at
-        and subscription.unsubscribed_at is null and subscription.billing_issue_at is null
-        and subscription.revoked_at is null
-    limit 1
-) as renewal on true;
+left join lateral headroom.next_renewal(request.user_id, standing.state, standing.plan, standing.expires_at) as renewal
+    on true;
