@@ -7,20 +7,15 @@ begin
     return array(
         select newest.name
         from (
-            select distinct on (events.source, names.name) names.name, users.name as user_name
-            from headroom.billing_events as events
-            cross join lateral (
-                select events.identities as identities
-                union all
-                select headroom.names_in(events.effects)
-            ) as named (identities)
+            select distinct on (named.source, names.name) names.name, users.name as user_name
+            from headroom.customer_identities(p_customer_id) as named
             cross join lateral (
                 select identity from unnest(named.identities) with ordinality as members (identity, place)
                 where identity not like 'sha256:%' order by place limit 1
             ) as users (name)
             cross join lateral unnest(named.identities) as names (name)
-            where events.customer_id = p_customer_id and names.name like 'sha256:%'
-            order by events.source, names.name, events.happened_at desc, events.id collate "C" desc
+            where names.name like 'sha256:%'
+            order by named.source, names.name, named.happened_at desc, named.event_id collate "C" desc
         ) as newest
         where newest.user_name = p_user_id::text
     );

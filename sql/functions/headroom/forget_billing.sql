@@ -1,7 +1,7 @@
--- Deletes what is known of a user from stores, and returns how many rows that concerned. The user's own events are
--- blanked: that they came stays, so that a repetition brings nobody back. Events of others stay, also where the user owns
--- their transactions now, because they still say who had a trial. In those that name the user, an invented name takes the
--- user's place, for they still say whose a subscription was. The caller holds the customer.
+-- Deletes what stores sent about a user, and returns the number of changed rows. The user's own events are blanked, but
+-- their ids stay, so that a repetition is not applied. Other users' events stay, also if the user owns their transactions
+-- now, because they show who had a trial and who owned a subscription; an invented name replaces the user's name in them.
+-- The caller has locked the customer.
 create or replace function headroom.forget_billing(p_user_id uuid, p_customer_id bigint) returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -9,19 +9,14 @@ declare
     v_names constant text[] := array_append(headroom.digests_of(p_user_id, p_customer_id), p_user_id::text);
     v_pattern constant text := array_to_string(v_names, '|');
     v_invented constant text := 'forgotten:' || encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex');
-    -- Other users whom the events name, and the digests of their store ids.
+    -- The other users in the events, and the digests of their store ids.
     v_others constant text[] := array(
         select distinct unnest(array_append(headroom.digests_of(others.name::uuid, p_customer_id), others.name))
         from (
             select distinct names.name
-            from headroom.billing_events as events
-            cross join lateral (
-                select events.identities as identities
-                union all
-                select headroom.names_in(events.effects)
-            ) as named (identities)
+            from headroom.customer_identities(p_customer_id) as named
             cross join lateral unnest(named.identities) as names (name)
-            where events.customer_id = p_customer_id and names.name ~ '^[0-9a-f-]{36}$' and names.name <> p_user_id::text
+            where names.name ~ '^[0-9a-f-]{36}$' and names.name <> p_user_id::text
         ) as others
     );
     v_has_others boolean;
@@ -37,7 +32,7 @@ begin
     where events.customer_id = p_customer_id and (
         events.user_id = p_user_id
         or events.user_id is null and events.identities <@ v_names and events.identities <> '{}'
-        -- Transfers between users of whom this is the last to be forgotten.
+        -- Transfers in which every other user is forgotten already.
         or events.user_id is null and events.effects::text ~* v_pattern and not exists (
             select from headroom.names_in(events.effects) as lists (names)
             cross join lateral unnest(lists.names) as names (name)

@@ -1,0 +1,15 @@
+-- Returns every list of names that an event of the customer contains: the event's own identities and those in its effects.
+create or replace function headroom.customer_identities(p_customer_id bigint) returns table (
+    source text, event_id text, happened_at timestamptz, identities text[]
+)
+    language sql stable
+begin atomic
+    select events.source, events.id, events.happened_at, lists.identities
+    from headroom.billing_events as events
+    cross join lateral (
+        select events.identities
+        union all
+        select headroom.names_in(events.effects)
+    ) as lists (identities)
+    where events.customer_id = p_customer_id;
+end;
