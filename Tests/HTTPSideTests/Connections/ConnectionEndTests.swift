@@ -26,20 +26,12 @@ struct ConnectionEndTests {
 
     @Test("of the service ends those that wait, and those that are busy when they are answered")
     func quiescing() throws {
-        final class Quiesced: ChannelInboundHandler {
-            typealias InboundIn = HTTPServerRequestPart
-            var seen = 0
-
-            func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-                if event is ChannelShouldQuiesceEvent { seen += 1 }
-            }
-        }
         let port = EmbeddedPort()
         let (silent, busy) = (try port.connect(), try port.connect())
         try busy.send(Asked.post)
-        let quiesced = Quiesced()
+        let quiesced = EventCounter { $0 is ChannelShouldQuiesceEvent }
         try busy.pipeline.syncOperations.addHandler(quiesced)
         port.keeper.quiesce()
-        #expect(!silent.isActive && busy.isActive && quiesced.seen == 1)
+        #expect(!silent.isActive && busy.isActive && quiesced.count == 1)
     }
 }

@@ -100,3 +100,18 @@ enum Asked {
     static let readiness = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"
     static let post = "POST /v1/x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
 }
+
+/// Counts the user events that reach the end of a pipeline.
+final class EventCounter: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    private(set) var count = 0
+    private let counts: (Any) -> Bool
+
+    init(where counts: @escaping (Any) -> Bool) {
+        self.counts = counts
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if counts(event) { count += 1 }
+    }
+}

@@ -96,25 +96,17 @@ struct RequestPacerTests {
 
     @Test("are all answered before the end that the peer sent behind them")
     func halfClosed() throws {
-        final class Ends: ChannelInboundHandler {
-            typealias InboundIn = HTTPServerRequestPart
-            var seen = 0
-
-            func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-                if case .some(ChannelEvent.inputClosed) = event as? ChannelEvent { seen += 1 }
-            }
-        }
         let port = EmbeddedPort()
         let (channel, _) = try connected(port)
         let long = "GET /\(String(repeating: "x", count: 600)) HTTP/1.1\r\nHost: x\r\n\r\n"
         try channel.send(long)
-        let ends = Ends()
+        let ends = EventCounter { $0 as? ChannelEvent == .inputClosed }
         try channel.pipeline.syncOperations.addHandler(ends)
         try channel.send(long)
         channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
-        #expect(ends.seen == 0)
+        #expect(ends.count == 0)
         try channel.answer()
-        #expect(ends.seen == 1 && channel.isActive)
+        #expect(ends.count == 1 && channel.isActive)
         try channel.answer()
     }
 }
