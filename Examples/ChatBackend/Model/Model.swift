@@ -27,8 +27,7 @@ extension AsyncThrowingStream where Failure == any Error {
                     try await work(continuation)
                     continuation.finish()
                 } catch {
-                    // The work is cancelled because nobody reads. A reader that was cancelled sees this end or the
-                    // stream's own, whichever is first: both are alike.
+                    // Cancelled when the stream has no reader left: it ends without an error then, as by itself.
                     continuation.finish(throwing: Task.isCancelled ? nil : error)
                 }
             }

@@ -95,8 +95,9 @@ struct ConnectionRoster {
             leave(number)
         }
         lastNumber += 1
-        members[lastNumber] = Member(network: network)
-        enter(lastNumber, Member(network: network))
+        let member = Member(network: network)
+        members[lastNumber] = member
+        enter(lastNumber, member)
         return Arrival(number: lastNumber, closing: closing)
     }
 

@@ -13,8 +13,8 @@ import UsageStore
 /// body is read; for its signature, before anything is parsed.
 ///
 /// 200 means that the event is stored, even if it could not be applied, so the store stops sending it. Any other status means
-/// that it is not stored: 4xx if sending it again would not help, 503 if it would. 404 for a user whom the application's own
-/// table of users lacks: stores send again for days, and the user may be there by then.
+/// that it is not stored: 4xx if sending it again would not help, 503 if it would. 404 if the user is missing from the
+/// application's own table of users: stores send again for days, and the user may exist by then.
 struct WebhookRoutes: RouteCollecting {
     private let senders: StoreSenders
     private let sessions: SessionPool
