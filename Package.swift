@@ -3,11 +3,11 @@ import PackageDescription
 
 // What reads bytes that come from outside, and what answers them.
 let fuzzedModules: [Target.Dependency] = [
-    "Billing", "HeadroomServer", "LineProtocol", "Usage", "UsageStore", .product(name: "NIOCore", package: "swift-nio"),
+    "Billing", "HeadroomServer", "LineProtocol", "Usage", "Engine", .product(name: "NIOCore", package: "swift-nio"),
 ]
 
-// Arrows run down only: headroom → HeadroomServer → {LineProtocol, UsageStore} → Usage, and
-// UsageStore → Postgres → CLibPQ; LoadGenerator stands upon TransportSecurity, OperatorConsole upon LineProtocol.
+// Arrows run down only: headroom → HeadroomServer → {LineProtocol, Engine} → Usage, and
+// Engine → Postgres → CLibPQ; LoadGenerator stands upon TransportSecurity, OperatorConsole upon LineProtocol.
 // docs/architecture.md says what lives where and why.
 let package = Package(
     name: "headroom",
@@ -69,7 +69,7 @@ let package = Package(
             ]
         ),
         .target(
-            name: "UsageStore",
+            name: "Engine",
             dependencies: [
                 "Billing",
                 "Postgres",
@@ -96,7 +96,7 @@ let package = Package(
                 "Postgres",
                 "TransportSecurity",
                 "Usage",
-                "UsageStore",
+                "Engine",
                 .product(name: "Configuration", package: "swift-configuration"),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -134,14 +134,14 @@ let package = Package(
             ]
         ),
         .target(
-            name: "HTTPSide",
+            name: "HTTPServer",
             dependencies: [
                 "Billing",
                 "HeadroomServer",
                 "LineProtocol",
                 "Postgres",
                 "Usage",
-                "UsageStore",
+                "Engine",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -171,7 +171,7 @@ let package = Package(
         .executableTarget(
             name: "headroom",
             dependencies: [
-                "HTTPSide",
+                "HTTPServer",
                 "HeadroomServer",
                 "LineProtocol",
                 "LoadGenerator",
@@ -179,7 +179,7 @@ let package = Package(
                 "Postgres",
                 "TransportSecurity",
                 "Usage",
-                "UsageStore",
+                "Engine",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
@@ -207,7 +207,7 @@ let package = Package(
             // The page, so that the program needs nothing beside it.
             resources: [.embedInCode("Page")]
         ),
-        // sql/*.sql become constants in UsageStore, so that the binary needs nothing beside it.
+        // sql/*.sql become constants in Engine, so that the binary needs nothing beside it.
         .executableTarget(name: "embed-sql", path: "Plugins/embed-sql"),
         .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-sql"]),
         // What several test targets share: the PostgreSQL of a test run, the built service as a process, a proxy that
@@ -215,7 +215,7 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "HeadroomClient", "Postgres", "Usage", "UsageStore",
+                "HeadroomClient", "Postgres", "Usage", "Engine",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -236,16 +236,16 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "UsageStoreTests",
+            name: "EngineTests",
             dependencies: [
-                "Postgres", "TestSupport", "Usage", "UsageStore",
+                "Postgres", "TestSupport", "Usage", "Engine",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
         .testTarget(
             name: "HeadroomServerTests",
             dependencies: [
-                "HeadroomServer", "LineProtocol", "Postgres", "TestSupport", "Usage", "UsageStore",
+                "HeadroomServer", "LineProtocol", "Postgres", "TestSupport", "Usage", "Engine",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -296,10 +296,10 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "HTTPSideTests",
+            name: "HTTPServerTests",
             dependencies: [
-                "Billing", "HTTPSide", "HeadroomServer", "LineProtocol", "Postgres", "TestSupport", "Usage",
-                "UsageStore",
+                "Billing", "HTTPServer", "HeadroomServer", "LineProtocol", "Postgres", "TestSupport", "Usage",
+                "Engine",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdTesting", package: "hummingbird"),
@@ -357,7 +357,7 @@ if isDevelopment {
         .target(
             name: "HotPath",
             dependencies: [
-                "CLibPQ", "CMeasuredRegion", "HeadroomServer", "LineProtocol", "Postgres", "Usage", "UsageStore",
+                "CLibPQ", "CMeasuredRegion", "HeadroomServer", "LineProtocol", "Postgres", "Usage", "Engine",
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Benchmarks/micro/HotPath",

@@ -26,15 +26,15 @@ extension Decisions {
         flag() ? BillingPeriod(year: number() % 10_000, month: 1 + below(12)) : BillingPeriod(storedLabel: text())
     }
 
-    mutating func standing() -> Standing {
-        var standing = Standing(
+    mutating func snapshot() -> UsageSnapshot {
+        var snapshot = UsageSnapshot(
             plan: plan(),
             state: one(of: SubscriptionState.allCases),
             period: period(),
             used: number(),
             held: number(),
             limit: optional { $0.number() },
-            lapse: optional { $0.one(of: Refusal.allCases) },
+            denialReason: optional { $0.one(of: DenialReason.allCases) },
             startedAt: instant(),
             resetsAt: optional { $0.instant() },
             expiresAt: optional { $0.instant() },
@@ -42,15 +42,15 @@ extension Decisions {
             observedAt: instant(),
             renewsAt: optional { $0.instant() }
         )
-        standing.nextPlan = optional { $0.text() }
-        return standing
+        snapshot.nextPlan = optional { $0.text() }
+        return snapshot
     }
 
     mutating func answer() -> Answer {
         Answer(
             user: user(),
-            status: one(of: [.allowed, .held, .ok] + Refusal.allCases.map { Answer.Status.blocked($0) }),
-            standing: standing(),
+            status: one(of: [.allowed, .held, .ok] + DenialReason.allCases.map { Answer.Status.blocked($0) }),
+            snapshot: snapshot(),
             crossed: optional { $0.one(of: Tier.allCases) },
             retryAfterSeconds: optional { Int64($0.number()) },
             released: optional { $0.number() },

@@ -1,7 +1,7 @@
+import Engine
 import LineProtocol
 import NIOCore
 import Usage
-import UsageStore
 
 @testable import HeadroomServer
 
@@ -27,9 +27,9 @@ private struct ConnectionRun {
     private var waiting: [(slot: UInt64, request: Int)] = []
     private var slotsGiven: Set<UInt64> = []
     private var answersGiven = 0
-    /// The newest standing of each user; nil again once it was sent.
+    /// The newest snapshot of each user; nil again once it was sent.
     private var changes: [UserID: Answer] = [:]
-    private let surroundings = ConnectionStateMachine.Surroundings(serverVersion: "1.2.3", info: { ["a=b"] })
+    private let dependencies = ConnectionStateMachine.Dependencies(serverVersion: "1.2.3", info: { ["a=b"] })
 
     init(_ decisions: inout Decisions) {
         slotsMaximum = 1 + decisions.below(8)
@@ -79,12 +79,12 @@ private struct ConnectionRun {
             return
         }
         let number = expected.receive(request)
-        switch machine.receive(request, surroundings) {
+        switch machine.receive(request, dependencies) {
         case .authenticate(let credentials, let hello):
             try require(!expected.waits(number), "\(request) was given to the tokens")
             let isGood = credentials.token.text == Decisions.goodToken
             let identity = Identity(tokenID: 1, name: "a", permissions: .everything)
-            machine.conclude(isGood ? .success(identity) : .failure(.wrongToken), hello: hello, surroundings)
+            machine.conclude(isGood ? .success(identity) : .failure(.wrongToken), hello: hello, dependencies)
         case .replied, .unwatch: try require(!expected.waits(number), "\(request) was answered without the store")
         case .submit(_, _, let slot), .read(_, let slot), .watch(_, let slot):
             try require(expected.waits(number), "\(request) was given to the store")
@@ -107,7 +107,7 @@ private struct ConnectionRun {
 
     private mutating func push(_ user: UserID) {
         answersGiven += 1
-        let answer = Answer(user: user, status: .ok, standing: .counting(answersGiven))
+        let answer = Answer(user: user, status: .ok, snapshot: .counting(answersGiven))
         changes[user] = answer
         machine.push(answer)
     }

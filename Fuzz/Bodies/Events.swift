@@ -1,6 +1,6 @@
+import Engine
 import LineProtocol
 import Usage
-import UsageStore
 
 /// What may happen on a connection.
 extension Decisions {
@@ -47,25 +47,25 @@ extension Decisions {
 
     /// - Parameter count: makes answers different from each other.
     mutating func outcome(isSubscription: Bool, count: () -> Int) -> Outcome {
-        let codes: [StoreError.Code] = [
+        let codes: [EngineError.Code] = [
             .unavailable, .unknown, .overloaded, .notFound, .badArgument, .conflict, .expired, .internal,
         ]
         if flag() { return isSubscription ? .watching : .answer(answer(counting: count())) }
-        if isSubscription || flag() { return .failure(StoreError(one(of: codes), "why")) }
+        if isSubscription || flag() { return .failure(EngineError(one(of: codes), "why")) }
         return one(of: [
             .done, .history([]), .report(PeriodReport(period: BillingPeriod(year: 2026, month: 1 + below(12)))),
         ])
     }
 
     private mutating func answer(counting count: Int) -> Answer {
-        Answer(user: user(), status: .allowed, standing: .counting(count))
+        Answer(user: user(), status: .allowed, snapshot: .counting(count))
     }
 }
 
-extension Standing {
-    /// A standing that no other looks like.
-    static func counting(_ count: Int) -> Standing {
-        Standing(
+extension UsageSnapshot {
+    /// A snapshot that no other looks like.
+    static func counting(_ count: Int) -> UsageSnapshot {
+        UsageSnapshot(
             plan: .paid,
             state: .active,
             period: BillingPeriod(year: 2026, month: 11),

@@ -23,32 +23,32 @@ func inOneLine(_ text: String) -> String {
 
 extension Answer {
     var expected: FieldLine {
-        let (name, reason): (String, Refusal?) =
+        let (name, reason): (String, DenialReason?) =
             switch status {
             case .allowed: ("ALLOWED", nil)
             case .held: ("HELD", nil)
-            case .ok: ("OK", standing.missingAccess)
+            case .ok: ("OK", snapshot.missingAccess)
             case .blocked(let refusal): ("BLOCKED", refusal)
             }
         let outcome: ExpectedFields = [
             ("crossed", crossed?.rawValue), ("reason", reason?.rawValue),
             ("retry_after", retryAfterSeconds?.description),
             ("released", released?.description), ("replayed", isReplay ? "1" : nil),
-            ("previous_plan", standing.previousPlan),
-            ("next_plan", isDetailed && standing.renewsAt != nil ? standing.nextPlan : nil),
-            ("label", isDetailed ? standing.label : nil),
-            ("accessible", isDetailed ? standing.accessible : nil), ("notice", standing.notice),
-            ("banner", standing.banner),
+            ("previous_plan", snapshot.previousPlan),
+            ("next_plan", isDetailed && snapshot.renewsAt != nil ? snapshot.nextPlan : nil),
+            ("label", isDetailed ? snapshot.label : nil),
+            ("accessible", isDetailed ? snapshot.accessible : nil), ("notice", snapshot.notice),
+            ("banner", snapshot.banner),
         ]
-        return .expected(name, [("user", user.description)] + standing.expected(isDetailed) + outcome)
+        return .expected(name, [("user", user.description)] + snapshot.expected(isDetailed) + outcome)
     }
 }
 
-extension Standing {
+extension UsageSnapshot {
     fileprivate func expected(_ isDetailed: Bool) -> ExpectedFields {
-        let comesBack = limit != nil && lapse == nil && !isPast
+        let comesBack = limit != nil && denialReason == nil && !isPast
         let ends = plan.isTrial || state == .cancelled
-        let isInGrace = state == .gracePeriod && lapse == nil && !isPast
+        let isInGrace = state == .gracePeriod && denialReason == nil && !isPast
         return [
             ("plan", plan.name), ("state", state.rawValue), ("tier", tier.rawValue), ("display", display.rawValue),
             ("used", String(used)), ("held", held > 0 ? String(held) : nil), ("limit", unlimited(limit)),

@@ -1,7 +1,7 @@
+import Engine
 import LineProtocol
 import NIOCore
 import Usage
-import UsageStore
 
 @testable import HeadroomServer
 

@@ -20,35 +20,35 @@ func receivedBack(_ buffer: ByteBuffer) throws(Violation) -> ReceivedReply {
 extension Answer {
     /// Nil where it has an instant that cannot be written in four digits of a year.
     var received: ReceivedAnswer? {
-        let instants = [standing.resetsShown, standing.expiresShown, renews, graceUntil].compactMap(\.self)
+        let instants = [snapshot.resetsShown, snapshot.expiresShown, renews, graceUntil].compactMap(\.self)
         guard instants.allSatisfy({ Instant($0.text) != nil }) else { return nil }
         var usage = UsageStatus(
             user: user,
-            plan: inOneLine(standing.plan.name),
-            state: standing.state,
-            tier: standing.tier,
-            display: standing.display,
-            used: standing.used,
-            limit: standing.limit,
-            remaining: standing.remaining,
-            period: BillingPeriod(storedLabel: inOneLine(standing.period.label))
+            plan: inOneLine(snapshot.plan.name),
+            state: snapshot.state,
+            tier: snapshot.tier,
+            display: snapshot.display,
+            used: snapshot.used,
+            limit: snapshot.limit,
+            remaining: snapshot.remaining,
+            period: BillingPeriod(storedLabel: inOneLine(snapshot.period.label))
         )
-        usage.held = standing.held
-        usage.resets = standing.resetsShown
-        usage.expires = standing.expiresShown
+        usage.held = snapshot.held
+        usage.resets = snapshot.resetsShown
+        usage.expires = snapshot.expiresShown
         usage.renews = renews
         usage.graceUntil = graceUntil
         usage.nextPlan = nextPlan.map(inOneLine)
-        usage.day = standing.trialDay?.day
-        usage.days = standing.trialDay?.days
+        usage.day = snapshot.trialDay?.day
+        usage.days = snapshot.trialDay?.days
         usage.crossed = crossed
         usage.reason = reason
         usage.retryAfter = retryAfterSeconds.map { .seconds($0) }
-        usage.previousPlan = standing.previousPlan.map(inOneLine)
-        usage.label = isDetailed ? inOneLine(standing.label) : nil
-        usage.accessible = isDetailed ? inOneLine(standing.accessible) : nil
-        usage.notice = standing.notice.map(inOneLine)
-        usage.banner = standing.banner.map(inOneLine)
+        usage.previousPlan = snapshot.previousPlan.map(inOneLine)
+        usage.label = isDetailed ? inOneLine(snapshot.label) : nil
+        usage.accessible = isDetailed ? inOneLine(snapshot.accessible) : nil
+        usage.notice = snapshot.notice.map(inOneLine)
+        usage.banner = snapshot.banner.map(inOneLine)
         usage.isReplayed = isReplay
         return ReceivedAnswer(status: status, usage: usage, released: released)
     }

@@ -3,7 +3,7 @@ public enum Decision: Sendable, Hashable {
     /// The message may be sent. It is counted and durable; of a check, it would be; of a reservation, it is held.
     case allowed(UsageStatus)
     /// Nothing was counted. The status has the words to show and, where waiting helps, `retryAfter`.
-    case blocked(UsageStatus, reason: Refusal)
+    case blocked(UsageStatus, reason: DenialReason)
 
     /// Where the user stands now.
     public var status: UsageStatus {

@@ -1,5 +1,6 @@
 // The types of the answers come with the library: callers need not import the module that it shares with the service.
 @_exported import struct Usage.BillingPeriod
+@_exported import enum Usage.DenialReason
 @_exported import enum Usage.Display
 @_exported import struct Usage.Instant
 @_exported import struct Usage.InvalidMessageKey
@@ -7,7 +8,6 @@
 @_exported import struct Usage.PeriodReport
 @_exported import struct Usage.PeriodUsage
 @_exported import struct Usage.PlanChange
-@_exported import enum Usage.Refusal
 @_exported import enum Usage.SubscriptionState
 @_exported import enum Usage.Tier
 @_exported import struct Usage.UsageStatus

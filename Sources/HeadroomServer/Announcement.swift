@@ -1,11 +1,11 @@
+import Engine
 import ServiceLifecycle
-import UsageStore
 
 /// Tells that the service is ready, once: when its ports are open and the lanes have their connections, so that the first
 /// question, and a balancer's first look at readiness, finds what the ready line promised.
 struct Announcement: Service, CustomStringConvertible {
     let description = "announcement"
-    private let store: BatchingStore
+    private let store: BatchingEngine
     private let sidePort: AsyncStream<ListenAddress?>
     private let tell: @Sendable (_ sidePort: ListenAddress?) -> Void
 
@@ -14,7 +14,7 @@ struct Announcement: Service, CustomStringConvertible {
 
     /// - Parameter sidePort: yields once, the second port's address when that one is open, nil where there is none.
     init(
-        _ store: BatchingStore,
+        _ store: BatchingEngine,
         sidePort: AsyncStream<ListenAddress?>,
         tell: @escaping @Sendable (_ sidePort: ListenAddress?) -> Void
     ) {

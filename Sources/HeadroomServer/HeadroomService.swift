@@ -1,10 +1,10 @@
+import Engine
 import Logging
 import Postgres
 import ServiceLifecycle
 import TransportSecurity
 import UnixSignals
 import Usage
-import UsageStore
 
 /// The whole service: database, store and ports, started in this order and stopped in the reverse one.
 public struct HeadroomService: Sendable {
@@ -109,7 +109,7 @@ public struct HeadroomService: Sendable {
         let activity = ActivityRecorder(databaseURL: databaseURL, logger: logger) { parts.store.activity }
         var services: [any Service] = [
             HousekeeperService(housekeeper: housekeeper, activity: activity),
-            MonitorService(monitor: parts.monitor), StoreService(store: parts.store),
+            MonitorService(monitor: parts.monitor), EngineService(store: parts.store),
         ]
         // Stopped after the line protocol, so that it says meanwhile that the service drains, and before the store, which
         // it asks.
@@ -150,9 +150,9 @@ public struct HeadroomService: Sendable {
 }
 
 /// Stops after the port, when nobody can ask any more.
-private struct StoreService: Service, CustomStringConvertible {
+private struct EngineService: Service, CustomStringConvertible {
     let description = "store"
-    let store: BatchingStore
+    let store: BatchingEngine
 
     func run() async throws {
         await withGracefulShutdownHandler {
@@ -196,7 +196,7 @@ private struct MonitorService: Service, CustomStringConvertible {
 private struct PrivateServerService: Service, CustomStringConvertible {
     let description = "private PostgreSQL"
     let server: PrivateServer
-    let store: BatchingStore
+    let store: BatchingEngine
     let logger: Logger
 
     func run() async throws {

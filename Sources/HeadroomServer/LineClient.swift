@@ -21,7 +21,7 @@ public struct LineClient: Sendable {
     }
 
     /// An answer that begins with `-`.
-    public struct Refusal: Error, Equatable, CustomStringConvertible {
+    public struct RefusedReply: Error, Equatable, CustomStringConvertible {
         /// `BADARG`, `UNAVAILABLE` and so on.
         public var code: String
         public var text: String
@@ -38,7 +38,7 @@ public struct LineClient: Sendable {
     private let channel: any Channel
     private let replies: NIOLoopBound<ReplyHandler>
 
-    /// - Throws: `Unreachable` when nothing listens there, or not within `timeout`, or when TLS fails; `Refusal` when the
+    /// - Throws: `Unreachable` when nothing listens there, or not within `timeout`, or when TLS fails; `RefusedReply` when the
     ///   token is not taken.
     public static func connect(
         to address: ListenAddress,
@@ -49,7 +49,7 @@ public struct LineClient: Sendable {
         guard let token = access.token else { return client }
         do {
             _ = try await client.ask("AUTH \(token.secret)", timeout: timeout)
-        } catch let refusal as Refusal where refusal.code == "BADARG" {
+        } catch let refusal as RefusedReply where refusal.code == "BADARG" {
             // Nobody needs one there. If that is not what it means, the answer to the first question says what does.
         } catch {
             await client.close()
@@ -104,7 +104,7 @@ public struct LineClient: Sendable {
     ///
     /// - Returns: the lines of the answer, without their line ends; of a list, those after its count.
     /// - Throws: `NoAnswer` after `timeout` and `Ended` when the connection ends, after both of which it is closed;
-    ///   `Refusal` for an answer that begins with `-`.
+    ///   `RefusedReply` for an answer that begins with `-`.
     public func ask(_ request: String, timeout: Duration) async throws -> [String] {
         let promise = channel.eventLoop.makePromise(of: [String].self)
         channel.eventLoop.execute { [channel, replies] in
@@ -121,7 +121,7 @@ public struct LineClient: Sendable {
         } onCancel: { [channel] in
             channel.close(promise: nil)
         }
-        if lines.count == 1, lines[0].hasPrefix("-") { throw Refusal(lines[0]) }
+        if lines.count == 1, lines[0].hasPrefix("-") { throw RefusedReply(lines[0]) }
         return lines
     }
 

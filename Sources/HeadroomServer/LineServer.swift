@@ -1,10 +1,10 @@
+import Engine
 import Logging
 import NIOCore
 import NIOPosix
 import NIOSSL
 import ServiceLifecycle
 import Synchronization
-import UsageStore
 
 /// The TCP port of the line protocol.
 ///
@@ -13,11 +13,11 @@ import UsageStore
 public final class LineServer: Service, CustomStringConvertible {
     public let description = "line server"
     private let configuration: ServerConfiguration
-    private let store: BatchingStore
+    private let store: BatchingEngine
     private let tls: TLSContexts?
     private let group: MultiThreadedEventLoopGroup
     private let access: AccessControl
-    private let census: Census
+    private let connectionCounter: ConnectionCounter
     private let draining: DrainingFlag
     private let loops: [LoopShared]
     private let listener = Mutex<(any Channel)?>(nil)
@@ -29,7 +29,7 @@ public final class LineServer: Service, CustomStringConvertible {
         store = parts.store
         tls = parts.tls
         access = parts.access
-        census = parts.census
+        connectionCounter = parts.connectionCounter
         draining = parts.draining
         logger = parts.logger
         group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
@@ -38,7 +38,7 @@ public final class LineServer: Service, CustomStringConvertible {
                 eventLoop: eventLoop,
                 store: parts.store,
                 access: parts.access,
-                census: parts.census,
+                connectionCounter: parts.connectionCounter,
                 serverInfo: parts.info,
                 metrics: loopMetrics,
                 limits: configuration.connectionLimits,
@@ -119,9 +119,9 @@ public final class LineServer: Service, CustomStringConvertible {
         store.reader.drain(by: .now + configuration.drainTimeout * 3 / 4)
         for loop in loops { await loop.drain() }
         // Not before: who reads this may rely on it that nothing more is accepted.
-        logger.notice("draining", metadata: ["connections": "\(census.snapshot.current)"])
-        await census.emptied(within: configuration.drainTimeout)
-        let left = census.snapshot.current
+        logger.notice("draining", metadata: ["connections": "\(connectionCounter.snapshot.current)"])
+        await connectionCounter.emptied(within: configuration.drainTimeout)
+        let left = connectionCounter.snapshot.current
         if left > 0 {
             logger.warning("connections were cut after the drain time", metadata: ["connections": "\(left)"])
         }

@@ -1,6 +1,6 @@
+import Engine
 import Logging
 import Postgres
-import UsageStore
 
 /// Brings the database to this binary's schema, or tells how far it is.
 public struct SchemaSetup: Sendable {

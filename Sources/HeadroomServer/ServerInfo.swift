@@ -1,25 +1,25 @@
+import Engine
 import LineProtocol
 import NIOCore
 import Usage
-import UsageStore
 
 /// What `INFO` tells.
 package struct ServerInfo: Sendable {
     package let version: String
     private let startedAt = NIODeadline.now()
-    private let store: BatchingStore
+    private let store: BatchingEngine
     private let monitor: DatabaseMonitor
     private let access: AccessControl
-    private let census: Census
+    private let connectionCounter: ConnectionCounter
     private let metrics: ServiceMetrics
     private let tls: TLSContexts?
 
     init(
         version: String,
-        store: BatchingStore,
+        store: BatchingEngine,
         monitor: DatabaseMonitor,
         access: AccessControl,
-        census: Census,
+        connectionCounter: ConnectionCounter,
         metrics: ServiceMetrics,
         tls: TLSContexts?
     ) {
@@ -27,7 +27,7 @@ package struct ServerInfo: Sendable {
         self.store = store
         self.monitor = monitor
         self.access = access
-        self.census = census
+        self.connectionCounter = connectionCounter
         self.metrics = metrics
         self.tls = tls
     }
@@ -73,7 +73,7 @@ package struct ServerInfo: Sendable {
                 ("errors_\($0.rawValue.lowercased())", ServerInfo.unlessNone(snapshot.errors($0)))
             },
             zip(ServerInfo.accessNames, accessValues).map { ($0, $1) },
-            access.census.connectionsByName.sorted { $0.key < $1.key }.prefix(ServerInfo.tokenNamesMaximum)
+            access.connectionCounter.connectionsByName.sorted { $0.key < $1.key }.prefix(ServerInfo.tokenNamesMaximum)
                 .map { ("token_\($0.key)", "\($0.value)") },
         ]
         return groups.joined().compactMap { name, value in value.map { "\(name)=\($0)" } }
@@ -92,11 +92,13 @@ package struct ServerInfo: Sendable {
 
     private func serviceValues(_ now: NIODeadline) -> [String?] {
         let store = store.snapshot
-        let census = census.snapshot
+        let connectionCounter = connectionCounter.snapshot
         let database = store.lanesConnected == store.lanes ? "up" : store.lanesConnected == 0 ? "down" : "degraded"
         return [
-            version, "\((now - startedAt).nanoseconds / 1_000_000_000)", "\(census.current)", "\(census.total)",
-            "\(census.refused)", database, "\(store.lanes)", "\(store.lanesConnected)", "\(store.queueDepth)",
+            version, "\((now - startedAt).nanoseconds / 1_000_000_000)", "\(connectionCounter.current)",
+            "\(connectionCounter.total)",
+            "\(connectionCounter.refused)", database, "\(store.lanes)", "\(store.lanesConnected)",
+            "\(store.queueDepth)",
             "\(store.batches)", "\(store.requests)", "\(store.reconnects)",
         ]
     }

@@ -1,16 +1,16 @@
+import Engine
 import Logging
 import Synchronization
-import UsageStore
 
 /// What the ports of the service share: whom they ask, who may, and what is counted.
 package struct ServiceParts: Sendable {
     package let configuration: ServerConfiguration
     /// libpq connection string or URI; may hold a password.
     package let databaseURL: String
-    package let store: BatchingStore
+    package let store: BatchingEngine
     package let monitor: DatabaseMonitor
     package let access: AccessControl
-    package let census: Census
+    package let connectionCounter: ConnectionCounter
     package let metrics: ServiceMetrics
     package let info: ServerInfo
     /// nil: in plain text.
@@ -30,16 +30,16 @@ package struct ServiceParts: Sendable {
         self.access = access
         self.tls = tls
         self.logger = logger
-        store = BatchingStore(configuration.store(databaseURL: databaseURL), logger: logger)
+        store = BatchingEngine(configuration.store(databaseURL: databaseURL), logger: logger)
         monitor = DatabaseMonitor(databaseURL: databaseURL, tokens: access, logger: logger)
-        census = Census()
+        connectionCounter = ConnectionCounter()
         metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
         info = ServerInfo(
             version: HeadroomVersion.current,
             store: store,
             monitor: monitor,
             access: access,
-            census: census,
+            connectionCounter: connectionCounter,
             metrics: metrics,
             tls: tls
         )

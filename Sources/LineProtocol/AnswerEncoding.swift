@@ -10,25 +10,25 @@ extension Answer {
     public func encode(into buffer: inout ByteBuffer) {
         // The sentences are built before the room is made, because their length decides how much that must be.
         let sentences = Sentences(
-            label: isDetailed ? standing.label : nil,
-            accessible: isDetailed ? standing.accessible : nil,
-            notice: standing.notice,
-            banner: standing.banner
+            label: isDetailed ? snapshot.label : nil,
+            accessible: isDetailed ? snapshot.accessible : nil,
+            notice: snapshot.notice,
+            banner: snapshot.banner
         )
         var capacity = Answer.fixedBytesMaximum + sentences.bytesMaximum
-        capacity += LineWriter.valueBytesMaximum(standing.plan.name)
-        capacity += LineWriter.valueBytesMaximum(standing.period.label)
-        capacity += LineWriter.valueBytesMaximum(standing.previousPlan)
+        capacity += LineWriter.valueBytesMaximum(snapshot.plan.name)
+        capacity += LineWriter.valueBytesMaximum(snapshot.period.label)
+        capacity += LineWriter.valueBytesMaximum(snapshot.previousPlan)
         let nextPlan = nextPlan
         if let nextPlan { capacity += LineWriter.valueBytesMaximum(nextPlan) }
         buffer.writeLine(capacityBytes: capacity) { line in
             putStatus(into: &line)
             line.putLiteral(" user=")
             line.put(user)
-            standing.putCount(into: &line)
-            standing.putDates(renews: renews, graceUntil: graceUntil, into: &line)
+            snapshot.putCount(into: &line)
+            snapshot.putDates(renews: renews, graceUntil: graceUntil, into: &line)
             putOutcome(into: &line)
-            line.putField(" previous_plan=", standing.previousPlan)
+            line.putField(" previous_plan=", snapshot.previousPlan)
             if let nextPlan { line.putField(" next_plan=", nextPlan) }
             line.putField(" label=", sentences.label)
             line.putField(" accessible=", sentences.accessible)
@@ -75,7 +75,7 @@ private struct Sentences {
     }
 }
 
-extension Standing {
+extension UsageSnapshot {
     fileprivate func putCount(into line: inout LineWriter) {
         let plan = plan
         let tier = tier

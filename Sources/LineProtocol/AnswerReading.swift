@@ -111,7 +111,7 @@ private struct AnswerFields {
         case .day: return AnswerFields.set(&rest.day, value.bytes.plainNumber)
         case .days: return AnswerFields.set(&rest.days, value.bytes.plainNumber)
         case .crossed: return AnswerFields.set(&rest.crossed, Tier(rawValue: value.text))
-        case .reason: return AnswerFields.set(&rest.reason, Refusal(rawValue: value.text))
+        case .reason: return AnswerFields.set(&rest.reason, DenialReason(rawValue: value.text))
         case .retryAfter: return AnswerFields.set(&rest.retryAfter, value.bytes.plainNumber.map { .seconds($0) })
         case .released: return AnswerFields.set(&released, value.bytes.plainNumber)
         case .replayed: return AnswerFields.set(&rest.isReplayed, value.bytes.plainNumber.map { $0 == 1 })

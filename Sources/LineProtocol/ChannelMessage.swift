@@ -7,7 +7,7 @@ public enum ChannelMessage: Sendable, Equatable {
     case subscribed(channel: String, count: Int)
     /// Without a channel: there was none to unsubscribe from.
     case unsubscribed(channel: String?, count: Int)
-    /// The user's standing has changed; the payload is the answer's fields.
+    /// The user's snapshot has changed; the payload is the answer's fields.
     case usage(channel: String, Answer)
 
     /// - Parameter version: of RESP, 2 or 3.

@@ -43,7 +43,7 @@ public struct RequestDecoder {
     private var permissions = Permissions.everything
     private var commonForms: CommonForms
     private var state = State.idle
-    private var opening = Opening()
+    private var opening = ProtocolSniffer()
     /// Whether the last request that `next` has returned came as an array, as clients of Redis send it. Not kept for the common
     /// forms of CONSUME, whose answer is the same line for both.
     public private(set) var wasArray = false

@@ -14,7 +14,7 @@ public struct ScreenLine: Sendable, Equatable {
     }
 }
 
-extension TopPicture {
+extension TopSample {
     /// Lines for a terminal. What is wider than it is arranged in more lines, or with fewer columns; what does not fit even so
     /// is cut off.
     ///
@@ -60,8 +60,8 @@ extension TopPicture {
         let rows = { (names: [String], prefix: String) in
             names.map { (String($0.dropFirst(prefix.count)), $0) }
         }
-        let tiers = rows(TopPicture.tiers, "tier_")
-        let outcomes = rows(TopPicture.outcomes, "answers_") + [("errors", "errors")]
+        let tiers = rows(TopSample.tiers, "tier_")
+        let outcomes = rows(TopSample.outcomes, "answers_") + [("errors", "errors")]
         var both = TextTable([.left, .right, .right, .left, .left, .right, .right])
         both.add("tier", "a second", "since start", "", "outcome", "a second", "since start")
         for (index, outcome) in outcomes.enumerated() {

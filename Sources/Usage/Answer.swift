@@ -1,10 +1,10 @@
-/// What one request is told: a user's standing after it, and what the request did.
+/// What one request is told: a user's snapshot after it, and what the request did.
 public struct Answer: Sendable, Equatable {
     public enum Status: Sendable, Equatable {
         /// Counted and durable; for a `CHECK`, what a `CONSUME` would have done.
         case allowed
         /// Nothing counted.
-        case blocked(Refusal)
+        case blocked(DenialReason)
         /// Reserved: counts as used until it is committed, released, or its time has passed.
         case held
         /// A reading, or an operator's change.
@@ -13,7 +13,7 @@ public struct Answer: Sendable, Equatable {
 
     public var user: UserID
     public var status: Status
-    public var standing: Standing
+    public var snapshot: UsageSnapshot
     /// The tier into which this very message moved the user: said once, on the one answer that moved it.
     public var crossed: Tier?
     public var retryAfterSeconds: Int64?
@@ -27,7 +27,7 @@ public struct Answer: Sendable, Equatable {
     public init(
         user: UserID,
         status: Status,
-        standing: Standing,
+        snapshot: UsageSnapshot,
         crossed: Tier? = nil,
         retryAfterSeconds: Int64? = nil,
         released: Int? = nil,
@@ -36,7 +36,7 @@ public struct Answer: Sendable, Equatable {
     ) {
         self.user = user
         self.status = status
-        self.standing = standing
+        self.snapshot = snapshot
         self.crossed = crossed
         self.retryAfterSeconds = retryAfterSeconds
         self.released = released
@@ -45,25 +45,25 @@ public struct Answer: Sendable, Equatable {
     }
 
     /// Why nothing may be sent: of a refusal, and of a reading or an operator's change where there is no access.
-    public var reason: Refusal? {
+    public var reason: DenialReason? {
         switch status {
         case .blocked(let refusal): refusal
-        case .ok: standing.missingAccess
+        case .ok: snapshot.missingAccess
         case .allowed, .held: nil
         }
     }
 
     /// When the store renews the subscription, where usage was asked for.
-    public var renews: Instant? { isDetailed ? standing.renewsAt : nil }
+    public var renews: Instant? { isDetailed ? snapshot.renewsAt : nil }
 
     /// When the grace period ends, where usage was asked for.
-    public var graceUntil: Instant? { isDetailed ? standing.graceUntilShown : nil }
+    public var graceUntil: Instant? { isDetailed ? snapshot.graceUntilShown : nil }
 
     /// The plan to which it renews, where that is another.
-    public var nextPlan: String? { renews == nil ? nil : standing.nextPlan }
+    public var nextPlan: String? { renews == nil ? nil : snapshot.nextPlan }
 }
 
-extension Standing {
+extension UsageSnapshot {
     /// Counts `messages` if they fit, and says so. Requests of one user are answered by calling this in their order.
     public mutating func consume(_ messages: Int, of user: UserID) -> Answer {
         if let refusal = refusal(of: messages) {
@@ -72,7 +72,7 @@ extension Standing {
         let before = tier
         count(messages)
         let after = tier
-        return Answer(user: user, status: .allowed, standing: self, crossed: after > before ? after : nil)
+        return Answer(user: user, status: .allowed, snapshot: self, crossed: after > before ? after : nil)
     }
 
     /// What `consume` would say now, with `used` as it is.
@@ -80,20 +80,20 @@ extension Standing {
         if let refusal = refusal(of: messages) {
             return blocked(refusal, messages: messages, user: user)
         }
-        return Answer(user: user, status: .allowed, standing: self)
+        return Answer(user: user, status: .allowed, snapshot: self)
     }
 
-    /// The standing itself, with its label and its sentence for a screen reader.
+    /// The snapshot itself, with its label and its sentence for a screen reader.
     public func usage(of user: UserID) -> Answer {
-        Answer(user: user, status: .ok, standing: self, isDetailed: true)
+        Answer(user: user, status: .ok, snapshot: self, isDetailed: true)
     }
 
-    /// What a request is told that was refused at this standing.
-    public func blocked(_ refusal: Refusal, messages: Int, user: UserID) -> Answer {
+    /// What a request is told that was refused at this snapshot.
+    public func blocked(_ refusal: DenialReason, messages: Int, user: UserID) -> Answer {
         Answer(
             user: user,
             status: .blocked(refusal),
-            standing: self,
+            snapshot: self,
             retryAfterSeconds: retryAfterSeconds(refusal, messages: messages)
         )
     }

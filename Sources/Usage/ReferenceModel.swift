@@ -14,8 +14,8 @@ public struct ReferenceModel: Sendable {
         var granted = 0
         /// Messages that were counted here and are not any more: given back, or reset.
         var released = 0
-        /// The user's standing when the row was last written: what a period that is over is told from.
-        var written: Standing
+        /// The user's snapshot when the row was last written: what a period that is over is told from.
+        var written: UsageSnapshot
         /// When a message was last counted or held, or the count reset.
         var updatedAt: Instant
         /// Names this incarnation of the row: new with the row and with each reset, so that a message is never given
@@ -59,30 +59,30 @@ public struct ReferenceModel: Sendable {
 extension ReferenceModel {
     /// `CONSUME`: counts all of `messages` or none.
     public mutating func consume(_ user: UserID, messages: Int = 1, at now: Instant) -> Answer {
-        var standing = standing(of: user, at: now)
-        let answer = standing.consume(messages, of: user)
+        var snapshot = snapshot(of: user, at: now)
+        let answer = snapshot.consume(messages, of: user)
         // Without access nothing is written, as nothing is for a user who is merely asked about.
-        guard standing.lapse == nil else { return answer }
+        guard snapshot.denialReason == nil else { return answer }
         let isCounted = answer.status == .allowed
-        guard isCounted || rows[user]?[standing.period] != nil else { return answer }
+        guard isCounted || rows[user]?[snapshot.period] != nil else { return answer }
         // A refused message writes the limit too, or an operator who then raises it would raise the old plan's.
-        write(standing, of: user, isUsed: isCounted, at: now)
+        write(snapshot, of: user, isUsed: isCounted, at: now)
         return answer
     }
 
     /// `CHECK`: what `consume` would say; writes nothing.
     public func check(_ user: UserID, messages: Int = 1, at now: Instant) -> Answer {
-        standing(of: user, at: now).check(messages, of: user)
+        snapshot(of: user, at: now).check(messages, of: user)
     }
 
     /// `USAGE` of the current period.
     public func usage(_ user: UserID, at now: Instant) -> Answer {
-        standing(of: user, at: now).usage(of: user)
+        snapshot(of: user, at: now).usage(of: user)
     }
 
     /// `USAGE` of a named period; nil when the user has no row of it, even where it is the current one.
     public func usage(_ user: UserID, period: BillingPeriod, at now: Instant) -> Answer? {
-        standing(of: user, in: period, at: now)?.usage(of: user)
+        snapshot(of: user, in: period, at: now)?.usage(of: user)
     }
 
     /// `HISTORY`: at most `months` rows, the one that ended or ends last first.
@@ -103,22 +103,22 @@ extension ReferenceModel {
     /// Writes the row of the current period; the first one of an unknown user starts the trial.
     ///
     /// - Parameter isUsed: a message was counted, held or given back.
-    mutating func write(_ standing: Standing, of user: UserID, isUsed: Bool, at now: Instant) {
+    mutating func write(_ snapshot: UsageSnapshot, of user: UserID, isUsed: Bool, at now: Instant) {
         if isUsed, subscribers[user] == nil {
             bringBack(user, at: now)
             if unknownUsers == .trial {
                 subscribers[user] = subscriber(user, at: now)
-                trialStarts[user] = standing.startedAt
+                trialStarts[user] = snapshot.startedAt
             }
         }
-        let row = rows[user]?[standing.period]
-        rows[user, default: [:]][standing.period] = Row(
-            count: standing.used,
-            limit: standing.limit,
-            planLimit: allowance(of: user, under: standing.plan),
+        let row = rows[user]?[snapshot.period]
+        rows[user, default: [:]][snapshot.period] = Row(
+            count: snapshot.used,
+            limit: snapshot.limit,
+            planLimit: allowance(of: user, under: snapshot.plan),
             granted: row?.granted ?? 0,
             released: row?.released ?? 0,
-            written: standing,
+            written: snapshot,
             updatedAt: isUsed ? now : row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
         )
@@ -129,35 +129,35 @@ extension ReferenceModel {
         return lastGeneration
     }
 
-    /// The user's standing in the current period, whether or not it has a row yet.
-    func standing(of user: UserID, at now: Instant) -> Standing {
+    /// The user's snapshot in the current period, whether or not it has a row yet.
+    func snapshot(of user: UserID, at now: Instant) -> UsageSnapshot {
         let subscriber = subscriber(user, at: now)
         let subscription = subscriber.subscription
         let plan = subscription.plan
-        let lapse = subscription.lapse(at: now)
+        let denialReason = subscription.denialReason(at: now)
         let cycle = plan.cycle == .monthly ? currentCycle(of: user, anchorDay: subscriber.anchorDay, at: now) : nil
         let period = cycle?.period ?? BillingPeriod(planNamed: plan.name)
         let row = rows[user]?[period]
         let allowance = allowance(of: user, under: plan)
         let keepsLimit = row.map { $0.planLimit == allowance } ?? false
         let granted = row?.granted ?? 0
-        var standing = Standing(
+        var snapshot = UsageSnapshot(
             plan: plan,
             state: subscription.state(at: now),
             period: period,
-            used: min((row?.count ?? 0) + (spentTrials[user]?[period] ?? 0), Standing.countMaximum),
+            used: min((row?.count ?? 0) + (spentTrials[user]?[period] ?? 0), UsageSnapshot.countMaximum),
             held: held(by: user, in: period, at: now),
-            limit: keepsLimit ? row?.limit : allowance.map { min($0 + granted, Standing.countMaximum) },
-            lapse: lapse,
+            limit: keepsLimit ? row?.limit : allowance.map { min($0 + granted, UsageSnapshot.countMaximum) },
+            denialReason: denialReason,
             startedAt: cycle?.start ?? subscription.startedAt ?? now,
             resetsAt: cycle?.end,
             expiresAt: subscription.accessEndsAt,
             // What a paywall highlights is the plan that was lost.
-            previousPlan: lapse != nil && plan.cycle == .monthly ? plan.name : subscriber.previousPlan,
+            previousPlan: denialReason != nil && plan.cycle == .monthly ? plan.name : subscriber.previousPlan,
             observedAt: now
         )
-        if subscribers[user] == nil, unknownUsers == .deny { standing.lapse = .noSubscription }
-        return standing
+        if subscribers[user] == nil, unknownUsers == .deny { snapshot.denialReason = .noSubscription }
+        return snapshot
     }
 
     /// What a plan gives the user in a period.
@@ -165,22 +165,22 @@ extension ReferenceModel {
         subscribers[user] == nil && unknownUsers == .deny ? 0 : plan.allowance
     }
 
-    /// The user's standing in a period that has a row, nil when it has none. One that is not the current period is
+    /// The user's snapshot in a period that has a row, nil when it has none. One that is not the current period is
     /// past, however it became so: nothing can be sent in it any more, and it is told as it was last written.
-    func standing(of user: UserID, in period: BillingPeriod, at now: Instant) -> Standing? {
+    func snapshot(of user: UserID, in period: BillingPeriod, at now: Instant) -> UsageSnapshot? {
         guard let row = rows[user]?[period] else { return nil }
-        let current = standing(of: user, at: now)
+        let current = snapshot(of: user, at: now)
         if current.period == period { return current }
-        var standing = row.written
-        standing.plan = plans[standing.plan.name] ?? standing.plan
-        standing.used = row.count
-        standing.held = held(by: user, in: period, at: now)
-        standing.limit = row.limit
+        var snapshot = row.written
+        snapshot.plan = plans[snapshot.plan.name] ?? snapshot.plan
+        snapshot.used = row.count
+        snapshot.held = held(by: user, in: period, at: now)
+        snapshot.limit = row.limit
         // A commit or release writes the row of a user who has lapsed; what was is no less for it.
-        standing.lapse = nil
-        standing.resetsAt = min(standing.resetsAt ?? now, now)
-        standing.observedAt = now
-        return standing
+        snapshot.denialReason = nil
+        snapshot.resetsAt = min(snapshot.resetsAt ?? now, now)
+        snapshot.observedAt = now
+        return snapshot
     }
 
     /// The user's data under the plan as it is now; for an unknown user, the defaults.

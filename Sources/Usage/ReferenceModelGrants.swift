@@ -8,27 +8,27 @@ extension ReferenceModel {
     ) throws(ModelError) -> Answer {
         if let known = grants[user]?[key] {
             guard known == messages else { throw .grantConflict }
-            return Answer(user: user, status: .ok, standing: standing(of: user, at: now), isReplay: true)
+            return Answer(user: user, status: .ok, snapshot: snapshot(of: user, at: now), isReplay: true)
         }
-        var standing = standing(of: user, at: now)
-        let granted = (rows[user]?[standing.period]?.granted ?? 0) + messages
-        let limit = standing.limit.map { $0 + messages }
-        guard max(granted, limit ?? 0) <= Standing.countMaximum else { throw .grantTooLarge }
+        var snapshot = snapshot(of: user, at: now)
+        let granted = (rows[user]?[snapshot.period]?.granted ?? 0) + messages
+        let limit = snapshot.limit.map { $0 + messages }
+        guard max(granted, limit ?? 0) <= UsageSnapshot.countMaximum else { throw .grantTooLarge }
         bringBack(user, at: now)
-        let row = rows[user]?[standing.period]
-        standing.limit = limit
+        let row = rows[user]?[snapshot.period]
+        snapshot.limit = limit
         grants[user, default: [:]][key] = messages
-        rows[user, default: [:]][standing.period] = Row(
-            count: standing.used,
+        rows[user, default: [:]][snapshot.period] = Row(
+            count: snapshot.used,
             limit: limit,
-            planLimit: allowance(of: user, under: standing.plan),
+            planLimit: allowance(of: user, under: snapshot.plan),
             granted: granted,
             released: row?.released ?? 0,
-            written: standing,
+            written: snapshot,
             updatedAt: row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
         )
-        return Answer(user: user, status: .ok, standing: standing)
+        return Answer(user: user, status: .ok, snapshot: snapshot)
     }
 
     /// `FORGET`: nothing stays but what was used of a trial that was started, and when that was.
@@ -58,7 +58,7 @@ extension ReferenceModel {
         for (period, used) in spentTrials.removeValue(forKey: user) ?? [:] {
             guard let plan = plans[period.label] else { preconditionFailure("plans are not deleted here") }
             let trial = Subscription(plan: plan, startedAt: trialStarts[user], expiresAt: trialEnds[user])
-            let written = Standing(
+            let written = UsageSnapshot(
                 plan: plan,
                 state: .trial,
                 period: period,

@@ -69,18 +69,18 @@ extension ReferenceModel {
         if let known = keys[user]?[key] {
             return try replay(known, .reserve, messages: messages, user: user, at: now)
         }
-        var standing = standing(of: user, at: now)
-        if let refusal = standing.refusal(of: messages) {
-            if standing.lapse == nil, rows[user]?[standing.period] != nil {
-                write(standing, of: user, isUsed: false, at: now)
+        var snapshot = snapshot(of: user, at: now)
+        if let refusal = snapshot.refusal(of: messages) {
+            if snapshot.denialReason == nil, rows[user]?[snapshot.period] != nil {
+                write(snapshot, of: user, isUsed: false, at: now)
             }
-            return standing.blocked(refusal, messages: messages, user: user)
+            return snapshot.blocked(refusal, messages: messages, user: user)
         }
-        let before = standing.tier
-        write(standing, of: user, isUsed: true, at: now)
-        standing.held = min(standing.held + messages, Standing.countMaximum)
-        let crossed = standing.tier > before ? standing.tier : nil
-        let answer = Answer(user: user, status: .held, standing: standing, crossed: crossed)
+        let before = snapshot.tier
+        write(snapshot, of: user, isUsed: true, at: now)
+        snapshot.held = min(snapshot.held + messages, UsageSnapshot.countMaximum)
+        let crossed = snapshot.tier > before ? snapshot.tier : nil
+        let answer = Answer(user: user, status: .held, snapshot: snapshot, crossed: crossed)
         let expiresAt = now.advanced(bySeconds: Int64(ttlSeconds))
         remember(key, .reserve, messages: messages, as: answer, expiresAt: expiresAt)
         return answer
@@ -99,18 +99,18 @@ extension ReferenceModel {
         guard known.isLive(at: now), let row = rows[user]?[known.period] else { throw .expired }
         keys[user]?[key]?.status = .counted
         keys[user]?[key]?.generation = row.generation
-        var standing = standing(of: user, at: now)
-        if standing.period == known.period {
-            standing.used = min(standing.used + known.messages, Standing.countMaximum)
-            write(standing, of: user, isUsed: true, at: now)
+        var snapshot = snapshot(of: user, at: now)
+        if snapshot.period == known.period {
+            snapshot.used = min(snapshot.used + known.messages, UsageSnapshot.countMaximum)
+            write(snapshot, of: user, isUsed: true, at: now)
         } else {
-            rows[user]?[known.period]?.count = min(row.count + known.messages, Standing.countMaximum)
+            rows[user]?[known.period]?.count = min(row.count + known.messages, UsageSnapshot.countMaximum)
             rows[user]?[known.period]?.updatedAt = now
-            standing = self.standing(of: user, in: known.period, at: now) ?? standing
+            snapshot = self.snapshot(of: user, in: known.period, at: now) ?? snapshot
         }
-        standing.lapse = nil
-        keys[user]?[key]?.committed = Numbers(used: standing.used, held: standing.held, limit: standing.limit)
-        return Answer(user: user, status: .allowed, standing: standing)
+        snapshot.denialReason = nil
+        keys[user]?[key]?.committed = Numbers(used: snapshot.used, held: snapshot.held, limit: snapshot.limit)
+        return Answer(user: user, status: .allowed, snapshot: snapshot)
     }
 
     /// `RELEASE`: gives back what the key holds or has counted, once, and never to a count that it was not in.
@@ -131,12 +131,12 @@ extension ReferenceModel {
             }
         }
         keys[user]?[key]?.status = .released
-        let standing = standing(of: user, at: now)
-        if released > 0, known.period == standing.period { write(standing, of: user, isUsed: true, at: now) }
+        let snapshot = snapshot(of: user, at: now)
+        if released > 0, known.period == snapshot.period { write(snapshot, of: user, isUsed: true, at: now) }
         return Answer(
             user: user,
             status: .ok,
-            standing: standing,
+            snapshot: snapshot,
             released: released,
             isReplay: known.status == .released
         )
@@ -147,7 +147,7 @@ extension ReferenceModel {
     /// Messages that a user holds in a period; the sum stops where a count does.
     func held(by user: UserID, in period: BillingPeriod, at now: Instant) -> Int {
         let live = (keys[user] ?? [:]).values.filter { $0.period == period && $0.isLive(at: now) }
-        return min(live.reduce(0) { $0 + $1.messages }, Standing.countMaximum)
+        return min(live.reduce(0) { $0 + $1.messages }, UsageSnapshot.countMaximum)
     }
 
     private mutating func remember(
@@ -157,14 +157,14 @@ extension ReferenceModel {
         as answer: Answer,
         expiresAt: Instant?
     ) {
-        let standing = answer.standing
+        let snapshot = answer.snapshot
         keys[answer.user, default: [:]][key] = KnownKey(
             verb: verb,
             messages: messages,
-            period: standing.period,
-            generation: rows[answer.user]?[standing.period]?.generation ?? 0,
+            period: snapshot.period,
+            generation: rows[answer.user]?[snapshot.period]?.generation ?? 0,
             status: verb == .consume ? .counted : .held,
-            first: Numbers(used: standing.used, held: standing.held, limit: standing.limit),
+            first: Numbers(used: snapshot.used, held: snapshot.held, limit: snapshot.limit),
             expiresAt: expiresAt
         )
     }
@@ -185,14 +185,14 @@ extension ReferenceModel {
     /// The first outcome again, of the commit where there was one. Whatever became of the user's access since, it was
     /// allowed then.
     private func replayed(_ known: KnownKey, user: UserID, at now: Instant) -> Answer {
-        var standing = standing(of: user, in: known.period, at: now) ?? standing(of: user, at: now)
+        var snapshot = snapshot(of: user, in: known.period, at: now) ?? snapshot(of: user, at: now)
         let numbers = known.committed ?? known.first
-        standing.period = known.period
-        standing.lapse = nil
-        standing.used = numbers.used
-        standing.held = numbers.held
-        standing.limit = numbers.limit
+        snapshot.period = known.period
+        snapshot.denialReason = nil
+        snapshot.used = numbers.used
+        snapshot.held = numbers.held
+        snapshot.limit = numbers.limit
         let isHeld = known.verb == .reserve && known.committed == nil
-        return Answer(user: user, status: isHeld ? .held : .allowed, standing: standing, isReplay: true)
+        return Answer(user: user, status: isHeld ? .held : .allowed, snapshot: snapshot, isReplay: true)
     }
 }

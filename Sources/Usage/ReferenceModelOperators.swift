@@ -34,7 +34,7 @@ extension ReferenceModel {
             previousPlan: previousPlan(replacing: old, by: plan)
         )
         openPeriod(of: change.user, at: now)
-        return Answer(user: change.user, status: .ok, standing: standing(of: change.user, at: now))
+        return Answer(user: change.user, status: .ok, snapshot: snapshot(of: change.user, at: now))
     }
 
     /// Only a monthly plan is worth coming back to, so a trial in between does not make the record forget it.
@@ -51,15 +51,15 @@ extension ReferenceModel {
     public mutating func resetUsage(_ user: UserID, period: BillingPeriod? = nil, at now: Instant) -> Answer? {
         let unchanged = self
         bringBack(user, at: now)
-        let target = period ?? standing(of: user, at: now).period
+        let target = period ?? snapshot(of: user, at: now).period
         guard period == nil || rows[user]?[target] != nil else {
             self = unchanged
             return nil
         }
         setCount(user, period: target, count: 0)
         rows[user]?[target]?.updatedAt = now
-        let after = period == nil ? standing(of: user, at: now) : standing(of: user, in: target, at: now)
-        return after.map { Answer(user: user, status: .ok, standing: $0) }
+        let after = period == nil ? snapshot(of: user, at: now) : snapshot(of: user, in: target, at: now)
+        return after.map { Answer(user: user, status: .ok, snapshot: $0) }
     }
 
     /// An operator's plain UPDATE of `message_count`; changes nothing where there is no row. A count that falls is a

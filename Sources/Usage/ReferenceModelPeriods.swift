@@ -10,26 +10,26 @@ extension ReferenceModel {
     /// After a change of the subscription: the period that the user may send in now gets a row, and rows that are unused
     /// follow the subscription. So the rows do not depend on the order of changes.
     mutating func openPeriod(of user: UserID, at now: Instant) {
-        var standing = standing(of: user, at: now)
-        let allowance = allowance(of: user, under: standing.plan)
-        let opened = standing.lapse == nil && allowance != 0 ? standing.period : nil
+        var snapshot = snapshot(of: user, at: now)
+        let allowance = allowance(of: user, under: snapshot.plan)
+        let opened = snapshot.denialReason == nil && allowance != 0 ? snapshot.period : nil
         for period in (rows[user] ?? [:]).keys where period != opened && isUnused(period, of: user, at: now) {
             rows[user]?[period] = nil
         }
         guard let opened, isUnused(opened, of: user, at: now) else {
             // A new anchor day moves the end of the open month.
-            if let end = standing.resetsAt, rows[user]?[standing.period]?.written.resetsAt != nil {
-                rows[user]?[standing.period]?.written.resetsAt = end
+            if let end = snapshot.resetsAt, rows[user]?[snapshot.period]?.written.resetsAt != nil {
+                rows[user]?[snapshot.period]?.written.resetsAt = end
             }
             return
         }
         let row = rows[user]?[opened]
-        standing.limit = allowance
+        snapshot.limit = allowance
         rows[user, default: [:]][opened] = Row(
             count: 0,
             limit: allowance,
             planLimit: allowance,
-            written: standing,
+            written: snapshot,
             updatedAt: row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
         )

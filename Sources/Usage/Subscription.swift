@@ -75,7 +75,7 @@ extension Subscription {
     }
 
     /// Why there is no access at `instant`; nil with access.
-    public func lapse(at instant: Instant) -> Refusal? {
+    public func denialReason(at instant: Instant) -> DenialReason? {
         switch state(at: instant) {
         case .revoked: .revoked
         case .expired: .expired
@@ -87,9 +87,10 @@ extension Subscription {
 
     /// The earliest instant after `instant` at which state or access change by time alone; nil when they never do.
     public func changes(after instant: Instant) -> Instant? {
-        let (state, lapse) = (state(at: instant), lapse(at: instant))
+        let (state, denialReason) = (state(at: instant), denialReason(at: instant))
         return [revokedAt, accessEndsAt].compactMap(\.self).sorted().first { candidate in
-            candidate > instant && (self.state(at: candidate) != state || self.lapse(at: candidate) != lapse)
+            candidate > instant
+                && (self.state(at: candidate) != state || self.denialReason(at: candidate) != denialReason)
         }
     }
 

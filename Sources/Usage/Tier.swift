@@ -61,7 +61,7 @@ public enum SubscriptionState: String, Sendable, CaseIterable {
 }
 
 /// Why a message was refused.
-public enum Refusal: String, Sendable, CaseIterable {
+public enum DenialReason: String, Sendable, CaseIterable {
     case limitReached = "limit_reached"
     case trialLimitReached = "trial_limit_reached"
     case trialEnded = "trial_ended"

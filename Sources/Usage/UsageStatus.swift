@@ -1,6 +1,6 @@
 /// A user's usage: the fields of an answer, each with its type.
 ///
-/// `Standing` has the data of the database; this is derived from it.
+/// `UsageSnapshot` has the data of the database; this is derived from it.
 public struct UsageStatus: Sendable, Hashable {
     public var user: UserID
     /// The plan's name; `label` is what a person reads.
@@ -34,7 +34,7 @@ public struct UsageStatus: Sendable, Hashable {
     /// The tier into which this message moved the user. Only one answer has it, so it can trigger a notification.
     public var crossed: Tier?
     /// Why nothing may be sent: in a refusal, and in every answer if the user has no access.
-    public var reason: Refusal?
+    public var reason: DenialReason?
     /// How long to wait, in a refusal that ends by itself.
     public var retryAfter: Duration?
     /// The monthly plan before this one, or the one that lapsed: for a paywall to highlight.

@@ -70,35 +70,35 @@ public enum Words: String, Sendable, CaseIterable {
     }
 
     /// The number that a sentence is about, which chooses between `one` and `other`.
-    private func number(in standing: Standing) -> Int? {
+    private func number(in snapshot: UsageSnapshot) -> Int? {
         switch self {
-        case .gentle, .gentleLifetime, .prominent, .prominentUndated, .trial: standing.remaining
+        case .gentle, .gentleLifetime, .prominent, .prominentUndated, .trial: snapshot.remaining
         case .accessibleMonthly, .accessibleMonthlyUnlimited, .accessibleTrial, .accessibleLifetime,
             .accessibleLifetimeUnlimited, .accessiblePast, .accessiblePastUnlimited:
-            standing.used
+            snapshot.used
         default: nil
         }
     }
 
-    /// The sentence with its blanks filled in. A blank that the standing cannot fill is left out of no sentence: which
-    /// sentence stands where is decided by `Standing.banner` and its siblings, which know.
-    func filled(from standing: Standing, date: Instant? = nil) -> String {
+    /// The sentence with its blanks filled in. A blank that the snapshot cannot fill is left out of no sentence: which
+    /// sentence stands where is decided by `UsageSnapshot.banner` and its siblings, which know.
+    func filled(from snapshot: UsageSnapshot, date: Instant? = nil) -> String {
         guard let forms = Words.forms[self] else { preconditionFailure("forms has all cases") }
-        let parts = number(in: standing) == 1 ? forms.one : forms.other
+        let parts = number(in: snapshot) == 1 ? forms.one : forms.other
         var text = ""
         // Nearly always enough, so that the text is allocated once.
         text.reserveCapacity(96)
         for part in parts {
             switch part {
             case .text(let words): text += words
-            case .blank(.remaining): text += standing.remaining.map(String.init) ?? "unlimited"
-            case .blank(.limit): text += standing.limit.map(String.init) ?? "unlimited"
-            case .blank(.used): text += String(standing.used)
+            case .blank(.remaining): text += snapshot.remaining.map(String.init) ?? "unlimited"
+            case .blank(.limit): text += snapshot.limit.map(String.init) ?? "unlimited"
+            case .blank(.used): text += String(snapshot.used)
             case .blank(.date): text += date?.date.monthAndDay ?? ""
-            case .blank(.label): text += standing.plan.label
-            case .blank(.day): text += standing.trialDay.map { String($0.day) } ?? ""
-            case .blank(.days): text += standing.trialDay.map { String($0.days) } ?? ""
-            case .blank(.period): text += standing.period.label
+            case .blank(.label): text += snapshot.plan.label
+            case .blank(.day): text += snapshot.trialDay.map { String($0.day) } ?? ""
+            case .blank(.days): text += snapshot.trialDay.map { String($0.days) } ?? ""
+            case .blank(.period): text += snapshot.period.label
             }
         }
         return text
@@ -135,7 +135,7 @@ public enum Words: String, Sendable, CaseIterable {
     }
 }
 
-extension Standing {
+extension UsageSnapshot {
     /// What to tell the user about what is left, or nil when there is nothing to say.
     public var banner: String? {
         if isPast { return nil }
@@ -152,11 +152,11 @@ extension Standing {
     }
 
     private var blockedBanner: String {
-        if plan.isTrial && (lapse == nil || lapse == .trialEnded) {
+        if plan.isTrial && (denialReason == nil || denialReason == .trialEnded) {
             let hasMessagesLeft = limit.map { used + held < $0 } ?? true
             return (hasMessagesLeft ? Words.blockedTrialEnded : .blockedTrial).filled(from: self)
         }
-        if lapse == nil, plan.cycle == .monthly {
+        if denialReason == nil, plan.cycle == .monthly {
             return comesBackAt.map { Words.blockedMonthly.filled(from: self, date: $0) }
                 ?? Words.blockedMonthlyUndated.filled(from: self)
         }

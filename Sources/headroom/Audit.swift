@@ -1,8 +1,8 @@
 import ArgumentParser
+import Engine
 import HeadroomServer
 import OperatorConsole
 import Postgres
-import UsageStore
 
 struct Audit: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -26,8 +26,8 @@ struct Audit: AsyncParsableCommand {
         let (user, limit) = (user.id, limit)
         let access = try DatabaseAccess(database)
         let events = try await access.run(onThreadNamed: "headroom.audit", endingWith: Audit.end) { url in
-            try StoryReader(databaseURL: url).events(of: user, limit: limit).map { event in
-                UserStory.Event(
+            try AuditTrailReader(databaseURL: url).events(of: user, limit: limit).map { event in
+                AuditTrail.Event(
                     at: event.at.text,
                     what: event.what,
                     detail: event.detail,
@@ -39,7 +39,7 @@ struct Audit: AsyncParsableCommand {
         guard !events.isEmpty else {
             throw CommandEnd.noData("nothing is on record about this user").exit()
         }
-        let story = UserStory(events)
+        let story = AuditTrail(events)
         if json {
             try StandardOutput.print(lines: try story.events.map { try $0.jsonLine() })
         } else {

@@ -1,6 +1,6 @@
 import ArgumentParser
+import Engine
 import HeadroomServer
-import UsageStore
 
 @main
 struct Headroom: AsyncParsableCommand {

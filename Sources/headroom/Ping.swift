@@ -26,7 +26,7 @@ struct Ping: AsyncParsableCommand {
             let reply = try await LineClient.ask("PING", at: address, access: access, timeout: .seconds(2))
             guard reply == ["+PONG"] else { throw UnexpectedReply() }
             try StandardOutput.print("PONG")
-        } catch let refusal as LineClient.Refusal where Ping.isAlive(refusal) {
+        } catch let refusal as LineClient.RefusedReply where Ping.isAlive(refusal) {
             try StandardOutput.print(LogfmtHandler.harmless("alive, but \(refusal)"))
         } catch let failure as StandardOutput.Failure {
             throw failure
@@ -36,7 +36,7 @@ struct Ping: AsyncParsableCommand {
     }
 
     /// It answered as itself; what it wants first is for those to know who ask it more.
-    private static func isAlive(_ refusal: LineClient.Refusal) -> Bool {
+    private static func isAlive(_ refusal: LineClient.RefusedReply) -> Bool {
         refusal.code == "NOAUTH" || refusal.code == "PROTOCOL" && refusal.text.hasPrefix("this port speaks TLS")
     }
 }

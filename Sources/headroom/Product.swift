@@ -1,9 +1,9 @@
 import ArgumentParser
 import Billing
+import Engine
 import HeadroomServer
 import OperatorConsole
 import Postgres
-import UsageStore
 
 struct Product: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

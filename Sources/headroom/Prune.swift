@@ -1,6 +1,6 @@
 import ArgumentParser
+import Engine
 import HeadroomServer
-import UsageStore
 
 struct Prune: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

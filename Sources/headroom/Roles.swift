@@ -1,5 +1,5 @@
 import ArgumentParser
-import UsageStore
+import Engine
 
 struct Roles: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,5 @@
 import ArgumentParser
-import HTTPSide
+import HTTPServer
 import HeadroomServer
 import Logging
 
@@ -38,7 +38,7 @@ struct Serve: AsyncParsableCommand {
         let senders = try StoreSenders(configuration.webhooks)
         // A reader of our output that goes away is no reason to stop.
         signal(SIGPIPE, SIG_IGN)
-        let sidePort = HTTPSideService.maker(senders: senders)
+        let sidePort = HTTPServerService.maker(senders: senders)
         let httpHasTLS = configuration.httpHasTLS
         let service = HeadroomService(configuration, sidePort: sidePort, logger: logger)
         try await service.run { ready in

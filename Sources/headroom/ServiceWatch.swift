@@ -22,7 +22,7 @@ actor ServiceWatch {
     }
 
     /// On a connection that is kept, and opened anew after it was lost.
-    func picture() async throws -> TopPicture {
+    func picture() async throws -> TopSample {
         do {
             let open: LineClient
             if let client {
@@ -40,7 +40,7 @@ actor ServiceWatch {
     }
 
     /// - Parameter awaitingUsers: whether to wait until it is known who is busiest.
-    func picture(_ client: LineClient, awaitingUsers: Bool) async throws -> TopPicture {
+    func picture(_ client: LineClient, awaitingUsers: Bool) async throws -> TopSample {
         if awaitingUsers {
             busiest = try await ask()
         } else {
@@ -48,7 +48,7 @@ actor ServiceWatch {
         }
         let info = try ServiceInfo(lines: await client.ask("INFO", timeout: .seconds(2)))
         let now = ContinuousClock.now
-        let picture = TopPicture(
+        let picture = TopSample(
             info,
             after: earlier.map { ($0.info, ($0.at.duration(to: now)).seconds) },
             busiest: users == 0 ? [] : busiest,

@@ -79,7 +79,7 @@ struct CommandEnd {
         switch error {
         case let problem as AccessOptions.Unusable: self.init(status: CommandEnd.usage, text: problem.description)
         case let exit as ExitCode: self.init(status: exit.rawValue)
-        case let refusal as LineClient.Refusal:
+        case let refusal as LineClient.RefusedReply:
             switch refusal.code {
             case "BADARG": self.init(status: CommandEnd.usage, text: refusal.text)
             case "UNAVAILABLE", "OVERLOADED", "DRAINING", "UNKNOWN":

@@ -1,9 +1,9 @@
 import ArgumentParser
+import Engine
 import HeadroomServer
 import LineProtocol
 import OperatorConsole
 import Postgres
-import UsageStore
 
 struct Token: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

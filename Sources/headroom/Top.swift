@@ -50,7 +50,7 @@ struct Top: AsyncParsableCommand {
         for await _ in await UnixSignalsSequence(trapping: .sigint, .sigterm) { return }
     }
 
-    private func show(_ picture: TopPicture) throws {
+    private func show(_ picture: TopSample) throws {
         if options.json {
             try StandardOutput.print(try picture.jsonLine())
         } else {
@@ -64,7 +64,7 @@ struct Top: AsyncParsableCommand {
     /// - Throws: when nothing more can be shown.
     private func draw(_ watch: ServiceWatch, on screen: TerminalScreen?) async throws {
         var lines = 0
-        var last: TopPicture?
+        var last: TopSample?
         while !Task.isCancelled {
             let began = ContinuousClock.now
             do {
@@ -76,7 +76,7 @@ struct Top: AsyncParsableCommand {
                     try show(picture)
                 } else {
                     // Again now and then, for who looks at the end of a long file.
-                    if lines % 20 == 0 { try StandardOutput.print(TopPicture.lineHeader) }
+                    if lines % 20 == 0 { try StandardOutput.print(TopSample.lineHeader) }
                     lines += 1
                     try StandardOutput.print(picture.line(at: Top.time))
                 }
@@ -92,7 +92,7 @@ struct Top: AsyncParsableCommand {
     }
 
     private func draw(
-        _ picture: TopPicture,
+        _ picture: TopSample,
         on screen: TerminalScreen,
         problem: String? = nil
     ) throws(StandardOutput.Failure) {
@@ -100,7 +100,7 @@ struct Top: AsyncParsableCommand {
         try screen.draw(picture.screen(width: width, height: height, problem: problem, footer: screen.footer))
     }
 
-    private func tell(_ problem: String, _ last: TopPicture?, on screen: TerminalScreen?) throws(StandardOutput.Failure)
+    private func tell(_ problem: String, _ last: TopSample?, on screen: TerminalScreen?) throws(StandardOutput.Failure)
     {
         let problem = LogfmtHandler.harmless(problem)
         guard let screen else { return LogfmtHandler.standardError("\(problem)\n") }

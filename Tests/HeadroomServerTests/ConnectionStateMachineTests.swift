@@ -1,15 +1,15 @@
+import Engine
 import LineProtocol
 import NIOCore
 import TestSupport
 import Testing
 import Usage
-import UsageStore
 
 @testable import HeadroomServer
 
 @Suite("A connection's state machine")
 struct ConnectionStateMachineTests {
-    private let surroundings = ConnectionStateMachine.Surroundings(
+    private let dependencies = ConnectionStateMachine.Dependencies(
         serverVersion: "1.2.3",
         info: { ["version=1.2.3"] }
     )
@@ -24,11 +24,11 @@ struct ConnectionStateMachineTests {
     }
 
     private func outcome(used: Int) -> Outcome {
-        .answer(Answer(user: ada, status: .allowed, standing: .paid(used: used)))
+        .answer(Answer(user: ada, status: .allowed, snapshot: .paid(used: used)))
     }
 
     private func reply(used: Int) -> Reply {
-        .answer(Answer(user: ada, status: .allowed, standing: .paid(used: used)))
+        .answer(Answer(user: ada, status: .allowed, snapshot: .paid(used: used)))
     }
 
     private var consume: DecodedRequest { .command(.consume(user: ada, messages: 1)) }
@@ -36,7 +36,7 @@ struct ConnectionStateMachineTests {
     /// Feeds requests that the store answers; returns their slots.
     private func submit(_ count: Int, to machine: inout ConnectionStateMachine) -> [UInt64] {
         (0..<count).compactMap { _ in
-            guard case .submit(_, _, let slot) = machine.receive(consume, surroundings) else { return nil }
+            guard case .submit(_, _, let slot) = machine.receive(consume, dependencies) else { return nil }
             return slot
         }
     }
@@ -55,7 +55,7 @@ struct ConnectionStateMachineTests {
     func order() {
         var machine = machine()
         let slots = submit(3, to: &machine)
-        #expect(machine.receive(.command(.ping(text: nil)), surroundings) == .replied)
+        #expect(machine.receive(.command(.ping(text: nil)), dependencies) == .replied)
         machine.complete(slot: slots[2], outcome(used: 3))
         machine.complete(slot: slots[1], outcome(used: 2))
         #expect(replies(&machine) == text([]), "the first is not answered yet")
@@ -84,7 +84,7 @@ struct ConnectionStateMachineTests {
         var machine = machine(slots: 10_000)
         var requests = 0
         while machine.takesRequests, requests < 10_000 {
-            #expect(machine.receive(.command(.help(verb: nil)), surroundings) == .replied)
+            #expect(machine.receive(.command(.help(verb: nil)), dependencies) == .replied)
             requests += 1
         }
         #expect(requests > 10 && requests < 1_000)
@@ -110,7 +110,7 @@ struct ConnectionStateMachineTests {
         var machine = machine()
         let slots = submit(1, to: &machine)
         let error = ReplyError(code: .protocol, text: "broken")
-        #expect(machine.receive(.fatal(error), surroundings) == .replied)
+        #expect(machine.receive(.fatal(error), dependencies) == .replied)
         #expect(!machine.takesRequests)
         machine.complete(slot: slots[0], outcome(used: 1))
         #expect(replies(&machine) == text([reply(used: 1), .error(error)]))
@@ -121,7 +121,7 @@ struct ConnectionStateMachineTests {
     func failure() {
         var machine = machine()
         let error = ReplyError(code: .badArg, text: "no")
-        #expect(machine.receive(.failure(error), surroundings) == .replied)
+        #expect(machine.receive(.failure(error), dependencies) == .replied)
         #expect(machine.takesRequests && !machine.isFinished)
         #expect(replies(&machine) == text([.error(error)]))
     }
@@ -132,7 +132,7 @@ struct ConnectionStateMachineTests {
         let slots = submit(1, to: &machine)
         machine.drain()
         #expect(machine.takesRequests, "what is on its way is told why")
-        #expect(machine.receive(consume, surroundings) == .replied)
+        #expect(machine.receive(consume, dependencies) == .replied)
         #expect(!machine.takesRequests && !machine.isFinished)
         machine.complete(slot: slots[0], outcome(used: 1))
         #expect(replies(&machine) == text([reply(used: 1), .error(.draining)]))
@@ -155,7 +155,7 @@ struct ConnectionStateMachineTests {
     func quit() {
         var machine = machine()
         let slots = submit(1, to: &machine)
-        #expect(machine.receive(.command(.quit), surroundings) == .replied)
+        #expect(machine.receive(.command(.quit), dependencies) == .replied)
         #expect(!machine.takesRequests)
         #expect(replies(&machine) == text([]))
         machine.complete(slot: slots[0], outcome(used: 1))
@@ -181,7 +181,7 @@ struct ConnectionStateMachineTests {
         let november = BillingPeriod(year: 2026, month: 11)
         let change = PlanChange(user: ada, plan: "paid")
         let key = messageKey("k")
-        let verbs: [(Command, StoreOperation)] = [
+        let verbs: [(Command, EngineOperation)] = [
             (.consume(user: ada, messages: 3), .consume(3)), (.check(user: ada, messages: 2), .check(2)),
             (.usage(user: ada, period: nil), .usage), (.usage(user: ada, period: november), .usageInPeriod(november)),
             (.history(user: ada, months: 5), .history(5)), (.setPlan(change), .setPlan(change)),
@@ -190,7 +190,7 @@ struct ConnectionStateMachineTests {
         ]
         var machine = machine()
         for (slot, (command, operation)) in verbs.enumerated() {
-            #expect(machine.receive(.command(command), surroundings) == .submit(ada, operation, slot: UInt64(slot)))
+            #expect(machine.receive(.command(command), dependencies) == .submit(ada, operation, slot: UInt64(slot)))
         }
     }
 
@@ -198,17 +198,17 @@ struct ConnectionStateMachineTests {
     func readings() {
         let november = BillingPeriod(year: 2026, month: 11)
         var machine = machine(allows: true)
-        let asked = machine.receive(.command(.report(period: nil)), surroundings)
+        let asked = machine.receive(.command(.report(period: nil)), dependencies)
         #expect(asked == .read(.report(.open), slot: 0))
-        let top = machine.receive(.command(.top(period: november, count: 5)), surroundings)
+        let top = machine.receive(.command(.top(period: november, count: 5)), dependencies)
         #expect(top == .read(.top(november, count: 5), slot: 1))
         let slot = submit(1, to: &machine)[0]
         machine.complete(slot: slot, outcome(used: 1))
-        machine.complete(slot: 1, .failure(StoreError(.unavailable, "away")))
+        machine.complete(slot: 1, .failure(EngineError(.unavailable, "away")))
         #expect(replies(&machine) == text([]), "a reading may take long; what comes after it waits")
         let report = PeriodReport(period: november)
         machine.complete(slot: 0, .report(report))
-        let away = Reply.error(ReplyError(StoreError(.unavailable, "away")))
+        let away = Reply.error(ReplyError(EngineError(.unavailable, "away")))
         #expect(replies(&machine) == text([.report(report), away, reply(used: 1)]))
     }
 
@@ -219,7 +219,7 @@ struct ConnectionStateMachineTests {
             .ping(text: "hello"), .echo(text: "x"), .help(verb: nil), .info, .hello(version: 3), .client, .select,
             .command,
         ]
-        for command in commands { #expect(machine.receive(.command(command), surroundings) == .replied) }
+        for command in commands { #expect(machine.receive(.command(command), dependencies) == .replied) }
         let expected: [Reply] = [
             .text("hello"), .text("x"), .help(about: nil), .lines(["version=1.2.3"]),
             .hello(version: 3, serverVersion: "1.2.3", connectionID: 7), .ok, .ok, .empty,
@@ -231,7 +231,7 @@ struct ConnectionStateMachineTests {
     func bulk() {
         var machine = machine()
         for command in [Command.echo(text: "x"), .info, .ping(text: "hello")] {
-            #expect(machine.receive(.command(command), surroundings, wasArray: true) == .replied)
+            #expect(machine.receive(.command(command), dependencies, wasArray: true) == .replied)
         }
         let info = "# Server\r\nredis_mode:standalone\r\nrole:master\r\nversion:1.2.3\r\n"
         #expect(replies(&machine) == text([.bulk("x"), .bulk(info), .text("hello")]))
@@ -240,16 +240,16 @@ struct ConnectionStateMachineTests {
     @Test("lets messages through uncounted while the database is away, where that is set", arguments: [true, false])
     func degraded(allows: Bool) {
         var machine = machine(allows: allows)
-        let away = StoreError(.unavailable, "away")
+        let away = EngineError(.unavailable, "away")
         let asked: [Command] = [
             .consume(user: ada, messages: 1), .check(user: ada, messages: 1), .usage(user: ada, period: nil),
         ]
         for (slot, command) in asked.enumerated() {
-            _ = machine.receive(.command(command), surroundings)
+            _ = machine.receive(.command(command), dependencies)
             machine.complete(slot: UInt64(slot), .failure(away))
         }
         let slot = submit(1, to: &machine)[0]
-        machine.complete(slot: slot, .failure(StoreError(.unknown, "lost")))
+        machine.complete(slot: slot, .failure(EngineError(.unknown, "lost")))
         let refused = Reply.error(ReplyError(away))
         var unreadable = ReplyError(away)
         unreadable.text = "I couldn't check your usage right now — don't worry, you can keep chatting."
@@ -263,13 +263,13 @@ struct ConnectionStateMachineTests {
 
     @Test("tells the store's errors with the protocol's codes, and when a retry is worth it")
     func errors() {
-        let codes: [(StoreError.Code, ReplyError.Code, Bool)] = [
+        let codes: [(EngineError.Code, ReplyError.Code, Bool)] = [
             (.unavailable, .unavailable, true), (.unknown, .unknown, false), (.overloaded, .overloaded, true),
             (.notFound, .notFound, false), (.badArgument, .badArg, false), (.internal, .internal, false),
             (.conflict, .conflict, false), (.expired, .expired, false),
         ]
         for (code, replyCode, isRetried) in codes {
-            let error = ReplyError(StoreError(code, "why"))
+            let error = ReplyError(EngineError(code, "why"))
             #expect(error.code == replyCode)
             #expect(error.text == "why")
             #expect((error.retryAfterMilliseconds != nil) == isRetried)

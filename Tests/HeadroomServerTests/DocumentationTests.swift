@@ -69,7 +69,7 @@ struct DocumentationTests {
     func words() throws {
         let reference = try page("docs/reference.md")
         let values =
-            Refusal.allCases.map(\.rawValue) + SubscriptionState.allCases.map(\.rawValue)
+            DenialReason.allCases.map(\.rawValue) + SubscriptionState.allCases.map(\.rawValue)
             + Tier.allCases.map(\.rawValue) + Display.allCases.map(\.rawValue)
         for value in values { #expect(reference.contains("`\(value)`"), "\(value)") }
     }

@@ -1,10 +1,10 @@
 import Usage
 
-extension Standing {
+extension UsageSnapshot {
     /// A subscriber, at an instant that no test looks at.
-    static func paid(used: Int) -> Standing {
+    static func paid(used: Int) -> UsageSnapshot {
         let instant = Instant(secondsSince1970: 0)
-        return Standing(
+        return UsageSnapshot(
             plan: .paid,
             state: .active,
             period: BillingPeriod(year: 2026, month: 11),

@@ -32,7 +32,7 @@ struct LingeringTests {
             eventLoop: eventLoop,
             store: parts.store,
             access: parts.access,
-            census: parts.census,
+            connectionCounter: parts.connectionCounter,
             serverInfo: parts.info,
             metrics: parts.metrics.loops[0],
             limits: configuration.connectionLimits,
@@ -99,7 +99,7 @@ struct LingeringTests {
         }
         let (admitted, _) = try connect()
         var refused: [EmbeddedChannel] = []
-        for _ in 0..<Census.refusalsMaximum {
+        for _ in 0..<ConnectionCounter.refusalsMaximum {
             let (channel, socket) = try connect()
             #expect(try received(channel).hasPrefix("-OVERLOADED retry_ms=1000 too many connections"))
             try expectDiscarding(channel, socket)
@@ -117,8 +117,8 @@ struct LingeringTests {
         #expect(channel.isActive, "the place of the one that has gone")
         #expect(admitted.isActive)
         for channel in refused + [channel, admitted] { _ = try channel.finish(acceptAlreadyClosed: true) }
-        #expect(shared.census.snapshot.current == 0)
-        for _ in 0..<Census.refusalsMaximum { #expect(shared.census.beginRefusal()) }
+        #expect(shared.connectionCounter.snapshot.current == 0)
+        for _ in 0..<ConnectionCounter.refusalsMaximum { #expect(shared.connectionCounter.beginRefusal()) }
     }
 
     /// Every 200 ms, until it is closed.

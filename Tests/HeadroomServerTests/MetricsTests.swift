@@ -1,8 +1,8 @@
+import Engine
 import LineProtocol
 import TestSupport
 import Testing
 import Usage
-import UsageStore
 
 @testable import HeadroomServer
 
@@ -104,7 +104,7 @@ struct MetricsTests {
     func counting() throws {
         let metrics = ServiceMetrics(eventLoops: 2)
         let user = UserID(high: 1, low: 2)
-        var standing = Standing(
+        var snapshot = UsageSnapshot(
             plan: Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 800),
             state: .active,
             period: BillingPeriod(year: 2026, month: 3),
@@ -114,12 +114,12 @@ struct MetricsTests {
             observedAt: Instant(microsecondsSince1970: 0)
         )
         let answers = [
-            standing.consume(1, of: user), standing.check(1_000, of: user), standing.usage(of: user),
-            Answer(user: user, status: .held, standing: standing),
+            snapshot.consume(1, of: user), snapshot.check(1_000, of: user), snapshot.usage(of: user),
+            Answer(user: user, status: .held, snapshot: snapshot),
         ]
         for (index, answer) in answers.enumerated() { metrics.loops[index % 2].count(.answer(answer)) }
         metrics.loops[0].count(.history([]))
-        metrics.loops[1].count(.failure(StoreError(.unavailable, "")))
+        metrics.loops[1].count(.failure(EngineError(.unavailable, "")))
         metrics.loops[0].count(.command(.info))
         metrics.loops[1].count(.command(.info))
         metrics.loops[1].count(.failure(ReplyError(code: .badArg, text: "")))

@@ -1,19 +1,19 @@
+import Engine
 import LineProtocol
 import NIOCore
 import TestSupport
 import Testing
 import Usage
-import UsageStore
 
 @testable import HeadroomServer
 
 @Suite("A connection's subscriptions")
 struct SubscriptionTests {
-    private static var surroundings: ConnectionStateMachine.Surroundings {
-        ConnectionStateMachine.Surroundings(serverVersion: "1.2.3", info: { [] })
+    private static var dependencies: ConnectionStateMachine.Dependencies {
+        ConnectionStateMachine.Dependencies(serverVersion: "1.2.3", info: { [] })
     }
     private static let eve = user(3)
-    private static let away = StoreError(.unavailable, "away")
+    private static let away = EngineError(.unavailable, "away")
 
     /// A connection under test, spoken to in the words of the wire.
     private struct Peer {
@@ -35,7 +35,7 @@ struct SubscriptionTests {
 
         mutating func send(_ line: String) -> ConnectionStateMachine.RequestAction? {
             var buffer = ByteBuffer(string: line + "\n")
-            return decoder.next(&buffer).map { machine.receive($0, SubscriptionTests.surroundings) }
+            return decoder.next(&buffer).map { machine.receive($0, SubscriptionTests.dependencies) }
         }
 
         /// Subscribes and is told so.
@@ -59,7 +59,7 @@ struct SubscriptionTests {
     }
 
     private func answer(_ user: UserID, used: Int) -> Answer {
-        Standing.paid(used: used).usage(of: user)
+        UsageSnapshot.paid(used: used).usage(of: user)
     }
 
     private func message(_ user: UserID, used: Int, version: Int = 2) -> String {

@@ -9,7 +9,7 @@ enum Example {
     static let december = Instant("2026-12-01") ?? Instant(secondsSince1970: 0)
     static let november = BillingPeriod(year: 2026, month: 11)
 
-    static let trial = Standing(
+    static let trial = UsageSnapshot(
         plan: .trial,
         state: .trial,
         period: BillingPeriod(planNamed: "trial"),
@@ -20,8 +20,8 @@ enum Example {
         observedAt: now
     )
 
-    static func paid(used: Int, held: Int = 0, state: SubscriptionState = .active) -> Standing {
-        Standing(
+    static func paid(used: Int, held: Int = 0, state: SubscriptionState = .active) -> UsageSnapshot {
+        UsageSnapshot(
             plan: .paid,
             state: state,
             period: november,
@@ -46,9 +46,9 @@ struct AnswerTests {
             Issue.record("\(request) is no CONSUME")
             return
         }
-        var standing = Example.trial
+        var snapshot = Example.trial
         #expect(
-            line(standing.consume(messages, of: user))
+            line(snapshot.consume(messages, of: user))
                 == "+ALLOWED user=7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11 plan=trial state=trial tier=silent "
                 + "display=trial used=1 limit=100 remaining=99 period=trial expires=2026-11-24T09:30:00Z day=1 days=3 "
                 + "banner=\"99 of 100 trial messages remaining\"\r\n"
@@ -57,9 +57,9 @@ struct AnswerTests {
 
     @Test("A monthly plan below 80 % says when it resets, and nothing else")
     func silent() {
-        var standing = Example.paid(used: 41)
+        var snapshot = Example.paid(used: 41)
         #expect(
-            line(standing.consume(1, of: user))
+            line(snapshot.consume(1, of: user))
                 == "+ALLOWED user=\(userText) plan=paid state=active tier=silent display=hidden used=42 limit=800 "
                 + "remaining=758 period=2026-11 resets=2026-12-01T00:00:00Z\r\n"
         )
@@ -67,9 +67,9 @@ struct AnswerTests {
 
     @Test("The message that crosses into a tier says so, and what is held is said when there is some")
     func crossed() {
-        var standing = Example.paid(used: 638, held: 1)
+        var snapshot = Example.paid(used: 638, held: 1)
         #expect(
-            line(standing.consume(1, of: user))
+            line(snapshot.consume(1, of: user))
                 == "+ALLOWED user=\(userText) plan=paid state=active tier=gentle display=compact used=639 held=1 "
                 + "limit=800 remaining=160 period=2026-11 resets=2026-12-01T00:00:00Z crossed=gentle "
                 + "banner=\"You have 160 conversations left this month\"\r\n"
@@ -78,9 +78,9 @@ struct AnswerTests {
 
     @Test("A refusal has the fields of the standing before it, a reason, and when waiting helps")
     func blocked() {
-        var standing = Example.paid(used: 800)
+        var snapshot = Example.paid(used: 800)
         #expect(
-            line(standing.consume(1, of: user))
+            line(snapshot.consume(1, of: user))
                 == "+BLOCKED user=\(userText) plan=paid state=active tier=blocked display=blocked used=800 limit=800 "
                 + "remaining=0 period=2026-11 resets=2026-12-01T00:00:00Z reason=limit_reached retry_after=829800 "
                 + "banner=\"We've had a lot of great conversations this month! Your next session refreshes on "
@@ -90,11 +90,11 @@ struct AnswerTests {
 
     @Test("A cancelled subscription says when it resets and when it ends")
     func cancelled() {
-        var standing = Example.paid(used: 5, state: .cancelled)
-        standing.expiresAt = Instant("2026-12-15T12:00:00Z")
-        standing.previousPlan = "pro"
+        var snapshot = Example.paid(used: 5, state: .cancelled)
+        snapshot.expiresAt = Instant("2026-12-15T12:00:00Z")
+        snapshot.previousPlan = "pro"
         #expect(
-            line(standing.usage(of: user))
+            line(snapshot.usage(of: user))
                 == "+OK user=\(userText) plan=paid state=cancelled tier=silent display=hidden used=5 limit=800 "
                 + "remaining=795 period=2026-11 resets=2026-12-01T00:00:00Z expires=2026-12-15T12:00:00Z "
                 + "previous_plan=pro label=Premium accessible=\"5 of 800 messages used this month\" "
@@ -104,56 +104,56 @@ struct AnswerTests {
 
     @Test("A renewal stands on USAGE alone, where an end would stand")
     func renews() throws {
-        var standing = Example.paid(used: 5)
-        standing.expiresAt = Instant("2026-12-15T12:00:00Z")
-        standing.renewsAt = standing.expiresAt
+        var snapshot = Example.paid(used: 5)
+        snapshot.expiresAt = Instant("2026-12-15T12:00:00Z")
+        snapshot.renewsAt = snapshot.expiresAt
         #expect(
-            line(standing.usage(of: user))
+            line(snapshot.usage(of: user))
                 == "+OK user=\(userText) plan=paid state=active tier=silent display=hidden used=5 limit=800 "
                 + "remaining=795 period=2026-11 resets=2026-12-01T00:00:00Z renews=2026-12-15T12:00:00Z "
                 + "label=Premium accessible=\"5 of 800 messages used this month\"\r\n"
         )
-        #expect(try #require(FieldLine(line(standing.check(1, of: user))))["renews"] == nil)
-        #expect(try #require(FieldLine(line(standing.consume(1, of: user))))["renews"] == nil)
+        #expect(try #require(FieldLine(line(snapshot.check(1, of: user))))["renews"] == nil)
+        #expect(try #require(FieldLine(line(snapshot.consume(1, of: user))))["renews"] == nil)
     }
 
     @Test("The next plan stands beside the renewal alone")
     func nextPlan() throws {
-        var standing = Example.paid(used: 5)
-        standing.expiresAt = Instant("2026-12-15T12:00:00Z")
-        standing.nextPlan = "pro plus"
-        #expect(try #require(FieldLine(line(standing.usage(of: user))))["next_plan"] == nil)
-        standing.renewsAt = standing.expiresAt
-        #expect(line(standing.usage(of: user)).contains(" next_plan=\"pro plus\" label=Premium "))
-        #expect(try #require(FieldLine(line(standing.consume(1, of: user))))["next_plan"] == nil)
+        var snapshot = Example.paid(used: 5)
+        snapshot.expiresAt = Instant("2026-12-15T12:00:00Z")
+        snapshot.nextPlan = "pro plus"
+        #expect(try #require(FieldLine(line(snapshot.usage(of: user))))["next_plan"] == nil)
+        snapshot.renewsAt = snapshot.expiresAt
+        #expect(line(snapshot.usage(of: user)).contains(" next_plan=\"pro plus\" label=Premium "))
+        #expect(try #require(FieldLine(line(snapshot.consume(1, of: user))))["next_plan"] == nil)
     }
 
     @Test("USAGE says when a grace period ends, and of no other state", arguments: SubscriptionState.allCases)
     func graceUntil(state: SubscriptionState) throws {
-        var standing = Example.paid(used: 5, state: state)
-        standing.expiresAt = Instant("2026-12-15T12:00:00Z")
+        var snapshot = Example.paid(used: 5, state: state)
+        snapshot.expiresAt = Instant("2026-12-15T12:00:00Z")
         let expected = state == .gracePeriod ? "2026-12-15T12:00:00Z" : nil
-        #expect(try #require(FieldLine(line(standing.usage(of: user))))["grace_until"] == expected)
-        #expect(try #require(FieldLine(line(standing.check(1, of: user))))["grace_until"] == nil)
-        standing.observedAt = Example.december
-        #expect(try #require(FieldLine(line(standing.usage(of: user))))["grace_until"] == nil, "a period that is over")
+        #expect(try #require(FieldLine(line(snapshot.usage(of: user))))["grace_until"] == expected)
+        #expect(try #require(FieldLine(line(snapshot.check(1, of: user))))["grace_until"] == nil)
+        snapshot.observedAt = Example.december
+        #expect(try #require(FieldLine(line(snapshot.usage(of: user))))["grace_until"] == nil, "a period that is over")
     }
 
     @Test("Only a trial and a cancelled subscription say when they end", arguments: SubscriptionState.allCases)
     func expires(state: SubscriptionState) throws {
-        var standing = Example.paid(used: 5, state: state)
-        standing.expiresAt = Example.december
-        let paid = try #require(FieldLine(line(standing.usage(of: user))))
+        var snapshot = Example.paid(used: 5, state: state)
+        snapshot.expiresAt = Example.december
+        let paid = try #require(FieldLine(line(snapshot.usage(of: user))))
         #expect((paid["expires"] != nil) == (state == .cancelled))
         #expect(paid["day"] == nil)
     }
 
     @Test("An unlimited plan says so, and never resets")
     func unlimited() throws {
-        var standing = Example.paid(used: 5)
-        standing.plan = .pro
-        standing.limit = nil
-        let fields = try #require(FieldLine(line(standing.consume(1, of: user))))
+        var snapshot = Example.paid(used: 5)
+        snapshot.plan = .pro
+        snapshot.limit = nil
+        let fields = try #require(FieldLine(line(snapshot.consume(1, of: user))))
         #expect(fields["limit"] == "unlimited")
         #expect(fields["remaining"] == "unlimited")
         #expect(fields["resets"] == nil)
@@ -162,7 +162,7 @@ struct AnswerTests {
     @Test("Nothing comes back to who has no access, nor in a period that is over")
     func noReset() throws {
         var lapsed = Example.paid(used: 5, state: .expired)
-        lapsed.lapse = .expired
+        lapsed.denialReason = .expired
         let refused = try #require(FieldLine(line(lapsed.consume(1, of: user))))
         #expect(refused.status == "BLOCKED")
         #expect(refused["resets"] == nil)
@@ -177,44 +177,44 @@ struct AnswerTests {
 
     @Test("A reading has a reason where there is no access, not where an allowance is used up or a period is over")
     func reasonOfReading() throws {
-        func reason(_ standing: Standing) throws -> String? {
-            try #require(FieldLine(line(standing.usage(of: user))))["reason"]
+        func reason(_ snapshot: UsageSnapshot) throws -> String? {
+            try #require(FieldLine(line(snapshot.usage(of: user))))["reason"]
         }
-        var standing = Example.paid(used: 800)
-        #expect(try reason(standing) == nil)
-        standing.lapse = .revoked
-        #expect(try reason(standing) == "revoked")
-        standing.lapse = nil
-        standing.plan = Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 0)
-        standing.limit = 0
-        #expect(try reason(standing) == "no_subscription")
-        standing.observedAt = Example.december
-        #expect(try reason(standing) == nil)
+        var snapshot = Example.paid(used: 800)
+        #expect(try reason(snapshot) == nil)
+        snapshot.denialReason = .revoked
+        #expect(try reason(snapshot) == "revoked")
+        snapshot.denialReason = nil
+        snapshot.plan = Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 0)
+        snapshot.limit = 0
+        #expect(try reason(snapshot) == "no_subscription")
+        snapshot.observedAt = Example.december
+        #expect(try reason(snapshot) == nil)
     }
 
     @Test("All fields at their longest have room")
     func longest() throws {
         let word = String(repeating: "\"", count: 3_000)
         let plan = Plan(name: word, label: word, cycle: .trial(days: Int.max), allowance: Int.max)
-        var standing = Standing(
+        var snapshot = UsageSnapshot(
             plan: plan,
             state: .gracePeriod,
             period: BillingPeriod(planNamed: word),
             used: Int.min,
             held: 1,
             limit: Int.max,
-            lapse: .trialLimitReached,
+            denialReason: .trialLimitReached,
             startedAt: Instant(microsecondsSince1970: 0),
             expiresAt: Instant(microsecondsSince1970: Int64.max),
             previousPlan: word,
             observedAt: Instant(microsecondsSince1970: Int64.max / 2),
             renewsAt: Instant(microsecondsSince1970: Int64.max)
         )
-        standing.nextPlan = word
+        snapshot.nextPlan = word
         let answer = Answer(
             user: user,
             status: .blocked(.trialLimitReached),
-            standing: standing,
+            snapshot: snapshot,
             crossed: .prominent,
             retryAfterSeconds: Int64.min,
             isDetailed: true

@@ -41,22 +41,22 @@ struct FieldLineTests {
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<1_000 {
             let answer = FieldLineTests.answer(&generator)
-            let standing = answer.standing
+            let snapshot = answer.snapshot
             let text = encoded(.answer(answer))
             let line = try #require(FieldLine(text), "seed \(seed), line \(text)")
             let expected: [(String, String?)] = [
-                ("user", answer.user.description), ("plan", standing.plan.name), ("state", standing.state.rawValue),
-                ("tier", standing.tier.rawValue), ("display", standing.display.rawValue),
-                ("used", String(standing.used)), ("held", standing.held > 0 ? String(standing.held) : nil),
-                ("limit", standing.limit.map(String.init) ?? "unlimited"),
-                ("remaining", standing.remaining.map(String.init) ?? "unlimited"), ("period", standing.period.label),
-                ("renews", answer.isDetailed ? standing.renewsAt?.text : nil),
+                ("user", answer.user.description), ("plan", snapshot.plan.name), ("state", snapshot.state.rawValue),
+                ("tier", snapshot.tier.rawValue), ("display", snapshot.display.rawValue),
+                ("used", String(snapshot.used)), ("held", snapshot.held > 0 ? String(snapshot.held) : nil),
+                ("limit", snapshot.limit.map(String.init) ?? "unlimited"),
+                ("remaining", snapshot.remaining.map(String.init) ?? "unlimited"), ("period", snapshot.period.label),
+                ("renews", answer.isDetailed ? snapshot.renewsAt?.text : nil),
                 ("grace_until", answer.graceUntil?.text), ("next_plan", answer.nextPlan),
-                ("day", standing.trialDay.map { String($0.day) }), ("days", standing.trialDay.map { String($0.days) }),
+                ("day", snapshot.trialDay.map { String($0.day) }), ("days", snapshot.trialDay.map { String($0.days) }),
                 ("crossed", answer.crossed?.rawValue), ("retry_after", answer.retryAfterSeconds.map(String.init)),
-                ("previous_plan", standing.previousPlan), ("label", answer.isDetailed ? standing.label : nil),
-                ("accessible", answer.isDetailed ? standing.accessible : nil), ("notice", standing.notice),
-                ("banner", standing.banner),
+                ("previous_plan", snapshot.previousPlan), ("label", answer.isDetailed ? snapshot.label : nil),
+                ("accessible", answer.isDetailed ? snapshot.accessible : nil), ("notice", snapshot.notice),
+                ("banner", snapshot.banner),
             ]
             for (name, value) in expected { #expect(line[name] == value, "seed \(seed), line \(text)") }
             let order = line.fields.compactMap { FieldLineTests.order.firstIndex(of: $0.name) }
@@ -84,14 +84,14 @@ struct FieldLineTests {
             cycle: cycles.randomElement(using: &generator) ?? .monthly,
             allowance: 800
         )
-        var standing = Standing(
+        var snapshot = UsageSnapshot(
             plan: plan,
             state: SubscriptionState.allCases.randomElement(using: &generator) ?? .active,
             period: BillingPeriod(storedLabel: word(&generator)),
             used: Int.random(in: 0...1_000, using: &generator),
             held: Int.random(in: 0...2, using: &generator),
             limit: Bool.random(using: &generator) ? Int.random(in: 0...1_000, using: &generator) : nil,
-            lapse: Bool.random(using: &generator) ? Refusal.allCases.randomElement(using: &generator) : nil,
+            denialReason: Bool.random(using: &generator) ? DenialReason.allCases.randomElement(using: &generator) : nil,
             startedAt: Example.now,
             resetsAt: Bool.random(using: &generator) ? Example.december : nil,
             expiresAt: Bool.random(using: &generator) ? Example.december : nil,
@@ -99,13 +99,13 @@ struct FieldLineTests {
             observedAt: Example.now,
             renewsAt: Bool.random(using: &generator) ? Example.december : nil
         )
-        if Bool.random(using: &generator) { standing.nextPlan = word(&generator) }
-        let refusal = Refusal.allCases.randomElement(using: &generator) ?? .expired
+        if Bool.random(using: &generator) { snapshot.nextPlan = word(&generator) }
+        let refusal = DenialReason.allCases.randomElement(using: &generator) ?? .expired
         let waits = Bool.random(using: &generator)
         return Answer(
             user: UserID(high: generator.next(), low: generator.next()),
             status: [.allowed, .ok, .blocked(refusal)].randomElement(using: &generator) ?? .ok,
-            standing: standing,
+            snapshot: snapshot,
             crossed: Bool.random(using: &generator) ? .gentle : nil,
             retryAfterSeconds: waits ? Int64.random(in: 1...1_000_000, using: &generator) : nil,
             isDetailed: Bool.random(using: &generator)

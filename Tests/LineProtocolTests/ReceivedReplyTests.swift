@@ -24,34 +24,34 @@ struct ReceivedReplyTests {
 
     /// What an answer tells its receiver, derived by itself.
     private static func expected(_ answer: Answer) -> ReceivedAnswer {
-        let standing = answer.standing
+        let snapshot = answer.snapshot
         var usage = UsageStatus(
             user: answer.user,
-            plan: standing.plan.name,
-            state: standing.state,
-            tier: standing.tier,
-            display: standing.display,
-            used: standing.used,
-            limit: standing.limit,
-            remaining: standing.remaining,
-            period: standing.period
+            plan: snapshot.plan.name,
+            state: snapshot.state,
+            tier: snapshot.tier,
+            display: snapshot.display,
+            used: snapshot.used,
+            limit: snapshot.limit,
+            remaining: snapshot.remaining,
+            period: snapshot.period
         )
-        usage.held = standing.held
-        usage.resets = standing.resetsShown
-        usage.expires = standing.expiresShown
-        usage.renews = answer.isDetailed ? standing.renewsAt : nil
-        usage.graceUntil = answer.isDetailed ? standing.graceUntilShown : nil
-        usage.nextPlan = answer.isDetailed && standing.renewsAt != nil ? standing.nextPlan : nil
-        usage.day = standing.trialDay?.day
-        usage.days = standing.trialDay?.days
+        usage.held = snapshot.held
+        usage.resets = snapshot.resetsShown
+        usage.expires = snapshot.expiresShown
+        usage.renews = answer.isDetailed ? snapshot.renewsAt : nil
+        usage.graceUntil = answer.isDetailed ? snapshot.graceUntilShown : nil
+        usage.nextPlan = answer.isDetailed && snapshot.renewsAt != nil ? snapshot.nextPlan : nil
+        usage.day = snapshot.trialDay?.day
+        usage.days = snapshot.trialDay?.days
         usage.crossed = answer.crossed
         usage.reason = answer.reason
         usage.retryAfter = answer.retryAfterSeconds.map { .seconds($0) }
-        usage.previousPlan = standing.previousPlan
-        usage.label = answer.isDetailed ? standing.label : nil
-        usage.accessible = answer.isDetailed ? standing.accessible : nil
-        usage.notice = standing.notice
-        usage.banner = standing.banner
+        usage.previousPlan = snapshot.previousPlan
+        usage.label = answer.isDetailed ? snapshot.label : nil
+        usage.accessible = answer.isDetailed ? snapshot.accessible : nil
+        usage.notice = snapshot.notice
+        usage.banner = snapshot.banner
         usage.isReplayed = answer.isReplay
         return ReceivedAnswer(status: answer.status, usage: usage, released: answer.released)
     }
@@ -118,7 +118,7 @@ struct ReceivedReplyTests {
 
     @Test("Lines, lists, errors and messages come in their order, also byte by byte")
     func kinds() throws {
-        let usage = Answer(user: user, status: .ok, standing: Example.paid(used: 640), isDetailed: true)
+        let usage = Answer(user: user, status: .ok, snapshot: Example.paid(used: 640), isDetailed: true)
         var buffer = ByteBuffer()
         let channel = UsageChannel(user).name
         ChannelMessage.subscribed(channel: channel, count: 1).encode(into: &buffer, version: 2)
@@ -177,7 +177,7 @@ struct ReceivedReplyTests {
 
     @Test("Fields and codes of a newer service are no fault")
     func newer() throws {
-        let line = encoded(.answer(Answer(user: user, status: .ok, standing: Example.paid(used: 1))))
+        let line = encoded(.answer(Answer(user: user, status: .ok, snapshot: Example.paid(used: 1))))
         let more = line.replacing("\r\n", with: " weather=\"fine \\\" day\"\r\n")
         #expect(try ReceivedReplyTests.receive(more) == (try ReceivedReplyTests.receive(line)))
         #expect(try ReceivedReplyTests.receive("-NEWCODE text\r\n") == [.error(ReceivedError("NEWCODE text"))])

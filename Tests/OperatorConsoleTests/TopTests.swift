@@ -22,7 +22,7 @@ struct TopTests {
 
     @Test("the first picture has the service's own rate, and counts since its start")
     func first() throws {
-        let picture = TopPicture(try info(), after: nil, busiest: nil, target: "127.0.0.1:6747")
+        let picture = TopSample(try info(), after: nil, busiest: nil, target: "127.0.0.1:6747")
         #expect(try picture.jsonLine().contains(#""busiest":null,"#))
         #expect(try picture.jsonLine().hasSuffix(#""rates":null}"#))
         #expect(
@@ -49,7 +49,7 @@ struct TopTests {
             "uptime_s": "93786", "answers_allowed": "1200500", "answers_blocked": "31", "tier_silent": "1000497",
             "tier_blocked": "34", "errors": "6",
         ])
-        let picture = TopPicture(now, after: (try info(), 2), busiest: try busiest(), target: "here:1")
+        let picture = TopSample(now, after: (try info(), 2), busiest: try busiest(), target: "here:1")
         #expect(picture.perSecond == 250.5)
         let lines = picture.lines(width: 200, height: 50)
         #expect(lines[2].hasPrefix("251 answers a second"))
@@ -66,14 +66,14 @@ struct TopTests {
     @Test("a service that started anew meanwhile is no negative rate")
     func restarted() throws {
         let now = try info(["uptime_s": "1", "answers_allowed": "3", "answers_per_second": "0.6"])
-        let picture = TopPicture(now, after: (try info(), 1), busiest: nil, target: "here:1")
+        let picture = TopSample(now, after: (try info(), 1), busiest: nil, target: "here:1")
         #expect(picture.rates == nil)
         #expect(picture.perSecond == 0.6)
     }
 
     @Test("on a narrow terminal the lines are broken and the tables are put below each other")
     func narrow() throws {
-        let picture = TopPicture(try info(), after: nil, busiest: try busiest(), target: "127.0.0.1:6747")
+        let picture = TopSample(try info(), after: nil, busiest: try busiest(), target: "127.0.0.1:6747")
         #expect(
             picture.lines(width: 40, height: 50) == [
                 "headroom 0.1.0 at 127.0.0.1:6747, up 1 d",
@@ -107,7 +107,7 @@ struct TopTests {
 
     @Test("what needs a look stands out, and the last line says how to end")
     func emphasis() throws {
-        let picture = TopPicture(
+        let picture = TopSample(
             try info(["database": "down"]),
             after: nil,
             busiest: try busiest(),
@@ -124,7 +124,7 @@ struct TopTests {
 
     @Test("nothing is wider or longer than the terminal", arguments: [(1, 1), (20, 5), (80, 24)])
     func cut(_ width: Int, _ height: Int) throws {
-        let picture = TopPicture(try info(), after: nil, busiest: try busiest(), target: "here:1")
+        let picture = TopSample(try info(), after: nil, busiest: try busiest(), target: "here:1")
         let lines = picture.lines(width: width, height: height, problem: "the service cannot be reached")
         #expect(lines.count <= height)
         #expect(lines.allSatisfy { $0.count <= width })
@@ -133,13 +133,13 @@ struct TopTests {
 
     @Test("a line has as many columns as its header")
     func line() throws {
-        let later = TopPicture(try info(), after: (try info(), 1), busiest: nil, target: "here:1")
+        let later = TopSample(try info(), after: (try info(), 1), busiest: nil, target: "here:1")
         let line = later.line(at: "12:00:00")
         #expect(
             line.split(separator: " ").map(String.init) == [
                 "12:00:00", "0.0", "0.81", "2.43", "0.0", "0.0", "0.0", "0.0", "0.0", "0",
             ]
         )
-        #expect(line.count == TopPicture.lineHeader.count)
+        #expect(line.count == TopSample.lineHeader.count)
     }
 }

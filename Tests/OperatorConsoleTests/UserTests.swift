@@ -131,15 +131,15 @@ struct UserTests {
 
     @Test("a story is a table whose cells no terminal obeys; JSON has them as they are")
     func story() throws {
-        let story = UserStory([
-            UserStory.Event(
+        let story = AuditTrail([
+            AuditTrail.Event(
                 at: "2026-03-15T09:30:00Z",
                 what: "reset",
                 detail: "count 5 → 0",
                 actor: "ann",
                 reason: nil
             ),
-            UserStory.Event(
+            AuditTrail.Event(
                 at: "2026-03-15T09:31:00Z",
                 what: "grant",
                 detail: nil,

@@ -9,24 +9,24 @@ extension Instant {
     var justAfter: Instant { Instant(microsecondsSince1970: microsecondsSince1970 + 1) }
 }
 
-extension Standing {
+extension UsageSnapshot {
     /// A subscriber on November 10 at noon, whose month is a calendar month.
     static func monthly(
         used: Int,
         limit: Int? = 800,
         plan: Plan = .paid,
         state: SubscriptionState = .active,
-        lapse: Refusal? = nil,
+        denialReason: DenialReason? = nil,
         expiresAt: Instant? = nil,
         observedAt: Instant = at("2026-11-10T12:00:00Z")
-    ) -> Standing {
-        Standing(
+    ) -> UsageSnapshot {
+        UsageSnapshot(
             plan: plan,
             state: state,
             period: billingPeriod("2026-11"),
             used: used,
             limit: limit,
-            lapse: lapse,
+            denialReason: denialReason,
             startedAt: at("2026-11-01"),
             resetsAt: at("2026-12-01"),
             expiresAt: expiresAt,
@@ -37,32 +37,32 @@ extension Standing {
     /// A trial that began on November 10 at 09:30.
     static func trial(
         used: Int,
-        lapse: Refusal? = nil,
+        denialReason: DenialReason? = nil,
         state: SubscriptionState = .trial,
         observedAt: Instant = at("2026-11-10T12:00:00Z")
-    ) -> Standing {
-        Standing(
+    ) -> UsageSnapshot {
+        UsageSnapshot(
             plan: .trial,
             state: state,
             period: billingPeriod("trial"),
             used: used,
             limit: 100,
-            lapse: lapse,
+            denialReason: denialReason,
             startedAt: at("2026-11-10T09:30:00Z"),
             expiresAt: at("2026-11-13T09:30:00Z"),
             observedAt: observedAt
         )
     }
 
-    static func lifetime(used: Int, limit: Int?, lapse: Refusal? = nil) -> Standing {
+    static func lifetime(used: Int, limit: Int?, denialReason: DenialReason? = nil) -> UsageSnapshot {
         let start = at("2026-11-10")
-        return Standing(
+        return UsageSnapshot(
             plan: Plan(name: "free", label: "Free", cycle: .lifetime, allowance: limit),
             state: .free,
             period: billingPeriod("free"),
             used: used,
             limit: limit,
-            lapse: lapse,
+            denialReason: denialReason,
             startedAt: start,
             observedAt: start
         )

@@ -126,7 +126,7 @@ struct InstantTests {
             for second in extremes {
                 let seconds = first.secondsRoundedUp(since: second)
                 #expect(first == second ? seconds == 0 : (seconds > 0) == (first > second) || seconds == 0)
-                let standing = Standing(
+                let snapshot = UsageSnapshot(
                     plan: .trial,
                     state: .trial,
                     period: BillingPeriod(planNamed: "trial"),
@@ -136,8 +136,8 @@ struct InstantTests {
                     resetsAt: second,
                     observedAt: second
                 )
-                #expect((1...3).contains(standing.trialDay?.day ?? 0))
-                _ = (standing.nextTrialDayAt, standing.isPast, standing.retryAfterSeconds(.limitReached, messages: 1))
+                #expect((1...3).contains(snapshot.trialDay?.day ?? 0))
+                _ = (snapshot.nextTrialDayAt, snapshot.isPast, snapshot.retryAfterSeconds(.limitReached, messages: 1))
             }
             for seconds in [Int64.min, -1, 0, 1, .max] {
                 #expect(first.advanced(bySeconds: seconds) <= max(first, .latest))

@@ -16,12 +16,12 @@ struct ReferenceModelHistoryTests {
         let answer = try #require(model.usage(ada, period: billingPeriod("2026-11"), at: december))
         #expect(answer.status == .ok)
         #expect(answer.isDetailed)
-        #expect(answer.standing.used == 650)
-        #expect(answer.standing.limit == 700)
-        #expect(answer.standing.startedAt == at("2026-11-05"))
-        #expect(answer.standing.resetsAt == at("2026-12-05"))
-        #expect(answer.standing.isPast)
-        #expect(answer.standing.banner == nil)
+        #expect(answer.snapshot.used == 650)
+        #expect(answer.snapshot.limit == 700)
+        #expect(answer.snapshot.startedAt == at("2026-11-05"))
+        #expect(answer.snapshot.resetsAt == at("2026-12-05"))
+        #expect(answer.snapshot.isPast)
+        #expect(answer.snapshot.banner == nil)
     }
 
     @Test("tells the current period by its name as without it, and nothing of one without a row")
@@ -41,15 +41,15 @@ struct ReferenceModelHistoryTests {
         _ = model.consume(ada, messages: 41, at: november)
         let paidAt = november.advanced(bySeconds: oneDay)
         _ = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: paidAt)
-        let standing = try #require(model.usage(ada, period: billingPeriod("trial"), at: paidAt)).standing
-        #expect(standing.plan == .trial)
-        #expect(standing.used == 41)
-        #expect(standing.limit == 100)
-        #expect(standing.startedAt == november)
-        #expect(standing.expiresAt == november.advanced(bySeconds: 3 * oneDay))
-        #expect(standing.accessible == "41 of 100 trial messages used")
-        #expect(standing.isPast)
-        #expect(standing.banner == nil)
+        let snapshot = try #require(model.usage(ada, period: billingPeriod("trial"), at: paidAt)).snapshot
+        #expect(snapshot.plan == .trial)
+        #expect(snapshot.used == 41)
+        #expect(snapshot.limit == 100)
+        #expect(snapshot.startedAt == november)
+        #expect(snapshot.expiresAt == november.advanced(bySeconds: 3 * oneDay))
+        #expect(snapshot.accessible == "41 of 100 trial messages used")
+        #expect(snapshot.isPast)
+        #expect(snapshot.banner == nil)
     }
 
     @Test("tells this month's row as past for who has left the monthly plan, and not as blocked")
@@ -57,10 +57,10 @@ struct ReferenceModelHistoryTests {
         var model = try ReferenceModel.subscribed(to: "paid", at: november)
         _ = model.consume(ada, messages: 10, at: november)
         _ = try model.setPlan(PlanChange(user: ada, plan: "free", state: .expired), at: november)
-        let standing = try #require(model.usage(ada, period: billingPeriod("2026-11"), at: november)).standing
-        #expect(standing.plan == .paid)
-        #expect(standing.isPast)
-        #expect(standing.tier == .silent)
+        let snapshot = try #require(model.usage(ada, period: billingPeriod("2026-11"), at: november)).snapshot
+        #expect(snapshot.plan == .paid)
+        #expect(snapshot.isPast)
+        #expect(snapshot.tier == .silent)
     }
 
     @Test("lists the periods newest first, each with its own limit and tier")
@@ -126,7 +126,7 @@ struct ReferenceModelHistoryTests {
     func resetCurrent() throws {
         var model = ReferenceModel()
         let untouched = model.resetUsage(ada, period: nil, at: november)
-        #expect(untouched?.standing.used == 0)
+        #expect(untouched?.snapshot.used == 0)
         #expect(model.history(ada, months: 12, at: november).isEmpty)
         _ = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: november)
         _ = model.consume(ada, messages: 800, at: november)
@@ -135,8 +135,8 @@ struct ReferenceModelHistoryTests {
         let answer = try #require(reset)
         #expect(answer.status == .ok)
         #expect(answer.isDetailed == false)
-        #expect(answer.standing.used == 0)
-        #expect(answer.standing.limit == 700)
+        #expect(answer.snapshot.used == 0)
+        #expect(answer.snapshot.limit == 700)
         #expect(model.consume(ada, messages: 1, at: november).status == .allowed)
     }
 
@@ -149,8 +149,8 @@ struct ReferenceModelHistoryTests {
         _ = model.consume(ada, messages: 20, at: december)
         let reset = model.resetUsage(ada, period: billingPeriod("2026-11"), at: december)
         let answer = try #require(reset)
-        #expect(answer.standing.period == billingPeriod("2026-11"))
-        #expect(answer.standing.used == 0)
+        #expect(answer.snapshot.period == billingPeriod("2026-11"))
+        #expect(answer.snapshot.used == 0)
         #expect(model.history(ada, months: 12, at: december).map(\.used) == [20, 0])
     }
 

@@ -17,9 +17,9 @@ struct ReferenceModelHoldTests {
         let held = try model.reserve(ada, messages: 40, key: key, at: noon)
         #expect(held.status == .held)
         #expect(held.crossed == .gentle)
-        #expect(held.standing.used == 600)
-        #expect(held.standing.held == 40)
-        #expect(held.standing.remaining == 160)
+        #expect(held.snapshot.used == 600)
+        #expect(held.snapshot.held == 40)
+        #expect(held.snapshot.remaining == 160)
         #expect(model.consume(ada, messages: 161, at: noon).status == .blocked(.limitReached))
         #expect(try model.reserve(ada, messages: 161, key: other, at: noon).status == .blocked(.limitReached))
         #expect(model.consume(ada, messages: 160, at: noon).status == .allowed)
@@ -30,7 +30,7 @@ struct ReferenceModelHoldTests {
         var model = ReferenceModel()
         _ = try model.reserve(ada, key: key, at: noon)
         let later = noon.advanced(bySeconds: oneDay)
-        #expect(model.usage(ada, at: later).standing.trialDay?.day == 2)
+        #expect(model.usage(ada, at: later).snapshot.trialDay?.day == 2)
     }
 
     @Test("replays a repeated RESERVE, whatever its ttl and whatever became of the hold")
@@ -40,12 +40,12 @@ struct ReferenceModelHoldTests {
         let again = try model.reserve(ada, messages: 2, key: key, ttlSeconds: 1_000, at: noon)
         #expect(again.isReplay)
         #expect(again.status == .held)
-        #expect(again.standing == first.standing)
-        #expect(model.usage(ada, at: noon.advanced(bySeconds: 10)).standing.held == 0)
+        #expect(again.snapshot == first.snapshot)
+        #expect(model.usage(ada, at: noon.advanced(bySeconds: 10)).snapshot.held == 0)
         _ = try model.commit(ada, key: key, at: noon)
         let late = try model.reserve(ada, messages: 2, key: key, at: noon)
         #expect(late.status == .held)
-        #expect(late.standing == first.standing)
+        #expect(late.snapshot == first.snapshot)
     }
 
     @Test("refuses a repeated RESERVE of another number of messages")
@@ -64,15 +64,15 @@ struct ReferenceModelHoldTests {
         #expect(committed.status == .allowed)
         #expect(committed.crossed == nil)
         #expect(!committed.isReplay)
-        #expect(committed.standing.used == 650)
-        #expect(committed.standing.held == 0)
+        #expect(committed.snapshot.used == 650)
+        #expect(committed.snapshot.held == 0)
         _ = model.consume(ada, messages: 10, at: noon)
         model.setLimit(ada, period: november, limit: 900)
         let again = try model.commit(ada, key: key, at: noon)
         #expect(again.status == .allowed)
         #expect(again.isReplay)
-        #expect(again.standing == committed.standing, "the limit of then, too")
-        #expect(model.usage(ada, at: noon).standing.used == 660)
+        #expect(again.snapshot == committed.snapshot, "the limit of then, too")
+        #expect(model.usage(ada, at: noon).snapshot.used == 660)
     }
 
     @Test("ends a hold by itself at its very instant, after which it cannot be committed")
@@ -80,21 +80,21 @@ struct ReferenceModelHoldTests {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, messages: 2, key: key, ttlSeconds: 60, at: noon)
         let end = noon.advanced(bySeconds: 60)
-        #expect(model.usage(ada, at: end.justBefore).standing.held == 2)
-        #expect(model.usage(ada, at: end).standing.held == 0)
+        #expect(model.usage(ada, at: end.justBefore).snapshot.held == 2)
+        #expect(model.usage(ada, at: end).snapshot.held == 0)
         #expect(throws: KeyError.expired) { try model.commit(ada, key: key, at: end) }
         let release = try model.release(ada, key: key, at: end)
         #expect(release.released == 0)
         #expect(!release.isReplay)
-        #expect(model.usage(ada, at: end).standing.used == 0)
+        #expect(model.usage(ada, at: end).snapshot.used == 0)
     }
 
     @Test("commits until the last instant")
     func lastInstant() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, key: key, ttlSeconds: 60, at: noon)
-        #expect(try model.commit(ada, key: key, at: noon.advanced(bySeconds: 60).justBefore).standing.used == 1)
-        #expect(model.usage(ada, at: noon.advanced(bySeconds: 61)).standing.used == 1)
+        #expect(try model.commit(ada, key: key, at: noon.advanced(bySeconds: 60).justBefore).snapshot.used == 1)
+        #expect(model.usage(ada, at: noon.advanced(bySeconds: 61)).snapshot.used == 1)
     }
 
     @Test("gives a hold back once with RELEASE, after which COMMIT refuses")
@@ -103,7 +103,7 @@ struct ReferenceModelHoldTests {
         _ = try model.reserve(ada, messages: 3, key: key, at: noon)
         let release = try model.release(ada, key: key, at: noon)
         #expect(release.released == 3)
-        #expect(release.standing.held == 0)
+        #expect(release.snapshot.held == 0)
         #expect(throws: KeyError.released) { try model.commit(ada, key: key, at: noon) }
         let again = try model.release(ada, key: key, at: noon)
         #expect(again.released == 0)
@@ -117,7 +117,7 @@ struct ReferenceModelHoldTests {
         _ = try model.commit(ada, key: key, at: noon)
         let release = try model.release(ada, key: key, at: noon)
         #expect(release.released == 3)
-        #expect(release.standing.used == 0)
+        #expect(release.snapshot.used == 0)
         #expect(throws: KeyError.released) { try model.commit(ada, key: key, at: noon) }
     }
 
@@ -130,15 +130,15 @@ struct ReferenceModelHoldTests {
         _ = try model.reserve(ada, messages: 2, key: key, at: eve)
         _ = try model.reserve(ada, messages: 4, key: other, ttlSeconds: 100, at: eve)
         _ = try model.reserve(ada, messages: 8, key: messageKey("short"), ttlSeconds: 10, at: eve)
-        #expect(model.consume(ada, at: after).standing.held == 0, "holds of November take nothing from December")
+        #expect(model.consume(ada, at: after).snapshot.held == 0, "holds of November take nothing from December")
         let committed = try model.commit(ada, key: key, at: after)
-        #expect(committed.standing.period == november)
-        #expect(committed.standing.used == 7)
-        #expect(committed.standing.held == 4)
-        #expect(try model.commit(ada, key: key, at: after).standing == committed.standing)
-        #expect(model.usage(ada, at: after).standing.used == 1)
+        #expect(committed.snapshot.period == november)
+        #expect(committed.snapshot.used == 7)
+        #expect(committed.snapshot.held == 4)
+        #expect(try model.commit(ada, key: key, at: after).snapshot == committed.snapshot)
+        #expect(model.usage(ada, at: after).snapshot.used == 1)
         #expect(try model.release(ada, key: other, at: after).released == 4)
-        #expect(model.usage(ada, period: november, at: after)?.standing.held == 0)
+        #expect(model.usage(ada, period: november, at: after)?.snapshot.held == 0)
     }
 
     @Test("keeps holds over a reset; one that is committed then can be given back")
@@ -146,8 +146,8 @@ struct ReferenceModelHoldTests {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = model.consume(ada, messages: 9, at: noon)
         _ = try model.reserve(ada, messages: 2, key: key, at: noon)
-        #expect(model.resetUsage(ada, at: noon)?.standing.held == 2)
-        #expect(try model.commit(ada, key: key, at: noon).standing.used == 2)
+        #expect(model.resetUsage(ada, at: noon)?.snapshot.held == 2)
+        #expect(try model.commit(ada, key: key, at: noon).snapshot.used == 2)
         #expect(try model.release(ada, key: key, at: noon).released == 2)
     }
 
@@ -159,10 +159,10 @@ struct ReferenceModelHoldTests {
         _ = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .expired), at: noon)
         let committed = try model.commit(ada, key: key, at: noon)
         #expect(committed.status == .allowed)
-        #expect(committed.standing.remaining == 795)
+        #expect(committed.snapshot.remaining == 795)
         #expect(try model.release(ada, key: other, at: noon).released == 3)
         #expect(try model.reserve(ada, key: messageKey("third"), at: noon).status == .blocked(.expired))
-        #expect(model.usage(ada, at: noon).standing.used == 2)
+        #expect(model.usage(ada, at: noon).snapshot.used == 2)
     }
 
     @Test("ends a hold with its row")
@@ -171,7 +171,7 @@ struct ReferenceModelHoldTests {
         _ = try model.reserve(ada, messages: 2, key: key, at: noon)
         model.deleteRow(ada, period: november)
         _ = model.consume(ada, at: noon)
-        #expect(model.usage(ada, at: noon).standing.held == 0)
+        #expect(model.usage(ada, at: noon).snapshot.held == 0)
         #expect(throws: KeyError.expired) { try model.commit(ada, key: key, at: noon) }
     }
 }

@@ -21,8 +21,8 @@ struct ReferenceModelKeyTests {
         #expect(again.status == .allowed)
         #expect(again.isReplay)
         #expect(again.crossed == nil)
-        #expect(again.standing == first.standing)
-        #expect(model.usage(ada, at: noon).standing.used == 700)
+        #expect(again.snapshot == first.snapshot)
+        #expect(model.usage(ada, at: noon).snapshot.used == 700)
     }
 
     @Test("refuses a key that means another number of messages")
@@ -30,7 +30,7 @@ struct ReferenceModelKeyTests {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.consume(ada, messages: 2, key: key, at: noon)
         #expect(throws: KeyError.conflict) { try model.consume(ada, messages: 3, key: key, at: noon) }
-        #expect(model.usage(ada, at: noon).standing.used == 2)
+        #expect(model.usage(ada, at: noon).snapshot.used == 2)
     }
 
     @Test("refuses a key that was used with another verb, in both directions")
@@ -42,8 +42,8 @@ struct ReferenceModelKeyTests {
         #expect(throws: KeyError.conflict) { try model.reserve(ada, key: key, at: noon) }
         #expect(throws: KeyError.conflict) { try model.consume(ada, key: held, at: noon) }
         #expect(throws: KeyError.conflict) { try model.commit(ada, key: key, at: noon) }
-        #expect(model.usage(ada, at: noon).standing.used == 1)
-        #expect(model.usage(ada, at: noon).standing.held == 1)
+        #expect(model.usage(ada, at: noon).snapshot.used == 1)
+        #expect(model.usage(ada, at: noon).snapshot.held == 1)
     }
 
     @Test("keeps each user's keys apart")
@@ -52,7 +52,7 @@ struct ReferenceModelKeyTests {
         _ = try model.consume(ada, key: key, at: noon)
         let other = try model.consume(ben, messages: 2, key: key, at: noon)
         #expect(!other.isReplay)
-        #expect(other.standing.used == 2)
+        #expect(other.snapshot.used == 2)
     }
 
     @Test("does not remember a refusal")
@@ -73,9 +73,9 @@ struct ReferenceModelKeyTests {
         _ = model.consume(ada, messages: 3, at: december)
         let again = try model.consume(ada, messages: 7, key: key, at: december)
         #expect(again.isReplay)
-        #expect(again.standing.period == november)
-        #expect(again.standing.used == 7)
-        #expect(model.usage(ada, at: december).standing.used == 3)
+        #expect(again.snapshot.period == november)
+        #expect(again.snapshot.used == 7)
+        #expect(model.usage(ada, at: december).snapshot.used == 3)
     }
 
     @Test("replays with the period of the first time also when its row is gone")
@@ -84,9 +84,9 @@ struct ReferenceModelKeyTests {
         let first = try model.consume(ada, messages: 7, key: key, at: noon)
         model.deleteRow(ada, period: november)
         let again = try model.consume(ada, messages: 7, key: key, at: december)
-        #expect(again.standing.period == november)
-        #expect(again.standing.used == first.standing.used)
-        #expect(model.usage(ada, at: december).standing.used == 0)
+        #expect(again.snapshot.period == november)
+        #expect(again.snapshot.used == first.snapshot.used)
+        #expect(model.usage(ada, at: december).snapshot.used == 0)
     }
 
     @Test("replays an allowed message to a user who has no access any more")
@@ -96,7 +96,7 @@ struct ReferenceModelKeyTests {
         _ = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .expired), at: noon)
         let again = try model.consume(ada, key: key, at: noon)
         #expect(again.status == .allowed)
-        #expect(again.standing.remaining == 799)
+        #expect(again.snapshot.remaining == 799)
     }
 
     @Test("gives a counted message back once, and keeps its key spent")
@@ -108,14 +108,14 @@ struct ReferenceModelKeyTests {
         #expect(release.status == .ok)
         #expect(release.released == 5)
         #expect(!release.isReplay)
-        #expect(release.standing.used == 2)
+        #expect(release.snapshot.used == 2)
         let again = try model.release(ada, key: key, at: noon)
         #expect(again.released == 0)
         #expect(again.isReplay)
         let spent = try model.consume(ada, messages: 5, key: key, at: noon)
         #expect(spent.isReplay)
-        #expect(spent.standing == first.standing)
-        #expect(model.usage(ada, at: noon).standing.used == 2)
+        #expect(spent.snapshot == first.snapshot)
+        #expect(model.usage(ada, at: noon).snapshot.used == 2)
     }
 
     @Test("gives back in the period in which it was counted, when another has begun")
@@ -124,8 +124,8 @@ struct ReferenceModelKeyTests {
         _ = try model.consume(ada, messages: 5, key: key, at: noon)
         _ = model.consume(ada, messages: 3, at: december)
         #expect(try model.release(ada, key: key, at: december).released == 5)
-        #expect(model.usage(ada, at: december).standing.used == 3)
-        #expect(model.usage(ada, period: november, at: december)?.standing.used == 0)
+        #expect(model.usage(ada, at: december).snapshot.used == 3)
+        #expect(model.usage(ada, period: november, at: december)?.snapshot.used == 0)
     }
 
     @Test("gives nothing back after a reset, by RESETUSAGE or by a plain UPDATE", arguments: [true, false])
@@ -141,7 +141,7 @@ struct ReferenceModelKeyTests {
         let release = try model.release(ada, key: key, at: noon)
         #expect(release.released == 0)
         #expect(!release.isReplay)
-        #expect(release.standing.used == 4)
+        #expect(release.snapshot.used == 4)
     }
 
     @Test("gives back after a count was raised, which is no reset")
@@ -150,7 +150,7 @@ struct ReferenceModelKeyTests {
         _ = try model.consume(ada, messages: 5, key: key, at: noon)
         model.setCount(ada, period: november, count: 100)
         #expect(try model.release(ada, key: key, at: noon).released == 5)
-        #expect(model.usage(ada, at: noon).standing.used == 95)
+        #expect(model.usage(ada, at: noon).snapshot.used == 95)
     }
 
     @Test("gives nothing back to a row that was deleted, or that began anew since")
@@ -163,7 +163,7 @@ struct ReferenceModelKeyTests {
         #expect(try model.release(ada, key: key, at: noon).released == 0)
         _ = model.consume(ada, messages: 9, at: noon)
         #expect(try model.release(ada, key: other, at: noon).released == 0)
-        #expect(model.usage(ada, at: noon).standing.used == 9)
+        #expect(model.usage(ada, at: noon).snapshot.used == 9)
     }
 
     @Test("knows no key that was never used, or only with a refusal")

@@ -13,7 +13,7 @@ struct ReferenceModelPlanTests {
         #expect(throws: ModelError.unknownPlan) {
             _ = try model.setPlan(PlanChange(user: ada, plan: "gold"), at: now)
         }
-        #expect(model.usage(ada, at: now).standing.plan == .paid)
+        #expect(model.usage(ada, at: now).snapshot.plan == .paid)
     }
 
     @Test("admits each state only where the plan can be in it", arguments: SubscriptionState.allCases)
@@ -29,7 +29,7 @@ struct ReferenceModelPlanTests {
             let change = PlanChange(user: ada, plan: plan, state: state)
             if states.contains(state) {
                 let answer = try model.setPlan(change, at: now)
-                #expect(answer.standing.state == state, "\(plan)")
+                #expect(answer.snapshot.state == state, "\(plan)")
             } else {
                 #expect(throws: ModelError.stateDoesNotFit, "\(plan)") { _ = try model.setPlan(change, at: now) }
                 #expect(model.usage(ada, at: now) == ReferenceModel().usage(ada, at: now))
@@ -47,8 +47,8 @@ struct ReferenceModelPlanTests {
         var model = ReferenceModel()
         let answer = try model.setPlan(PlanChange(user: ada, plan: plan), at: now)
         #expect(answer.status == .ok)
-        #expect(answer.standing.state == state)
-        #expect(answer.standing.lapse == nil)
+        #expect(answer.snapshot.state == state)
+        #expect(answer.snapshot.denialReason == nil)
     }
 
     @Test(
@@ -64,7 +64,7 @@ struct ReferenceModelPlanTests {
             ("paid", .gracePeriod, nil, nil, "2026-11-26T12:00:00Z", .billingRetry),
             ("trial", .trial, nil, nil, "2026-11-13T12:00:00Z", .trialEnded),
             ("free", .free, "2026-11-20", nil, "2026-11-20", .expired),
-        ] as [(String, SubscriptionState, String?, String?, String, Refusal)]
+        ] as [(String, SubscriptionState, String?, String?, String, DenialReason)]
     )
     func accessEnds(
         plan: String,
@@ -72,7 +72,7 @@ struct ReferenceModelPlanTests {
         expires: String?,
         grace: String?,
         end: String,
-        why: Refusal
+        why: DenialReason
     ) throws {
         var model = ReferenceModel()
         let change = PlanChange(
@@ -83,11 +83,11 @@ struct ReferenceModelPlanTests {
             graceUntil: grace.map(at)
         )
         let changed = try model.setPlan(change, at: now)
-        #expect(changed.standing.state == state)
-        let before = model.usage(ada, at: at(end).justBefore).standing
-        #expect(before.lapse == nil)
+        #expect(changed.snapshot.state == state)
+        let before = model.usage(ada, at: at(end).justBefore).snapshot
+        #expect(before.denialReason == nil)
         #expect(before.state == state)
-        #expect(model.usage(ada, at: at(end)).standing.lapse == why)
+        #expect(model.usage(ada, at: at(end)).snapshot.denialReason == why)
     }
 
     @Test(
@@ -104,13 +104,13 @@ struct ReferenceModelPlanTests {
                 var model = ReferenceModel()
                 _ = model.consume(ada, messages: 7, at: now)
                 let change = PlanChange(user: ada, plan: plan, state: state, expiresAt: expires, graceUntil: grace)
-                let standing = try model.setPlan(change, at: now).standing
-                #expect(standing.state == state)
-                #expect(standing.lapse?.rawValue == state.rawValue)
-                #expect(model.usage(ada, at: at("2027-07-01")).standing.state == state)
+                let snapshot = try model.setPlan(change, at: now).snapshot
+                #expect(snapshot.state == state)
+                #expect(snapshot.denialReason?.rawValue == state.rawValue)
+                #expect(model.usage(ada, at: at("2027-07-01")).snapshot.state == state)
                 let answer = model.consume(ada, messages: 1, at: now)
-                #expect(answer.status == standing.lapse.map { .blocked($0) })
-                #expect(answer.standing.used == (plan == "trial" ? 7 : 0))
+                #expect(answer.status == snapshot.denialReason.map { .blocked($0) })
+                #expect(answer.snapshot.used == (plan == "trial" ? 7 : 0))
             }
         }
     }
@@ -125,8 +125,8 @@ struct ReferenceModelPlanTests {
         var model = ReferenceModel()
         _ = try model.setPlan(PlanChange(user: ada, plan: "paid", state: state), at: now)
         let renewed = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: now)
-        #expect(renewed.standing.state == .active)
-        #expect(renewed.standing.expiresAt == nil)
+        #expect(renewed.snapshot.state == .active)
+        #expect(renewed.snapshot.expiresAt == nil)
         #expect(model.check(ada, messages: 1, at: at("2030-01-01")).status == .allowed)
     }
 
@@ -134,7 +134,7 @@ struct ReferenceModelPlanTests {
     func cancelledEndsWithCycle() throws {
         var model = try ReferenceModel.subscribed(to: "paid", anchorDay: 20, at: now)
         let answer = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .cancelled), at: now)
-        #expect(answer.standing.expiresAt == at("2026-11-20"))
+        #expect(answer.snapshot.expiresAt == at("2026-11-20"))
         #expect(model.consume(ada, messages: 1, at: at("2026-11-20").justBefore).status == .allowed)
         #expect(model.consume(ada, messages: 1, at: at("2026-11-20")).status == .blocked(.expired))
     }
@@ -151,33 +151,33 @@ struct ReferenceModelPlanTests {
     }
 
     private func expiry(of change: PlanChange, in model: inout ReferenceModel) throws -> Instant? {
-        try model.setPlan(change, at: now).standing.expiresAt
+        try model.setPlan(change, at: now).snapshot.expiresAt
     }
 
     @Test("tells a lapsed user the same period and numbers as before")
     func lapsedStanding() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         _ = model.consume(ada, messages: 5, at: now)
-        let standing = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .revoked), at: now).standing
-        #expect(standing.period == billingPeriod("2026-11"))
-        #expect(standing.used == 5)
-        #expect(standing.limit == 800)
-        #expect(standing.remaining == 0)
-        #expect(standing.startedAt == at("2026-11-01"))
-        #expect(standing.resetsAt == at("2026-12-01"))
+        let snapshot = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .revoked), at: now).snapshot
+        #expect(snapshot.period == billingPeriod("2026-11"))
+        #expect(snapshot.used == 5)
+        #expect(snapshot.limit == 800)
+        #expect(snapshot.remaining == 0)
+        #expect(snapshot.startedAt == at("2026-11-01"))
+        #expect(snapshot.resetsAt == at("2026-12-01"))
         #expect(model.consume(ada, messages: 1, at: now).retryAfterSeconds == nil)
     }
 
     @Test("remembers the monthly plan that was replaced last")
     func previousPlan() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
-        #expect(model.usage(ada, at: now).standing.previousPlan == nil)
+        #expect(model.usage(ada, at: now).snapshot.previousPlan == nil)
         let steps = [
             ("paid", nil), ("pro", "paid"), ("free", "pro"), ("trial", "pro"), ("pro", "pro"), ("paid", "pro"),
         ]
         for (plan, previous) in steps {
             let answer = try model.setPlan(PlanChange(user: ada, plan: plan), at: now)
-            #expect(answer.standing.previousPlan == previous, "\(plan)")
+            #expect(answer.snapshot.previousPlan == previous, "\(plan)")
         }
     }
 
@@ -190,10 +190,10 @@ struct ReferenceModelPlanTests {
     func lostPlan(state: SubscriptionState) throws {
         var model = try ReferenceModel.subscribed(to: "pro", at: now)
         let lost = try model.setPlan(PlanChange(user: ada, plan: "paid", state: state), at: now)
-        #expect(lost.standing.previousPlan == "paid")
+        #expect(lost.snapshot.previousPlan == "paid")
         let back = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: now)
-        #expect(back.standing.previousPlan == "pro")
+        #expect(back.snapshot.previousPlan == "pro")
         let trial = try model.setPlan(PlanChange(user: ben, plan: "trial", state: .expired), at: now)
-        #expect(trial.standing.previousPlan == nil)
+        #expect(trial.snapshot.previousPlan == nil)
     }
 }

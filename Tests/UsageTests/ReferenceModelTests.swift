@@ -15,22 +15,22 @@ struct ReferenceModelTests {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         let first = model.consume(ada, messages: 799, at: now)
         #expect(first.status == .allowed)
-        #expect(first.standing.period == billingPeriod("2026-11"))
-        #expect(first.standing.startedAt == at("2026-11-01"))
-        #expect(first.standing.resetsAt == at("2026-12-01"))
+        #expect(first.snapshot.period == billingPeriod("2026-11"))
+        #expect(first.snapshot.startedAt == at("2026-11-01"))
+        #expect(first.snapshot.resetsAt == at("2026-12-01"))
         #expect(model.consume(ada, messages: 1, at: at("2026-12-01").justBefore).crossed == .blocked)
         #expect(model.consume(ada, messages: 1, at: at("2026-12-01").justBefore).status == .blocked(.limitReached))
         let second = model.consume(ada, messages: 1, at: at("2026-12-01"))
         #expect(second.status == .allowed)
-        #expect(second.standing.period == billingPeriod("2026-12"))
-        #expect(second.standing.used == 1)
+        #expect(second.snapshot.period == billingPeriod("2026-12"))
+        #expect(second.snapshot.used == 1)
     }
 
     @Test("keeps one user's messages from another's")
     func twoUsers() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         _ = model.consume(ada, messages: 10, at: now)
-        #expect(model.usage(ben, at: now).standing.used == 0)
+        #expect(model.usage(ben, at: now).snapshot.used == 0)
         #expect(model.history(ben, months: 12, at: now).isEmpty)
     }
 
@@ -39,7 +39,7 @@ struct ReferenceModelTests {
         var model = ReferenceModel()
         #expect(model.check(ada, messages: 1, at: now).status == .allowed)
         #expect(model.consume(ada, messages: 101, at: now).status == .blocked(.trialLimitReached))
-        #expect(model.usage(ada, at: now).standing.used == 0)
+        #expect(model.usage(ada, at: now).snapshot.used == 0)
         #expect(model.history(ada, months: 12, at: now).isEmpty)
         _ = model.consume(ada, messages: 1, at: now)
         #expect(model.history(ada, months: 12, at: now).count == 1)
@@ -51,10 +51,10 @@ struct ReferenceModelTests {
         _ = model.consume(ada, messages: 800, at: now)
         #expect(model.check(ada, messages: 1, at: now).status == .blocked(.limitReached))
         let change = try model.setPlan(PlanChange(user: ada, plan: "pro"), at: now)
-        #expect(change.standing.limit == nil)
+        #expect(change.snapshot.limit == nil)
         let answer = model.consume(ada, messages: 1, at: now)
         #expect(answer.status == .allowed)
-        #expect(answer.standing.used == 801)
+        #expect(answer.snapshot.used == 801)
         #expect(model.history(ada, months: 1, at: now).map(\.limit) == [nil])
     }
 
@@ -65,11 +65,11 @@ struct ReferenceModelTests {
         _ = try model.setPlan(PlanChange(user: ada, plan: "paid"), at: now)
         let answer = model.consume(ada, messages: 1, at: now)
         #expect(answer.status == .blocked(.limitReached))
-        #expect(answer.standing.used == 900)
-        #expect(answer.standing.limit == 800)
+        #expect(answer.snapshot.used == 900)
+        #expect(answer.snapshot.limit == 800)
         #expect(model.history(ada, months: 1, at: now).map(\.limit) == [800])
         _ = try model.setPlan(PlanChange(user: ada, plan: "pro"), at: now)
-        #expect(model.consume(ada, messages: 1, at: now).standing.used == 901)
+        #expect(model.consume(ada, messages: 1, at: now).snapshot.used == 901)
     }
 
     @Test("shows an edited plan at once and writes it with the next message")
@@ -77,8 +77,8 @@ struct ReferenceModelTests {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         _ = model.consume(ada, messages: 10, at: now)
         model.setPlanDefinition(paid(allowance: 1_000))
-        #expect(model.check(ada, messages: 1, at: now).standing.limit == 1_000)
-        #expect(model.usage(ada, at: now).standing.limit == 1_000)
+        #expect(model.check(ada, messages: 1, at: now).snapshot.limit == 1_000)
+        #expect(model.usage(ada, at: now).snapshot.limit == 1_000)
         #expect(model.history(ada, months: 1, at: now).map(\.limit) == [800])
         _ = model.consume(ada, messages: 1, at: now)
         #expect(model.history(ada, months: 1, at: now).map(\.limit) == [1_000])
@@ -89,12 +89,12 @@ struct ReferenceModelTests {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         _ = model.consume(ada, messages: 800, at: now)
         model.setLimit(ada, period: billingPeriod("2026-11"), limit: 900)
-        #expect(model.check(ada, messages: 1, at: now).standing.remaining == 100)
-        #expect(model.consume(ada, messages: 100, at: now).standing.limit == 900)
+        #expect(model.check(ada, messages: 1, at: now).snapshot.remaining == 100)
+        #expect(model.consume(ada, messages: 100, at: now).snapshot.limit == 900)
         #expect(model.consume(ada, messages: 1, at: now).status == .blocked(.limitReached))
-        #expect(model.usage(ada, at: at("2026-12-01")).standing.limit == 800)
+        #expect(model.usage(ada, at: at("2026-12-01")).snapshot.limit == 800)
         model.setPlanDefinition(paid(allowance: 1_000))
-        #expect(model.consume(ada, messages: 1, at: now).standing.limit == 1_000)
+        #expect(model.consume(ada, messages: 1, at: now).snapshot.limit == 1_000)
     }
 
     @Test("keeps an operator's limit through a plan change that leaves the allowance as it is")
@@ -106,7 +106,7 @@ struct ReferenceModelTests {
         _ = try model.setPlan(PlanChange(user: ada, plan: "team"), at: now)
         let answer = model.consume(ada, messages: 5_000, at: now)
         #expect(answer.status == .allowed)
-        #expect(answer.standing.limit == nil)
+        #expect(answer.snapshot.limit == nil)
     }
 
     @Test("keeps an operator's limit after a downgrade that a refused message has already met")
@@ -125,7 +125,7 @@ struct ReferenceModelTests {
         _ = model.consume(ada, messages: 10, at: now)
         _ = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .expired), at: now)
         model.setPlanDefinition(paid(allowance: 1_000))
-        #expect(model.consume(ada, messages: 1, at: now).standing.limit == 1_000)
+        #expect(model.consume(ada, messages: 1, at: now).snapshot.limit == 1_000)
         #expect(model.history(ada, months: 1, at: now).map(\.limit) == [800])
     }
 
@@ -133,7 +133,7 @@ struct ReferenceModelTests {
     func limitWithoutRow() throws {
         var model = ReferenceModel()
         model.setLimit(ada, period: billingPeriod("trial"), limit: 5)
-        #expect(model.usage(ada, at: now).standing.limit == 100)
+        #expect(model.usage(ada, at: now).snapshot.limit == 100)
         #expect(model.history(ada, months: 12, at: now).isEmpty)
     }
 
@@ -141,10 +141,10 @@ struct ReferenceModelTests {
     func anchor() throws {
         var model = try ReferenceModel.subscribed(to: "paid", anchorDay: 31, at: now)
         let answer = model.consume(ada, messages: 1, at: now)
-        #expect(answer.standing.period == billingPeriod("2026-10"))
-        #expect(answer.standing.startedAt == at("2026-10-31"))
-        #expect(answer.standing.resetsAt == at("2026-11-30"))
-        #expect(model.usage(ada, at: at("2026-11-30")).standing.period == billingPeriod("2026-11"))
+        #expect(answer.snapshot.period == billingPeriod("2026-10"))
+        #expect(answer.snapshot.startedAt == at("2026-10-31"))
+        #expect(answer.snapshot.resetsAt == at("2026-11-30"))
+        #expect(model.usage(ada, at: at("2026-11-30")).snapshot.period == billingPeriod("2026-11"))
     }
 
     @Test("never goes back to an earlier month when the anchor day changes")
@@ -155,15 +155,15 @@ struct ReferenceModelTests {
         _ = model.consume(ada, messages: 1, at: at("2026-10-10"))
         _ = model.consume(ada, messages: 700, at: now)
         let change = try model.setPlan(PlanChange(user: ada, plan: "paid", anchorDay: 15), at: now)
-        #expect(change.standing.period == billingPeriod("2026-11"))
-        #expect(change.standing.used == 700)
-        #expect(change.standing.startedAt == at("2026-11-15"))
-        #expect(change.standing.resetsAt == at("2026-12-15"))
+        #expect(change.snapshot.period == billingPeriod("2026-11"))
+        #expect(change.snapshot.used == 700)
+        #expect(change.snapshot.startedAt == at("2026-11-15"))
+        #expect(change.snapshot.resetsAt == at("2026-12-15"))
         #expect(model.consume(ada, messages: 101, at: now).status == .blocked(.limitReached))
-        #expect(model.usage(ada, at: at("2026-12-15").justBefore).standing.used == 700)
+        #expect(model.usage(ada, at: at("2026-12-15").justBefore).snapshot.used == 700)
         let next = model.consume(ada, messages: 1, at: at("2026-12-15"))
-        #expect(next.standing.period == billingPeriod("2026-12"))
-        #expect(next.standing.used == 1)
+        #expect(next.snapshot.period == billingPeriod("2026-12"))
+        #expect(next.snapshot.used == 1)
     }
 
     @Test("keeps the anchor day through changes that do not name one")
@@ -171,6 +171,6 @@ struct ReferenceModelTests {
         var model = try ReferenceModel.subscribed(to: "paid", anchorDay: 20, at: now)
         _ = try model.setPlan(PlanChange(user: ada, plan: "free"), at: now)
         let back = try model.setPlan(PlanChange(user: ada, plan: "pro"), at: now)
-        #expect(back.standing.startedAt == at("2026-10-20"))
+        #expect(back.snapshot.startedAt == at("2026-10-20"))
     }
 }

@@ -6,12 +6,12 @@ import Usage
 private struct Moment: CustomTestStringConvertible {
     var instant: Instant
     var state: SubscriptionState
-    var lapse: Refusal?
+    var denialReason: DenialReason?
 
-    init(_ instant: Instant, _ state: SubscriptionState, _ lapse: Refusal? = nil) {
+    init(_ instant: Instant, _ state: SubscriptionState, _ denialReason: DenialReason? = nil) {
         self.instant = instant
         self.state = state
-        self.lapse = lapse
+        self.denialReason = denialReason
     }
 
     var testDescription: String { "\(state) at \(instant)" }
@@ -244,7 +244,7 @@ struct SubscriptionTests {
     private func expect(_ subscription: Subscription, _ moments: [Moment]) {
         for moment in moments {
             #expect(subscription.state(at: moment.instant) == moment.state, "\(moment.testDescription)")
-            #expect(subscription.lapse(at: moment.instant) == moment.lapse, "\(moment.testDescription)")
+            #expect(subscription.denialReason(at: moment.instant) == moment.denialReason, "\(moment.testDescription)")
         }
     }
 }

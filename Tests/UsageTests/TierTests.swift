@@ -64,28 +64,28 @@ struct TierTests {
     @Test("is always silent without a limit")
     func unlimited() {
         #expect(Tier(used: 0, limit: nil, plan: .pro) == .silent)
-        #expect(Tier(used: Standing.countMaximum, limit: nil, plan: .pro) == .silent)
+        #expect(Tier(used: UsageSnapshot.countMaximum, limit: nil, plan: .pro) == .silent)
     }
 
     @Test("is blocked after a downgrade below what was used, and nothing is lost")
     func downgrade() {
-        let standing = Standing.monthly(used: 500, limit: 300)
-        #expect(standing.tier == .blocked)
-        #expect(standing.remaining == 0)
-        #expect(standing.used == 500)
-        #expect(Standing.monthly(used: 500, limit: 800).remaining == 300)
+        let snapshot = UsageSnapshot.monthly(used: 500, limit: 300)
+        #expect(snapshot.tier == .blocked)
+        #expect(snapshot.remaining == 0)
+        #expect(snapshot.used == 500)
+        #expect(UsageSnapshot.monthly(used: 500, limit: 800).remaining == 300)
     }
 
     @Test("counts what is held, and is blocked without access whatever is left")
     func heldAndLapsed() {
-        var standing = Standing.monthly(used: 600)
-        #expect(standing.tier == .silent)
-        standing.held = 40
-        #expect(standing.tier == .gentle)
-        #expect(standing.remaining == 160)
-        standing.lapse = .revoked
-        #expect(standing.tier == .blocked)
-        #expect(standing.remaining == 0)
+        var snapshot = UsageSnapshot.monthly(used: 600)
+        #expect(snapshot.tier == .silent)
+        snapshot.held = 40
+        #expect(snapshot.tier == .gentle)
+        #expect(snapshot.remaining == 160)
+        snapshot.denialReason = .revoked
+        #expect(snapshot.tier == .blocked)
+        #expect(snapshot.remaining == 0)
     }
 
     @Test("stands no tier below a lower one")

@@ -8,7 +8,7 @@ struct WordsTests {
     @Test(
         "tell what is left, when, and nothing below 80 %",
         arguments: [
-            (Standing.monthly(used: 639), nil),
+            (UsageSnapshot.monthly(used: 639), nil),
             (.monthly(used: 640), "You have 160 conversations left this month"),
             (.monthly(used: 759), "You have 41 conversations left this month"),
             (.monthly(used: 760), "Almost there — 40 messages left until December 1"),
@@ -22,24 +22,24 @@ struct WordsTests {
             (.trial(used: 59), "41 of 100 trial messages remaining"),
             (.trial(used: 99), "1 of 100 trial messages remaining"),
             (.trial(used: 100), "You've used your trial sessions — ready to continue?"),
-            (.trial(used: 100, lapse: .trialEnded), "You've used your trial sessions — ready to continue?"),
-            (.trial(used: 3, lapse: .trialEnded), "Your trial has ended — ready to continue?"),
+            (.trial(used: 100, denialReason: .trialEnded), "You've used your trial sessions — ready to continue?"),
+            (.trial(used: 3, denialReason: .trialEnded), "Your trial has ended — ready to continue?"),
             (.monthly(used: 1_000, limit: nil, plan: .pro), nil),
             // Nothing comes back, so there is no month and no day to name.
             (.lifetime(used: 8, limit: 10), "You have 2 conversations left"),
             (.lifetime(used: 4, limit: 5), "You have 1 conversation left"),
             (.lifetime(used: 19, limit: 20), "Almost there — 1 message left"),
             (.lifetime(used: 95, limit: 100), "Almost there — 5 messages left"),
-        ] as [(Standing, String?)]
+        ] as [(UsageSnapshot, String?)]
     )
-    func banner(standing: Standing, banner: String?) {
-        #expect(standing.banner == banner)
+    func banner(snapshot: UsageSnapshot, banner: String?) {
+        #expect(snapshot.banner == banner)
     }
 
     @Test("promise a date only where access lasts beyond the reset", arguments: [SubscriptionState.active, .cancelled])
     func dates(state: SubscriptionState) {
         func banner(used: Int, until expires: String) -> String? {
-            Standing.monthly(used: used, state: state, expiresAt: at(expires)).banner
+            UsageSnapshot.monthly(used: used, state: state, expiresAt: at(expires)).banner
         }
         for expires in ["2026-11-20T08:00:00Z", "2026-12-01"] {
             #expect(banner(used: 640, until: expires) == "You have 160 conversations left this month")
@@ -55,29 +55,29 @@ struct WordsTests {
     @Test("invite whoever never subscribed to begin, and whoever did to come back")
     func neverSubscribed() {
         let begin = "Ready to begin? A subscription opens our conversations."
-        for var standing in [
-            Standing.lifetime(used: 0, limit: 0), .lifetime(used: 3, limit: 3),
-            .lifetime(used: 0, limit: 10, lapse: .noSubscription),
+        for var snapshot in [
+            UsageSnapshot.lifetime(used: 0, limit: 0), .lifetime(used: 3, limit: 3),
+            .lifetime(used: 0, limit: 10, denialReason: .noSubscription),
         ] {
-            #expect(standing.banner == begin)
-            standing.previousPlan = "paid"
-            #expect(standing.banner == "Ready to come back? Your conversations are still here.")
+            #expect(snapshot.banner == begin)
+            snapshot.previousPlan = "paid"
+            #expect(snapshot.banner == "Ready to come back? Your conversations are still here.")
         }
     }
 
     @Test(
         "invite back whoever has no access, whatever was used",
         arguments: [
-            Standing.monthly(used: 0, state: .expired, lapse: .expired),
-            .monthly(used: 800, state: .revoked, lapse: .revoked),
-            .monthly(used: 5, state: .billingRetry, lapse: .billingRetry),
-            .trial(used: 100, lapse: .revoked, state: .revoked),
-            .trial(used: 100, lapse: .expired, state: .expired),
+            UsageSnapshot.monthly(used: 0, state: .expired, denialReason: .expired),
+            .monthly(used: 800, state: .revoked, denialReason: .revoked),
+            .monthly(used: 5, state: .billingRetry, denialReason: .billingRetry),
+            .trial(used: 100, denialReason: .revoked, state: .revoked),
+            .trial(used: 100, denialReason: .expired, state: .expired),
         ]
     )
-    func noAccess(standing: Standing) {
-        #expect(standing.tier == .blocked)
-        #expect(standing.banner == "Ready to come back? Your conversations are still here.")
+    func noAccess(snapshot: UsageSnapshot) {
+        #expect(snapshot.tier == .blocked)
+        #expect(snapshot.banner == "Ready to come back? Your conversations are still here.")
     }
 
     @Test(
@@ -90,30 +90,30 @@ struct WordsTests {
         ] as [(SubscriptionState, String?)]
     )
     func notice(state: SubscriptionState, notice: String?) {
-        let standing = Standing.monthly(used: 1, state: state, expiresAt: at("2026-11-20T08:00:00Z"))
-        #expect(standing.notice == notice)
+        let snapshot = UsageSnapshot.monthly(used: 1, state: state, expiresAt: at("2026-11-20T08:00:00Z"))
+        #expect(snapshot.notice == notice)
     }
 
     @Test("leave a sentence out rather than leave a hole in it")
     func cancelledWithoutDate() {
-        #expect(Standing.monthly(used: 1, state: .cancelled).notice == nil)
+        #expect(UsageSnapshot.monthly(used: 1, state: .cancelled).notice == nil)
     }
 
     @Test("have nothing to say about a period that is over")
     func past() {
-        var standing = Standing.monthly(used: 800, state: .gracePeriod, observedAt: at("2026-12-01").justBefore)
-        #expect(standing.banner != nil)
-        #expect(standing.notice != nil)
-        standing.observedAt = at("2026-12-01")
-        #expect(standing.isPast)
-        #expect(standing.banner == nil)
-        #expect(standing.notice == nil)
+        var snapshot = UsageSnapshot.monthly(used: 800, state: .gracePeriod, observedAt: at("2026-12-01").justBefore)
+        #expect(snapshot.banner != nil)
+        #expect(snapshot.notice != nil)
+        snapshot.observedAt = at("2026-12-01")
+        #expect(snapshot.isPast)
+        #expect(snapshot.banner == nil)
+        #expect(snapshot.notice == nil)
     }
 
     @Test(
         "read the usage out",
         arguments: [
-            (Standing.monthly(used: 160), "160 of 800 messages used this month"),
+            (UsageSnapshot.monthly(used: 160), "160 of 800 messages used this month"),
             (.monthly(used: 160, limit: nil, plan: .pro), "160 messages used this month"),
             (.trial(used: 41), "41 of 100 trial messages used"),
             (.monthly(used: 1), "1 of 800 messages used this month"),
@@ -126,14 +126,14 @@ struct WordsTests {
             (.monthly(used: 1, limit: nil, plan: .pro, observedAt: at("2026-12-01")), "1 message used in 2026-11"),
         ]
     )
-    func accessible(standing: Standing, sentence: String) {
-        #expect(standing.accessible == sentence)
+    func accessible(snapshot: UsageSnapshot, sentence: String) {
+        #expect(snapshot.accessible == sentence)
     }
 
     @Test(
         "name the plan, and the day of a trial",
         arguments: [
-            (Standing.monthly(used: 0), "Premium"),
+            (UsageSnapshot.monthly(used: 0), "Premium"),
             (.monthly(used: 0, limit: nil, plan: .pro), "Pro"),
             (.lifetime(used: 0, limit: 0), "Free"),
             (.trial(used: 0, observedAt: at("2026-11-10T09:30:00Z")), "Trial — Day 1 of 3"),
@@ -144,8 +144,8 @@ struct WordsTests {
             (.trial(used: 0, observedAt: at("2026-11-09T09:30:00Z")), "Trial — Day 1 of 3"),
         ]
     )
-    func label(standing: Standing, label: String) {
-        #expect(standing.label == label)
+    func label(snapshot: UsageSnapshot, label: String) {
+        #expect(snapshot.label == label)
     }
 
     @Test("say that nothing is lost when usage cannot be read")

@@ -15,8 +15,8 @@ enum Fixtures {
         return UserID(high: mixed ^ mixed >> 31, low: mixed &* 0xda94_2042_e4dd_58b5)
     }
 
-    static func standing(used: Int) -> Standing {
-        Standing(
+    static func snapshot(used: Int) -> UsageSnapshot {
+        UsageSnapshot(
             plan: .paid,
             state: .active,
             period: period,
@@ -30,7 +30,7 @@ enum Fixtures {
 
     /// What one more message is told; `used` of 800 before it.
     static func answer(used: Int) -> Answer {
-        var standing = standing(used: used)
-        return standing.consume(1, of: user(1))
+        var snapshot = snapshot(used: used)
+        return snapshot.consume(1, of: user(1))
     }
 }

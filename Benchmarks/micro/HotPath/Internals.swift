@@ -4,9 +4,9 @@ import LineProtocol
 import NIOCore
 import Usage
 
+@testable import Engine
 @testable import HeadroomServer
 @testable import Postgres
-@testable import UsageStore
 
 // All that the bodies know of internal types: a change of those is followed here and nowhere else.
 
@@ -17,7 +17,7 @@ struct ConnectionUnderTest {
         allowsWhenUnavailable: false,
         subscriptionsMaximum: 1_024
     )
-    private let surroundings = ConnectionStateMachine.Surroundings(serverVersion: "1.0.0", info: { [] })
+    private let dependencies = ConnectionStateMachine.Dependencies(serverVersion: "1.0.0", info: { [] })
     private var room = ByteBufferAllocator().buffer(capacity: 8_192)
     private let request = DecodedRequest.command(.consume(user: Fixtures.user(1), messages: 1))
     private let outcome = Outcome.answer(Fixtures.answer(used: 12))
@@ -27,7 +27,7 @@ struct ConnectionUnderTest {
     mutating func turn(_ requests: Int) {
         slots.removeAll(keepingCapacity: true)
         for _ in 0..<requests {
-            guard case .submit(let user, let operation, let slot) = machine.receive(request, surroundings) else {
+            guard case .submit(let user, let operation, let slot) = machine.receive(request, dependencies) else {
                 preconditionFailure("a CONSUME is for the store")
             }
             keep(user)
@@ -147,15 +147,15 @@ struct BatchUnderTest {
     private let arrived: [Request]
     private let batch: Batch
     private let result: QueryResult
-    private let known: [KnownUsers.Known?]
-    private var remembered: KnownUsers
+    private let known: [UserCache.Known?]
+    private var remembered: UserCache
 
     init(requests: Int, users: Int) {
         arrived = Request.staged(requests, users: users)
         batch = Batch(arrived)
-        var remembered = KnownUsers(calendarMonth: Fixtures.period)
-        let terms = Fixtures.answer(used: 12).standing.terms
-        for group in batch.groups { remembered.learn(group.user, terms, version: 1) }
+        var remembered = UserCache(calendarMonth: Fixtures.period)
+        let entitlement = Fixtures.answer(used: 12).snapshot.entitlement
+        for group in batch.groups { remembered.learn(group.user, entitlement, version: 1) }
         known = batch.groups.map { remembered.known($0.user) }
         self.remembered = remembered
         result = QueryResult.counted(batch.groups.map { Int64($0.messages) })
@@ -165,7 +165,7 @@ struct BatchUnderTest {
         keep(Batch(arrived))
     }
 
-    /// What `LaneCarrier.count` does before it sends.
+    /// What `BatchExecutor.count` does before it sends.
     mutating func makeParameters() {
         let groups = batch.groups[...]
         let known = groups.map { remembered.known($0.user) }
@@ -179,14 +179,14 @@ struct BatchUnderTest {
         parameters.withBinaryFormat { keep($4) }
     }
 
-    /// What `LaneCarrier.settle` does with a counted batch of users whose terms are known.
+    /// What `BatchExecutor.settle` does with a counted batch of users whose entitlement are known.
     mutating func settle() {
         guard let rows = CountedRows(result) else { preconditionFailure("a row of counts") }
-        let terms = known.map { $0?.terms }
+        let entitlement = known.map { $0?.entitlement }
         var completions: [Completion] = []
         do {
             keep(
-                try batch.settle(rows, batch.groups[...], terms, held: [:], into: &completions) { group, after in
+                try batch.settle(rows, batch.groups[...], entitlement, held: [:], into: &completions) { group, after in
                     remembered.learnExhaustion(group.user, after)
                 }
             )
@@ -199,7 +199,7 @@ struct BatchUnderTest {
 }
 
 extension QueryResult {
-    /// What `count_batch.sql` returns for users who send so many messages each, all of them counted, of known terms.
+    /// What `count_batch.sql` returns for users who send so many messages each, all of them counted, of known entitlement.
     fileprivate static func counted(_ messages: [Int64]) -> QueryResult {
         let columns = [
             "ordinal", "message_count", "held", "limit", "plan", "state", "started_at", "resets_at", "expires_at",

@@ -23,7 +23,7 @@ struct MessageRoutes {
 
     private func send(_ request: Request, _ context: ChatContext) async throws -> Response {
         guard let user = context.user else { throw Problem.noUser }
-        let body = try await BodyReading.read(
+        let body = try await BodyDecoder.read(
             Body.self,
             request,
             context,

@@ -10,7 +10,7 @@ struct SubscriptionRoutes {
     func add(to router: Router<ChatContext>) {
         router.post("/users/{user}/subscription") { request, context -> Response in
             guard let user = context.user else { throw Problem.noUser }
-            let change = try await BodyReading.read(
+            let change = try await BodyDecoder.read(
                 SubscriptionChange.self,
                 request,
                 context,

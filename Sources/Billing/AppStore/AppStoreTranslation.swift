@@ -41,9 +41,9 @@ struct AppStoreTranslation {
             try withStatus(BillingEffect(.productChanged, transaction: try transaction()))
         case ("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED"): try withStatus(try plain(.cancelled))
         case ("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_ENABLED"): try withStatus(try plain(.uncancelled))
-        case ("DID_FAIL_TO_RENEW", "GRACE_PERIOD"): [try standing(.gracePeriod)]
-        case ("DID_FAIL_TO_RENEW", _), ("GRACE_PERIOD_EXPIRED", _): [try standing(.billingRetry)]
-        case ("EXPIRED", _): [try standing(.expired)]
+        case ("DID_FAIL_TO_RENEW", "GRACE_PERIOD"): [try snapshot(.gracePeriod)]
+        case ("DID_FAIL_TO_RENEW", _), ("GRACE_PERIOD_EXPIRED", _): [try snapshot(.billingRetry)]
+        case ("EXPIRED", _): [try snapshot(.expired)]
         case ("REFUND", _), ("REVOKE", _): try revocation()
         case ("REFUND_REVERSED", _): try withStatus(BillingEffect(.reinstated, transaction: try transaction()))
         case ("RENEWAL_EXTENDED", _):
@@ -73,7 +73,7 @@ struct AppStoreTranslation {
     }
 
     /// The type is only about where the subscription stands, so the status takes its place.
-    private func standing(_ told: Status) throws -> BillingEffect {
+    private func snapshot(_ told: Status) throws -> BillingEffect {
         try effect(of: status ?? told)
     }
 

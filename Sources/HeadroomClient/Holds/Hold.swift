@@ -17,7 +17,7 @@ public enum HoldOutcome<Result> {
     /// The body has run, and the messages are counted.
     case completed(Result, Decision)
     /// The body has not run: the user may not send so many. Nothing was counted.
-    case blocked(UsageStatus, reason: Refusal)
+    case blocked(UsageStatus, reason: DenialReason)
     /// The body has run, and took longer than the hold: nothing was counted. Whether to count now, with
     /// ``HeadroomClient/consume(_:messages:key:deadline:)``, is the caller's decision: the user may be over the limit by it.
     case expired(Result)

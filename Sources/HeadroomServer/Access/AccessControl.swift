@@ -1,8 +1,8 @@
+import Engine
 import LineProtocol
 import Logging
 import Postgres
 import Synchronization
-import UsageStore
 
 /// Decides who may ask: knows the setting, what was last read of the tokens, and tells the event loops of every change.
 ///
@@ -25,7 +25,7 @@ package final class AccessControl: TokenKeeper, Sendable {
         var toldOfConnectionsAt: ContinuousClock.Instant?
     }
 
-    let census = TokenCensus()
+    let connectionCounter = TokenConnectionCounter()
     private let setting: Authentication
     private let connectionsPerTokenMaximum: Int
     private let logger: Logger
@@ -158,7 +158,7 @@ package final class AccessControl: TokenKeeper, Sendable {
     private static let connectionsToldEvery = Duration.seconds(60)
 
     package func takeUsed() -> [Int64] {
-        let connected = census.tokenIDs
+        let connected = connectionCounter.tokenIDs
         return state.withLock { state in
             let now = ContinuousClock.now
             if state.toldOfConnectionsAt.map({ now - $0 >= AccessControl.connectionsToldEvery }) ?? true {
@@ -182,8 +182,8 @@ package final class AccessControl: TokenKeeper, Sendable {
     ) -> Result<Identity, ReplyError> {
         var verdict = policy.authenticate(credentials, at: .now)
         if case .success(let found) = verdict, found.tokenID != identity?.tokenID {
-            if census.enter(found, atMost: connectionsPerTokenMaximum) {
-                if let identity { census.leave(identity) }
+            if connectionCounter.enter(found, atMost: connectionsPerTokenMaximum) {
+                if let identity { connectionCounter.leave(identity) }
             } else {
                 verdict = .failure(.tooManyOfToken)
             }
@@ -201,7 +201,7 @@ package final class AccessControl: TokenKeeper, Sendable {
     }
 
     package func leave(_ identity: Identity) {
-        census.leave(identity)
+        connectionCounter.leave(identity)
     }
 
     // MARK: For INFO, metrics and readiness
@@ -216,7 +216,7 @@ package final class AccessControl: TokenKeeper, Sendable {
 
     package var tokensRefused: Int { state.withLock { $0.refused.count } }
 
-    package var connectionsByName: [String: Int] { census.connectionsByName }
+    package var connectionsByName: [String: Int] { connectionCounter.connectionsByName }
 
     package var authenticated: UInt64 { accepted.load(ordering: .relaxed) }
     package var authenticationFailures: UInt64 { failed.load(ordering: .relaxed) }

@@ -1,6 +1,6 @@
 import Crypto
+import Engine
 import LineProtocol
-import UsageStore
 
 /// The live tokens, and whose a presented one is.
 ///

@@ -1,9 +1,9 @@
+import Engine
 import LineProtocol
 import Logging
 import NIOCore
 import Postgres
 import Usage
-import UsageStore
 
 /// Everything that can be set, checked.
 public struct ServerConfiguration: Sendable {
@@ -44,7 +44,7 @@ public struct ServerConfiguration: Sendable {
     var handshakeTimeout: TimeAmount
     var connectionLimits: ConnectionLimits
     /// Without its database URL, which is not known before a private PostgreSQL runs.
-    private var store: StoreConfiguration
+    private var store: EngineConfiguration
 
     public init(_ settings: SettingsReader) throws(SettingsReader.Invalid) {
         listen = try settings.address(.listen)
@@ -87,7 +87,7 @@ public struct ServerConfiguration: Sendable {
             authenticationTimeout: .milliseconds(Int64(try settings.number(.authenticationTimeout, 100...600_000))),
             lingerMaximum: TimeAmount(drainTimeout)
         )
-        store = StoreConfiguration(
+        store = EngineConfiguration(
             databaseURL: "",
             unknownUsers: try settings.choice(.unknownUsers),
             lanes: try settings.number(.lanes, 1...64),
@@ -121,7 +121,7 @@ public struct ServerConfiguration: Sendable {
         return .privateServer(dataDirectory: settings.text(.dataDirectory) ?? ".headroom")
     }
 
-    public func store(databaseURL: String) -> StoreConfiguration {
+    public func store(databaseURL: String) -> EngineConfiguration {
         var store = store
         store.databaseURL = databaseURL
         return store

@@ -1,8 +1,8 @@
+import Engine
 import LineProtocol
 import Logging
 import NIOCore
 import Usage
-import UsageStore
 
 /// Runs one connection on its event loop: bytes in, requests to the loop's stage, replies out with one flush.
 ///
@@ -30,7 +30,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// It has had its turn, and goes on when the others have had theirs.
     private var awaitsTurn = false
     private var inputIsClosed = false
-    /// Refused, and open until the peer has read why; the census counts it.
+    /// Refused, and open until the peer has read why; the connectionCounter counts it.
     private var lingersRefused = false
     private var isEnding = false
     /// What came after the end and was thrown away.
@@ -75,7 +75,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func refuse(_ context: ChannelHandlerContext, _ error: ReplyError) {
         machine.close()
         limits.lingerMaximum = min(limits.lingerMaximum, limits.refusalLingerMaximum)
-        lingersRefused = shared.census.beginRefusal()
+        lingersRefused = shared.connectionCounter.beginRefusal()
         guard lingersRefused else {
             // With TLS the line could only follow a handshake.
             context.triggerUserOutboundEvent(ConnectionCut(), promise: nil)
@@ -107,7 +107,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         received = nil
         self.context = nil
         if let identity = machine.identity { shared.access.leave(identity) }
-        if lingersRefused { shared.census.endRefusal() }
+        if lingersRefused { shared.connectionCounter.endRefusal() }
         if let number {
             if watches { shared.leave(number) }
             shared.disconnect(number, from: network)
@@ -212,7 +212,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         while count < limit, machine.takesRequests, let request = decoder.next(&buffer) {
             shared.metrics.count(request)
             count += 1
-            switch machine.receive(request, shared.surroundings, wasArray: decoder.wasArray) {
+            switch machine.receive(request, shared.dependencies, wasArray: decoder.wasArray) {
             case .replied: break
             case .submit(let user, let operation, let slot):
                 shared.stage(user, operation, connection: number, slot: slot)
@@ -229,7 +229,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
                     under: shared.policy,
                     replacing: machine.identity
                 )
-                machine.conclude(verdict, hello: hello, shared.surroundings)
+                machine.conclude(verdict, hello: hello, shared.dependencies)
                 permit(&decoder, machine.identity)
             }
         }
@@ -279,7 +279,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.complete(slot: slot, outcome, room: shared.takeRoom)
     }
 
-    /// A changed standing of a user whom the peer is subscribed to; `flush` follows.
+    /// A changed snapshot of a user whom the peer is subscribed to; `flush` follows.
     func push(_ answer: Answer) {
         machine.push(answer)
     }

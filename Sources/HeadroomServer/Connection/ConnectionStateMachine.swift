@@ -1,8 +1,8 @@
 import DequeModule
+import Engine
 import LineProtocol
 import NIOCore
 import Usage
-import UsageStore
 
 /// One connection's requests and replies: which slot a request's reply belongs in, which replies may go out now, and
 /// when the connection is over. Sans-IO; `ConnectionHandler` runs what it returns, and sends the bytes that gather here.
@@ -74,14 +74,14 @@ struct ConnectionStateMachine {
     }
 
     /// What a connection answers by itself, without the store.
-    struct Surroundings {
+    struct Dependencies {
         var serverVersion: String
         var info: () -> [String]
     }
 
     enum RequestAction: Equatable {
         /// Ask the store; the answer belongs into that slot.
-        case submit(UserID, StoreOperation, slot: UInt64)
+        case submit(UserID, EngineOperation, slot: UInt64)
         /// Ask the store's reader; the answer belongs into that slot.
         case read(Reading, slot: UInt64)
         /// Have these users watched; the answer belongs into that slot.
@@ -119,7 +119,7 @@ struct ConnectionStateMachine {
 
     mutating func receive(
         _ request: DecodedRequest,
-        _ surroundings: Surroundings,
+        _ dependencies: Dependencies,
         wasArray: Bool = false
     ) -> RequestAction {
         if state == .draining {
@@ -130,9 +130,9 @@ struct ConnectionStateMachine {
         switch request {
         case .command(.echo(let text)) where wasArray && !subscriptions.restrictsVerbs: return reply(.bulk(text))
         case .command(.info) where wasArray && !subscriptions.restrictsVerbs:
-            return reply(.bulk(ServerInfo.bulk(surroundings.info())))
+            return reply(.bulk(ServerInfo.bulk(dependencies.info())))
         case .command(let command):
-            return perform(command, surroundings)
+            return perform(command, dependencies)
         case .failure(let error):
             return reply(.error(error))
         case .fatal(let error):
@@ -141,23 +141,23 @@ struct ConnectionStateMachine {
         }
     }
 
-    private mutating func perform(_ command: Command, _ surroundings: Surroundings) -> RequestAction {
-        subscriptions.isAny ? performAmongSubscriptions(command, surroundings) : answer(command, surroundings)
+    private mutating func perform(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
+        subscriptions.isAny ? performAmongSubscriptions(command, dependencies) : answer(command, dependencies)
     }
 
     private mutating func performAmongSubscriptions(
         _ command: Command,
-        _ surroundings: Surroundings
+        _ dependencies: Dependencies
     ) -> RequestAction {
         switch command {
         case .ping(let text):
             slots.append(.change(.ping(text)))
             return .replied
-        case .subscribe, .unsubscribe, .quit: return answer(command, surroundings)
+        case .subscribe, .unsubscribe, .quit: return answer(command, dependencies)
         case _ where subscriptions.restrictsVerbs: return reply(.error(.onlySubscriptions))
         case .hello where subscriptions.isAnyIntended, .authenticate where subscriptions.isAnyIntended:
             return reply(.error(.helloWhileSubscribed))
-        default: return answer(command, surroundings)
+        default: return answer(command, dependencies)
         }
     }
 
@@ -172,7 +172,7 @@ struct ConnectionStateMachine {
         return .watch(channels.map(\.user), slot: waitingSlot(.subscribing(channels)))
     }
 
-    private mutating func answer(_ command: Command, _ surroundings: Surroundings) -> RequestAction {
+    private mutating func answer(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
         switch command {
         case .consume(let user, let messages, let key): submit(user, .consume(messages, key: key), .gate(user))
         case .reserve(let user, let messages, let key, let ttlSeconds):
@@ -193,9 +193,9 @@ struct ConnectionStateMachine {
         case .ping(nil): reply(.pong)
         case .ping(let text?), .echo(let text): reply(.text(text))
         case .help(let verb): reply(.help(about: verb))
-        case .info: reply(.lines(surroundings.info()))
+        case .info: reply(.lines(dependencies.info()))
         case .hello(let version, let credentials?): .authenticate(credentials, hello: version)
-        case .hello(let version, nil): hello(version, surroundings)
+        case .hello(let version, nil): hello(version, dependencies)
         case .authenticate(let credentials): .authenticate(credentials, hello: nil)
         case .client, .select: reply(.ok)
         case .command: reply(.empty)
@@ -205,10 +205,10 @@ struct ConnectionStateMachine {
         }
     }
 
-    private mutating func hello(_ version: Int, _ surroundings: Surroundings) -> RequestAction {
+    private mutating func hello(_ version: Int, _ dependencies: Dependencies) -> RequestAction {
         let hello = Reply.hello(
             version: version,
-            serverVersion: surroundings.serverVersion,
+            serverVersion: dependencies.serverVersion,
             connectionID: connectionID
         )
         guard !subscriptions.accept(version: version) else { return reply(hello) }
@@ -220,19 +220,19 @@ struct ConnectionStateMachine {
     mutating func conclude(
         _ verdict: Result<Identity, ReplyError>,
         hello version: Int?,
-        _ surroundings: Surroundings
+        _ dependencies: Dependencies
     ) {
         switch verdict {
         case .failure(let error):
             _ = reply(.error(error))
         case .success(let identity):
             self.identity = identity
-            _ = if let version { hello(version, surroundings) } else { reply(.ok) }
+            _ = if let version { hello(version, dependencies) } else { reply(.ok) }
         }
     }
 
     /// An operator's change goes on record under the token's name, not the service's role.
-    private func attributed(_ change: StoreOperation) -> StoreOperation {
+    private func attributed(_ change: EngineOperation) -> EngineOperation {
         identity.map { .attributed(change, actor: $0.actor) } ?? change
     }
 
@@ -253,7 +253,7 @@ struct ConnectionStateMachine {
 
     private mutating func submit(
         _ user: UserID,
-        _ operation: StoreOperation,
+        _ operation: EngineOperation,
         _ purpose: Purpose = .other
     ) -> RequestAction {
         .submit(user, operation, slot: waitingSlot(purpose))
@@ -327,7 +327,7 @@ struct ConnectionStateMachine {
         case .done: .ok
         case .report(let report): .report(report)
         case .watching: .ok
-        case .periods: .error(ReplyError(StoreError(.internal, "no verb asks for all periods; please report it")))
+        case .periods: .error(ReplyError(EngineError(.internal, "no verb asks for all periods; please report it")))
         case .failure(let error) where error.code == .unavailable && allowsWhenUnavailable:
             if case .gate(let user) = purpose {
                 .text("ALLOWED user=\(user) degraded=1")
@@ -339,14 +339,14 @@ struct ConnectionStateMachine {
         }
     }
 
-    private func reply(to error: StoreError, _ purpose: Purpose) -> ReplyError {
+    private func reply(to error: EngineError, _ purpose: Purpose) -> ReplyError {
         purpose == .reading ? ReplyError(reading: error) : ReplyError(error)
     }
 
     /// Bytes of messages in one write: a peer that takes them slowly gets the rest later, and newer.
     private static let messageBytesMaximum = 16_384
 
-    /// A user's standing has changed.
+    /// A user's snapshot has changed.
     mutating func push(_ answer: Answer) {
         if state != .closed { subscriptions.push(answer) }
     }
@@ -420,7 +420,7 @@ extension ReplyError {
         text: "too many connections from this address; close some or raise connections-per-address-maximum; closing"
     )
 
-    package init(_ error: StoreError) {
+    package init(_ error: EngineError) {
         switch error.code {
         case .unavailable: self.init(code: .unavailable, retryAfterMilliseconds: 500, text: error.message)
         case .unknown: self.init(code: .unknown, text: error.message)
@@ -436,7 +436,7 @@ extension ReplyError {
     }
 
     /// Of a reading of a user's usage, whose answer is shown to a person: the text is one to show where usage cannot be read.
-    package init(reading error: StoreError) {
+    package init(reading error: EngineError) {
         self.init(error)
         if error.isTransient { text = Words.unreadable.other }
     }

@@ -1,9 +1,9 @@
 import DequeModule
+import Engine
 import LineProtocol
 import Logging
 import NIOCore
 import Usage
-import UsageStore
 
 /// What the connections of one event loop share: the stage on which their requests gather, and the mailbox in which
 /// the store's outcomes arrive.
@@ -14,12 +14,12 @@ import UsageStore
 /// @unchecked Sendable: everything but `arrivals` is touched on the event loop only; `arrivals` has a lock of its own.
 final class LoopShared: Mailbox, @unchecked Sendable {
     let logger: Logger
-    let surroundings: ConnectionStateMachine.Surroundings
+    let dependencies: ConnectionStateMachine.Dependencies
     let metrics: LoopMetrics
     private let eventLoop: any EventLoop
-    private let store: BatchingStore
+    private let store: BatchingEngine
     let access: AccessControl
-    let census: Census
+    let connectionCounter: ConnectionCounter
     private let limits: ConnectionLimits
     private let allocator = ByteBufferAllocator()
     private let arrivals = ArrivalQueue<Arrival>()
@@ -46,9 +46,9 @@ final class LoopShared: Mailbox, @unchecked Sendable {
 
     init(
         eventLoop: any EventLoop,
-        store: BatchingStore,
+        store: BatchingEngine,
         access: AccessControl,
-        census: Census,
+        connectionCounter: ConnectionCounter,
         serverInfo: ServerInfo,
         metrics: LoopMetrics,
         limits: ConnectionLimits,
@@ -57,8 +57,8 @@ final class LoopShared: Mailbox, @unchecked Sendable {
         self.eventLoop = eventLoop
         self.store = store
         self.access = access
-        self.census = census
-        surroundings = ConnectionStateMachine.Surroundings(serverVersion: serverInfo.version, info: serverInfo.lines)
+        self.connectionCounter = connectionCounter
+        dependencies = ConnectionStateMachine.Dependencies(serverVersion: serverInfo.version, info: serverInfo.lines)
         self.metrics = metrics
         self.limits = limits
         self.logger = logger
@@ -76,7 +76,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     ///
     /// - Throws: what to tell the peer when there are too many.
     func connect(_ connection: ConnectionHandler, from network: PeerNetwork?) throws(ReplyError) -> Int {
-        switch census.enter(
+        switch connectionCounter.enter(
             from: network,
             atMost: limits.connectionsMaximum,
             ofNetworkAtMost: limits.connectionsPerAddressMaximum
@@ -88,7 +88,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
     }
 
     func disconnect(_ number: Int, from network: PeerNetwork?) {
-        if connections.remove(number) { census.leave(from: network) }
+        if connections.remove(number) { connectionCounter.leave(from: network) }
     }
 
     private func apply(_ policy: AccessPolicy) {
@@ -191,7 +191,7 @@ final class LoopShared: Mailbox, @unchecked Sendable {
 
     // MARK: To the store
 
-    func stage(_ user: UserID, _ operation: StoreOperation, connection: Int, slot: UInt64) {
+    func stage(_ user: UserID, _ operation: EngineOperation, connection: Int, slot: UInt64) {
         let deadline = stageDeadline ?? beginStage()
         staged[store.lane(of: user)].append(
             Request(

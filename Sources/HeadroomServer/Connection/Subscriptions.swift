@@ -9,7 +9,7 @@ import Usage
 /// counts in confirmations, and what is pushed after them, then follow the order of the requests. Messages end at once when
 /// somebody is not to be told of any more: from then on nobody watches for it.
 ///
-/// A peer that is slow to read is told the newest standing of each user once, however often that changed meanwhile: what
+/// A peer that is slow to read is told the newest snapshot of each user once, however often that changed meanwhile: what
 /// waits is bounded by the number of subscriptions.
 struct Subscriptions {
     /// A request's effect, when its turn has come.
@@ -168,7 +168,7 @@ struct Subscriptions {
 
     // MARK: Messages
 
-    /// Takes in a changed standing, in place of one of the same user that has not been sent.
+    /// Takes in a changed snapshot, in place of one of the same user that has not been sent.
     mutating func push(_ answer: Answer) {
         guard intended.contains(answer.user) else { return }
         if unsent.updateValue(answer, forKey: answer.user) == nil { unsentOrder.append(answer.user) }

@@ -1,5 +1,5 @@
+import Engine
 import Synchronization
-import UsageStore
 
 /// How long answers took on one event loop: all of them since the start, and those of the last seconds.
 ///

@@ -1,7 +1,7 @@
+import Engine
 import LineProtocol
 import NIOCore
 import Usage
-import UsageStore
 
 /// What one event loop has counted. Written on that loop only; read from anywhere.
 package final class LoopMetrics: Sendable {
@@ -28,7 +28,7 @@ package final class LoopMetrics: Sendable {
     func count(_ outcome: Outcome) {
         switch outcome {
         case .answer(let answer):
-            answers.raise(LoopMetrics.place(Status(answer.status), answer.standing.tier))
+            answers.raise(LoopMetrics.place(Status(answer.status), answer.snapshot.tier))
         case .failure(let error): count(ReplyError(error).code)
         default: break
         }

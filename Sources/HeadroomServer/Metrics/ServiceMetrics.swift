@@ -1,7 +1,7 @@
+import Engine
 import LineProtocol
 import NIOCore
 import Usage
-import UsageStore
 
 /// What the service has counted since it started: the loops' counters, added up when somebody asks.
 package struct ServiceMetrics: Sendable {

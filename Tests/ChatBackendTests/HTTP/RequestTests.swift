@@ -25,7 +25,7 @@ struct RequestTests {
         let messages = "/users/\(user)/messages"
         let long = String(repeating: "é", count: MessageRoutes.textCharactersMaximum + 1)
         let accented = "e" + String(repeating: "\u{301}", count: MessageRoutes.textBytesMaximum / 2)
-        let huge = String(repeating: "x", count: BodyReading.bytesMaximum)
+        let huge = String(repeating: "x", count: BodyDecoder.bytesMaximum)
         let right = #"{"id": "\#(id)", "text": "Hello"}"#
         return [
             Wrong(path: "/users/nobody/messages", body: right, status: 404, code: "NOTFOUND"),

@@ -80,7 +80,7 @@ struct DocumentationTests {
             let own = String(match.2).replacing(/\.product\([^)]*\)/, with: "")
             dependencies[String(match.1)] = own.matches(of: /"(\w+)"/).map { String($0.1) }
         }
-        #expect(dependencies["UsageStore"]?.contains("Postgres") == true, "the manifest is not understood")
+        #expect(dependencies["Engine"]?.contains("Postgres") == true, "the manifest is not understood")
         var reached: Set<String> = []
         var next = ["HeadroomClient"]
         while let target = next.popLast() {

@@ -1,10 +1,10 @@
+import Engine
 import LineProtocol
 import Logging
 import Postgres
 import Synchronization
 import TestSupport
 import Testing
-import UsageStore
 
 @testable import HeadroomServer
 
@@ -173,7 +173,7 @@ struct AccessControlTests {
     }
 
     @Test("gives a token so many connections, and a connection that changes its token one place")
-    func census() throws {
+    func connectionCounter() throws {
         let control = control(.auto, perToken: 2)
         control.take(
             reading(
@@ -187,15 +187,18 @@ struct AccessControlTests {
         #expect(authenticate("a", control) == .failure(.tooManyOfToken))
         #expect(try authenticate("a", control, replacing: first).get() == first, "it has its place")
         let other = try authenticate("b", control, replacing: first).get()
-        #expect(control.census.connectionsByName == ["app": 2])
+        #expect(control.connectionCounter.connectionsByName == ["app": 2])
         _ = try authenticate("a", control).get()
         _ = try authenticate("c", control).get()
-        #expect(control.census.connectionsByName == ["app": 3, "ops": 1])
+        #expect(control.connectionCounter.connectionsByName == ["app": 3, "ops": 1])
         #expect(authenticate("a", control, replacing: other) == .failure(.tooManyOfToken))
-        #expect(control.census.connectionsByName == ["app": 3, "ops": 1], "who is refused keeps what he had")
+        #expect(
+            control.connectionCounter.connectionsByName == ["app": 3, "ops": 1],
+            "who is refused keeps what he had"
+        )
         control.leave(other)
-        #expect(control.census.connectionsByName == ["app": 2, "ops": 1])
-        #expect(control.census.tokenIDs.sorted() == [1, 3])
+        #expect(control.connectionCounter.connectionsByName == ["app": 2, "ops": 1])
+        #expect(control.connectionCounter.tokenIDs.sorted() == [1, 3])
     }
 
     @Test("says which tokens were used: those that were brought, and at first those that are connected")

@@ -1,15 +1,15 @@
+import Engine
 import LineProtocol
 import NIOCore
 import TestSupport
 import Testing
 import Usage
-import UsageStore
 
 @testable import HeadroomServer
 
 @Suite("A connection that says who it is")
 struct AuthenticationTests {
-    private let surroundings = ConnectionStateMachine.Surroundings(serverVersion: "1.2.3", info: { [] })
+    private let dependencies = ConnectionStateMachine.Dependencies(serverVersion: "1.2.3", info: { [] })
     private let identity = Identity(tokenID: 7, name: "app", permissions: Permissions([.chat, .operator]))
     private let credentials = Credentials(name: nil, token: Secret("x"))
 
@@ -35,10 +35,10 @@ struct AuthenticationTests {
     @Test("is asked about, told OK, and is somebody from then on")
     func accepted() {
         var machine = machine()
-        let asked = machine.receive(.command(.authenticate(credentials)), surroundings)
+        let asked = machine.receive(.command(.authenticate(credentials)), dependencies)
         #expect(asked == .authenticate(credentials, hello: nil))
         #expect(machine.identity == nil)
-        machine.conclude(.success(identity), hello: nil, surroundings)
+        machine.conclude(.success(identity), hello: nil, dependencies)
         #expect(machine.identity == identity)
         #expect(replies(&machine) == text([.ok]))
     }
@@ -46,10 +46,10 @@ struct AuthenticationTests {
     @Test("stays who it was when it brings a wrong token")
     func refused() {
         var machine = machine()
-        machine.conclude(.failure(.wrongToken), hello: nil, surroundings)
+        machine.conclude(.failure(.wrongToken), hello: nil, dependencies)
         #expect(machine.identity == nil)
-        machine.conclude(.success(identity), hello: nil, surroundings)
-        machine.conclude(.failure(.wrongToken), hello: nil, surroundings)
+        machine.conclude(.success(identity), hello: nil, dependencies)
+        machine.conclude(.failure(.wrongToken), hello: nil, dependencies)
         #expect(machine.identity == identity)
         #expect(replies(&machine) == text([.error(.wrongToken), .ok, .error(.wrongToken)]))
     }
@@ -58,10 +58,10 @@ struct AuthenticationTests {
     func hello() {
         var machine = machine()
         let hello = DecodedRequest.command(.hello(version: 3, credentials: credentials))
-        #expect(machine.receive(hello, surroundings) == .authenticate(credentials, hello: 3))
-        machine.conclude(.failure(.wrongToken), hello: 3, surroundings)
+        #expect(machine.receive(hello, dependencies) == .authenticate(credentials, hello: 3))
+        machine.conclude(.failure(.wrongToken), hello: 3, dependencies)
         #expect(replies(&machine) == text([.error(.wrongToken)]))
-        machine.conclude(.success(identity), hello: 3, surroundings)
+        machine.conclude(.success(identity), hello: 3, dependencies)
         #expect(replies(&machine) == text([.hello(version: 3, serverVersion: "1.2.3", connectionID: 7)]))
     }
 
@@ -69,14 +69,14 @@ struct AuthenticationTests {
     func order() {
         var machine = machine()
         let consume = DecodedRequest.command(.consume(user: ada, messages: 1))
-        guard case .submit(_, _, let slot) = machine.receive(consume, surroundings) else {
+        guard case .submit(_, _, let slot) = machine.receive(consume, dependencies) else {
             Issue.record("not for the store")
             return
         }
-        _ = machine.receive(.command(.authenticate(credentials)), surroundings)
-        machine.conclude(.success(identity), hello: nil, surroundings)
+        _ = machine.receive(.command(.authenticate(credentials)), dependencies)
+        machine.conclude(.success(identity), hello: nil, dependencies)
         #expect(replies(&machine) == "")
-        let away = StoreError(.unavailable, "away")
+        let away = EngineError(.unavailable, "away")
         machine.complete(slot: slot, .failure(away))
         #expect(replies(&machine) == text([.error(ReplyError(away)), .ok]))
     }
@@ -85,36 +85,36 @@ struct AuthenticationTests {
     func actor() {
         var machine = machine()
         let forget = DecodedRequest.command(.forget(user: ada))
-        #expect(machine.receive(forget, surroundings) == .submit(ada, .forget, slot: 0))
-        machine.conclude(.success(identity), hello: nil, surroundings)
-        let asked: [(Command, StoreOperation)] = [
+        #expect(machine.receive(forget, dependencies) == .submit(ada, .forget, slot: 0))
+        machine.conclude(.success(identity), hello: nil, dependencies)
+        let asked: [(Command, EngineOperation)] = [
             (.forget(user: ada), .forget), (.resetUsage(user: ada, period: nil), .resetUsage(nil)),
             (.setPlan(PlanChange(user: ada, plan: "paid")), .setPlan(PlanChange(user: ada, plan: "paid"))),
         ]
         for (index, (command, operation)) in asked.enumerated() {
             #expect(
-                machine.receive(.command(command), surroundings)
+                machine.receive(.command(command), dependencies)
                     == .submit(ada, .attributed(operation, actor: "token:app"), slot: UInt64(index + 2))
             )
         }
         let consume = DecodedRequest.command(.consume(user: ada, messages: 1))
-        #expect(machine.receive(consume, surroundings) == .submit(ada, .consume(1), slot: 5))
+        #expect(machine.receive(consume, dependencies) == .submit(ada, .consume(1), slot: 5))
     }
 
     @Test("whose token ends has what is under way answered, and the next request told why")
     func ended() {
         var machine = machine()
-        machine.conclude(.success(identity), hello: nil, surroundings)
+        machine.conclude(.success(identity), hello: nil, dependencies)
         let consume = DecodedRequest.command(.consume(user: ada, messages: 1))
-        guard case .submit(_, _, let slot) = machine.receive(consume, surroundings) else {
+        guard case .submit(_, _, let slot) = machine.receive(consume, dependencies) else {
             Issue.record("not for the store")
             return
         }
         machine.drain(because: .tokenEnded)
         machine.drain()
-        #expect(machine.receive(consume, surroundings) == .replied)
+        #expect(machine.receive(consume, dependencies) == .replied)
         #expect(!machine.takesRequests && !machine.isFinished)
-        let away = StoreError(.unavailable, "away")
+        let away = EngineError(.unavailable, "away")
         machine.complete(slot: slot, .failure(away))
         #expect(replies(&machine) == text([.ok, .error(ReplyError(away)), .error(.tokenEnded)]))
         #expect(machine.isFinished)
@@ -125,14 +125,14 @@ struct AuthenticationTests {
         let channel = try #require(UsageChannel("usage:7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"))
         for version in [2, 3] {
             var machine = machine()
-            _ = machine.receive(.command(.hello(version: version)), surroundings)
-            guard case .watch(_, let slot) = machine.receive(.command(.subscribe([channel])), surroundings) else {
+            _ = machine.receive(.command(.hello(version: version)), dependencies)
+            guard case .watch(_, let slot) = machine.receive(.command(.subscribe([channel])), dependencies) else {
                 Issue.record("not watched")
                 return
             }
             machine.complete(slot: slot, .watching)
             _ = machine.takeReplies()
-            #expect(machine.receive(.command(.authenticate(credentials)), surroundings) == .replied)
+            #expect(machine.receive(.command(.authenticate(credentials)), dependencies) == .replied)
             #expect(replies(&machine).hasPrefix("-ERR "))
         }
     }
@@ -142,14 +142,14 @@ struct AuthenticationTests {
         let channel = try #require(UsageChannel("usage:\(ada)"))
         for (reason, isTold) in [(ReplyError.draining, true), (.tokenEnded, false), (.tokenRequiredNow, false)] {
             var machine = machine()
-            guard case .watch(_, let slot) = machine.receive(.command(.subscribe([channel])), surroundings) else {
+            guard case .watch(_, let slot) = machine.receive(.command(.subscribe([channel])), dependencies) else {
                 Issue.record("not watched")
                 return
             }
             machine.complete(slot: slot, .watching)
             _ = machine.takeReplies()
             machine.drain(because: reason)
-            machine.push(Answer(user: ada, status: .ok, standing: .paid(used: 1)))
+            machine.push(Answer(user: ada, status: .ok, snapshot: .paid(used: 1)))
             #expect((machine.takeReplies() != nil) == isTold, "\(reason.text)")
         }
     }

@@ -1,7 +1,7 @@
 import Crypto
+import Engine
 import LineProtocol
 import Testing
-import UsageStore
 
 @testable import HeadroomServer
 

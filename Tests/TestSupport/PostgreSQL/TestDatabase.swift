@@ -1,8 +1,8 @@
+import Engine
 import Foundation
 import NIOCore
 import Postgres
 import Usage
-import UsageStore
 
 /// A migrated database of a test's own, with a session that acts as its operator.
 public struct TestDatabase: Sendable {

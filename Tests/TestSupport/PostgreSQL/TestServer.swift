@@ -1,7 +1,7 @@
+import Engine
 import Foundation
 import Logging
 import Postgres
-import UsageStore
 
 /// One private PostgreSQL per test process, in a temporary directory, and a database of its own for each test.
 public enum TestServer {

@@ -1,0 +1,142 @@
+import Logging
+import Postgres
+import Synchronization
+import Usage
+
+/// Counts messages in PostgreSQL, in groups: the lanes, and what they share.
+///
+/// Each user belongs to one lane, so that a user's requests keep their order whatever the others do.
+public final class BatchingEngine: Sendable {
+    public let configuration: EngineConfiguration
+    private let lanes: [Lane]
+    /// For what is asked about all users of a period.
+    public let reader: Reader
+    /// For who wants to be told of changes.
+    public let watcher: Watcher
+    private let mailboxes = MailboxRegistry()
+    private let running = Mutex(0)
+
+    public init(_ configuration: EngineConfiguration, logger: Logger) {
+        self.configuration = configuration
+        let mailboxes = mailboxes
+        let invalidValues = InvalidValueLog(logger)
+        lanes = (0..<configuration.lanes).map { index in
+            Lane(configuration, mailboxes: mailboxes, index: index, invalidValues: invalidValues, logger: logger)
+        }
+        reader = Reader(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
+        watcher = Watcher(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
+    }
+
+    /// What INFO tells.
+    public struct Snapshot: Sendable {
+        public var lanes: Int
+        public var lanesConnected: Int
+        public var queueDepth: Int
+        public var batches: UInt64
+        public var requests: UInt64
+        public var reconnects: Int
+    }
+
+    public var snapshot: Snapshot {
+        let gauges = lanes.map(\.snapshot)
+        let batchSizes = lanes.map(\.metrics.batchSizes.counts)
+        return Snapshot(
+            lanes: lanes.count,
+            lanesConnected: gauges.count { $0.isConnected },
+            queueDepth: lanes.reduce(0) { $0 + $1.queueDepth },
+            batches: batchSizes.reduce(0) { $0 + $1.count },
+            requests: batchSizes.reduce(0) { $0 + $1.sum },
+            reconnects: gauges.reduce(0) { $0 + $1.reconnects }
+        )
+    }
+
+    public var metrics: EngineMetrics { EngineMetrics(lanes) }
+
+    /// What was counted and refused since the start.
+    public var activity: Activity {
+        lanes.reduce(Activity()) {
+            $0 + Activity(messages: $1.metrics[.messages], blocked: $1.metrics[.blocked])
+        }
+    }
+
+    /// Registers where outcomes are delivered; the number goes into every `ReturnAddress`.
+    public func register(_ mailbox: any Mailbox) -> Int {
+        mailboxes.register(mailbox)
+    }
+
+    /// The lane that carries a user's requests. `low` differs in its last digits even between hand-made test users.
+    @inlinable
+    public func lane(of user: UserID) -> Int {
+        Int((user.high ^ user.low) % UInt64(configuration.lanes))
+    }
+
+    /// Hands requests to their lane; every one of them must belong to `lane`. Each gets an outcome through its mailbox,
+    /// except those that are returned at once as refused.
+    public func enqueue(_ requests: [Request], lane: Int) -> ([Request], EngineError)? {
+        lanes[lane].enqueue(requests)
+    }
+
+    /// Runs until `close()` was called and everything taken in was answered.
+    public func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            for (index, lane) in lanes.enumerated() {
+                group.addTask { await BatchingEngine.onThread(named: "headroom.lane\(index)") { lane.run() } }
+            }
+            let (reader, watcher) = (reader, watcher)
+            group.addTask { await BatchingEngine.onThread(named: "headroom.reader") { reader.run() } }
+            group.addTask { await BatchingEngine.onThread(named: "headroom.watcher") { watcher.run() } }
+        }
+    }
+
+    private static func onThread(named name: String, _ work: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            startThread(named: name) {
+                work()
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Takes in nothing more.
+    public func close() {
+        for lane in lanes { lane.close() }
+        reader.close()
+        watcher.close()
+    }
+}
+
+/// The mailboxes of all event loops.
+final class MailboxRegistry: Sendable {
+    private let mailboxes = Mutex<[any Mailbox]>([])
+
+    func register(_ mailbox: any Mailbox) -> Int {
+        mailboxes.withLock {
+            $0.append(mailbox)
+            return $0.count - 1
+        }
+    }
+
+    /// One delivery for each mailbox that the completions concern.
+    func deliver(_ completions: [Completion]) {
+        guard !completions.isEmpty else { return }
+        let mailboxes = mailboxes.withLock { $0 }
+        // Most batches are of one mailbox's requests alone: then nothing is copied.
+        let first = completions[0].returnAddress.mailbox
+        if mailboxes.count == 1 || completions.allSatisfy({ $0.returnAddress.mailbox == first }) {
+            mailboxes[first].deliver(completions)
+            return
+        }
+        for (number, mailbox) in mailboxes.enumerated() {
+            let own = completions.filter { $0.returnAddress.mailbox == number }
+            if !own.isEmpty { mailbox.deliver(own) }
+        }
+    }
+
+    func publish(_ publications: [Publication]) {
+        guard !publications.isEmpty else { return }
+        for (number, mailbox) in mailboxes.withLock({ $0 }).enumerated() {
+            let own = publications.filter { $0.subscriber.mailbox == number }
+            if !own.isEmpty { mailbox.publish(own) }
+        }
+    }
+}

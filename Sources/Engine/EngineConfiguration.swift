@@ -1,0 +1,89 @@
+import Postgres
+import Usage
+
+/// What an operator can set about the store. HeadroomServer's settings document each.
+public struct EngineConfiguration: Sendable {
+    /// libpq connection string or URI. May hold a password.
+    public var databaseURL: String
+    public var unknownUsers: UnknownUsers
+    /// Database connections that carry batches, each with a thread.
+    public var lanes: Int
+    /// Requests that one statement carries at most.
+    public var batchMaximum: Int
+    /// Requests that may wait in all; one more is refused as overload.
+    public var queueCapacity: Int
+    /// A request that would have to wait for a lane for longer is refused as overload; half of `requestTimeout` at most.
+    public var queueWaitMaximum: Duration
+    /// How long a request may take before it is answered whatever the database does.
+    public var requestTimeout: Duration
+    /// How long one attempt to connect to the database may take.
+    public var connectTimeout: Duration
+    /// How long REPORT and TOP may take, which read the whole table.
+    public var reportTimeout: Duration
+    /// How often it is looked whether a watched user has changed.
+    public var changesPoll: Duration
+
+    public init(
+        databaseURL: String,
+        unknownUsers: UnknownUsers = .trial,
+        lanes: Int = 2,
+        batchMaximum: Int = 512,
+        queueCapacity: Int = 65_536,
+        queueWaitMaximum: Duration = .milliseconds(500),
+        requestTimeout: Duration = .seconds(2),
+        connectTimeout: Duration = .seconds(2),
+        reportTimeout: Duration = .seconds(60),
+        changesPoll: Duration = .milliseconds(100)
+    ) {
+        self.databaseURL = databaseURL
+        self.unknownUsers = unknownUsers
+        self.lanes = lanes
+        self.batchMaximum = batchMaximum
+        self.queueCapacity = queueCapacity
+        self.queueWaitMaximum = min(queueWaitMaximum, requestTimeout / 2)
+        self.requestTimeout = requestTimeout
+        self.connectTimeout = connectTimeout
+        self.reportTimeout = reportTimeout
+        self.changesPoll = changesPoll
+    }
+}
+
+extension EngineConfiguration {
+    /// Of a session with a lane's settings: index scans for each user, and limits of time.
+    func sessionOptions(_ name: String, readOnly: Bool = false) -> ConnectionOptions {
+        .service(
+            name,
+            databaseURL,
+            connectTimeout: connectTimeout,
+            settings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout)
+                + (readOnly ? [("default_transaction_read_only", "on")] : [])
+        )
+    }
+
+    /// The plan of a portion: pages in their order, and the few plans hashed, also where the table has no statistics yet.
+    var readerOptions: ConnectionOptions {
+        .service(
+            "reader",
+            databaseURL,
+            connectTimeout: connectTimeout,
+            settings: [
+                ("enable_seqscan", "off"),
+                ("enable_nestloop", "off"),
+                ("enable_mergejoin", "off"),
+                ("enable_sort", "off"),
+                // How many pages a portion has is what the plan depends on.
+                ("plan_cache_mode", "force_custom_plan"),
+                ("max_parallel_workers_per_gather", "0"),
+                ("jit", "off"),
+                ("default_transaction_read_only", "on"),
+            ]
+        )
+    }
+}
+
+/// Printing or dumping the configuration, also as part of something else, shows no password.
+extension EngineConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    public var description: String { "store at \(redacted(conninfo: databaseURL)), \(lanes) lanes" }
+    public var debugDescription: String { description }
+    public var customMirror: Mirror { Mirror(self, children: ["database": redacted(conninfo: databaseURL)]) }
+}

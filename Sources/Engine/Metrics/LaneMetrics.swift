@@ -1,0 +1,78 @@
+/// What one lane has counted: written by its thread, a few times per batch and never per message; read from anywhere.
+final class LaneMetrics: Sendable {
+    let batchSizes = DoublingHistogram()
+    /// How long the first request of each batch waited for the lane.
+    let queueWaits = DoublingHistogram()
+    private let statements = StatementKind.allCases.map { _ in DoublingHistogram() }
+    private let counters = CounterCells(count: Counter.allCases.count)
+
+    enum Counter: Int, CaseIterable {
+        /// Messages that were counted, each once.
+        case messages
+        /// Requests to count or to hold that were refused because the user had nothing left.
+        case blocked
+        /// Requests that were told that nobody knows what became of them.
+        case unknown
+    }
+
+    func add(_ amount: Int, to counter: Counter) {
+        if amount > 0 { counters.add(UInt64(amount), to: counter.rawValue) }
+    }
+
+    subscript(counter: Counter) -> UInt64 { counters[counter.rawValue] }
+
+    /// A statement was sent then, and is answered now.
+    func record(_ kind: StatementKind, sentAt: ContinuousClock.Instant) {
+        record(kind, took: .now - sentAt)
+    }
+
+    func record(_ kind: StatementKind, took duration: Duration) {
+        statements[kind.rawValue].record(duration)
+    }
+
+    func countFailures(_ count: Int, _ error: EngineError) {
+        if error.code == .unknown { add(count, to: .unknown) }
+    }
+
+    func statementTimes(_ kind: StatementKind) -> BucketCounts { statements[kind.rawValue].counts }
+}
+
+/// What a lane asks the database for.
+public enum StatementKind: Int, CaseIterable, Sendable {
+    /// The fast path, with keys or without.
+    case count
+    /// The slow path: new users, new periods, holds, repeated keys.
+    case perform
+    /// What changes nothing.
+    case read
+}
+
+/// What all lanes have counted since the start.
+public struct EngineMetrics: Sendable {
+    /// Requests per batch.
+    public var batchSizes = BucketCounts()
+    /// In microseconds.
+    public var queueWaits = BucketCounts()
+    /// In microseconds, from sending to the whole result.
+    public var statements: [(kind: StatementKind, times: BucketCounts)] = []
+    public var messagesCounted: UInt64 = 0
+    public var requestsBlocked: UInt64 = 0
+    public var outcomesUnknown: UInt64 = 0
+    /// Requests that wait now, by lane.
+    public var queueDepths: [Int] = []
+
+    init(_ lanes: [Lane]) {
+        let metrics = lanes.map(\.metrics)
+        func sum(_ counts: (LaneMetrics) -> BucketCounts) -> BucketCounts {
+            metrics.reduce(BucketCounts()) { $0 + counts($1) }
+        }
+        func sum(_ counter: LaneMetrics.Counter) -> UInt64 { metrics.reduce(0) { $0 &+ $1[counter] } }
+        batchSizes = sum(\.batchSizes.counts)
+        queueWaits = sum(\.queueWaits.counts)
+        statements = StatementKind.allCases.map { kind in (kind, sum { $0.statementTimes(kind) }) }
+        messagesCounted = sum(.messages)
+        requestsBlocked = sum(.blocked)
+        outcomesUnknown = sum(.unknown)
+        queueDepths = lanes.map(\.queueDepth)
+    }
+}

@@ -1,0 +1,98 @@
+import Usage
+
+/// `GET /v1/usage/{user}`: the fields of `USAGE`'s answer, under their names. One that does not apply is left out, but for
+/// those that say how much: null is unlimited, and `unlimited` says so.
+struct UsageBody: Encodable {
+    private let answer: Answer
+
+    init(_ answer: Answer) {
+        self.answer = answer
+    }
+
+    private enum Name: String, CodingKey {
+        case user, plan, state, tier, display, used, held, limit, remaining, unlimited, period, resets, expires, renews,
+            day, days, reason
+        case graceUntil = "grace_until"
+        case previousPlan = "previous_plan"
+        case nextPlan = "next_plan"
+        case label, accessible, notice, banner
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        let snapshot = answer.snapshot
+        var object = encoder.container(keyedBy: Name.self)
+        try object.encode(answer.user.description, forKey: .user)
+        try object.encode(snapshot.plan.name, forKey: .plan)
+        try object.encode(snapshot.state.rawValue, forKey: .state)
+        try object.encode(snapshot.tier.rawValue, forKey: .tier)
+        try object.encode(snapshot.display.rawValue, forKey: .display)
+        try object.encode(snapshot.used, forKey: .used)
+        try object.encode(snapshot.held, forKey: .held)
+        try object.encode(snapshot.limit, forKey: .limit)
+        try object.encode(snapshot.remaining, forKey: .remaining)
+        try object.encode(snapshot.limit == nil, forKey: .unlimited)
+        try object.encode(snapshot.period.label, forKey: .period)
+        try object.encodeIfPresent(snapshot.resetsShown?.text, forKey: .resets)
+        try object.encodeIfPresent(snapshot.expiresShown?.text, forKey: .expires)
+        try object.encodeIfPresent(answer.renews?.text, forKey: .renews)
+        try object.encodeIfPresent(answer.graceUntil?.text, forKey: .graceUntil)
+        try object.encodeIfPresent(snapshot.trialDay?.day, forKey: .day)
+        try object.encodeIfPresent(snapshot.trialDay?.days, forKey: .days)
+        try object.encodeIfPresent(answer.reason?.rawValue, forKey: .reason)
+        try object.encodeIfPresent(snapshot.previousPlan, forKey: .previousPlan)
+        try object.encodeIfPresent(answer.nextPlan, forKey: .nextPlan)
+        try object.encode(snapshot.label, forKey: .label)
+        try object.encode(snapshot.accessible, forKey: .accessible)
+        try object.encodeIfPresent(snapshot.notice, forKey: .notice)
+        try object.encodeIfPresent(snapshot.banner, forKey: .banner)
+    }
+}
+
+/// `GET /v1/history/{user}`.
+struct HistoryBody: Encodable {
+    struct Period: Encodable {
+        let usage: PeriodUsage
+
+        private enum Name: String, CodingKey {
+            case period, used, limit, unlimited, tier
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var object = encoder.container(keyedBy: Name.self)
+            try object.encode(usage.period.label, forKey: .period)
+            try object.encode(usage.used, forKey: .used)
+            try object.encode(usage.limit, forKey: .limit)
+            try object.encode(usage.limit == nil, forKey: .unlimited)
+            try object.encode(usage.tier.rawValue, forKey: .tier)
+        }
+    }
+
+    let user: String
+    let periods: [Period]
+
+    init(_ user: UserID, _ periods: [PeriodUsage]) {
+        self.user = user.description
+        self.periods = periods.map { Period(usage: $0) }
+    }
+}
+
+/// `GET /v1/report`.
+struct ReportBody: Encodable {
+    let period: String
+    let users: Int
+    let messages: Int
+    let silent: Int
+    let gentle: Int
+    let prominent: Int
+    let blocked: Int
+
+    init(_ report: PeriodReport) {
+        period = report.period.label
+        users = report.users
+        messages = report.messages
+        silent = report.users(in: .silent)
+        gentle = report.users(in: .gentle)
+        prominent = report.users(in: .prominent)
+        blocked = report.users(in: .blocked)
+    }
+}

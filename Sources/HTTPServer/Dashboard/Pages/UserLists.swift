@@ -1,0 +1,98 @@
+import Engine
+import Usage
+
+/// The lists of a user's page: periods, subscriptions, store events and changes.
+extension UserPresenter {
+    func period(_ usage: PeriodUsage) -> UserPage.Period {
+        UserPage.Period(
+            name: TimeText.period(usage.period),
+            used: NumberText.grouped(usage.used),
+            limit: usage.limit.map(NumberText.grouped) ?? "unlimited",
+            share: usage.limit.map { NumberText.percent(usage.used, of: $0) } ?? "–",
+            tier: usage.tier.rawValue,
+            isCurrent: usage.period == answer?.snapshot.period
+        )
+    }
+
+    /// From two periods on there is something to compare.
+    func chart(_ periods: [PeriodUsage]) -> OverviewPage.Chart? {
+        guard periods.count > 1 else { return nil }
+        let columns = periods.reversed().map { usage in
+            ColumnChart.Column(
+                label: TimeText.shortPeriod(usage.period),
+                name: TimeText.period(usage.period),
+                value: usage.used,
+                isUnfinished: usage.period == answer?.snapshot.period
+            )
+        }
+        let summary = "\(columns.count) periods, oldest first. The table below has the numbers."
+        return OverviewPage.Chart(
+            svg: ColumnChart(id: "periods", title: "Messages by billing period", summary: summary, columns: columns)
+                .svg,
+            unit: "Period",
+            hasBlocked: false,
+            rows: [],
+            age: ""
+        )
+    }
+
+    func subscription(_ subscription: UserRecords.Subscription) -> UserPage.Subscription {
+        var more: [String] = []
+        func add(_ words: String, _ instant: Instant?) {
+            if let instant { more.append("\(words) \(TimeText(instant).person)") }
+        }
+        // Access ended then, however long it was paid for.
+        let end = [subscription.expiresAt, subscription.revokedAt].compactMap(\.self).min()
+        if subscription.revokedAt != nil {
+            more.append("revoked")
+            if let paidUntil = subscription.expiresAt, paidUntil != end { add("paid until", paidUntil) }
+        }
+        add("payment trouble since", subscription.billingIssueAt)
+        add("grace until", subscription.graceUntil)
+        add("unsubscribed", subscription.unsubscribedAt)
+        if let next = subscription.nextPlan { more.append("next plan \(next)") }
+        if let product = subscription.product { more.append("product \(product)") }
+        return UserPage.Subscription(
+            transaction: subscription.transaction,
+            plan: subscription.plan,
+            started: subscription.startedAt.map { TimeText($0) },
+            expires: end.map { TimeText($0) },
+            more: more.isEmpty ? nil : more.joined(separator: "; ").sentence
+        )
+    }
+
+    func event(_ event: UserRecords.Event) -> UserPage.Event {
+        let state =
+            switch event.outcome {
+            case "applied": "good"
+            case "failed": "bad"
+            case "waiting": "warning"
+            default: "neutral"
+            }
+        return UserPage.Event(
+            at: TimeText(event.at),
+            source: event.source,
+            type: event.type,
+            outcome: event.outcome,
+            outcomeState: state,
+            problem: event.problem,
+            detail: event.detail?.isEmpty == true ? nil : event.detail
+        )
+    }
+
+    func change(_ change: AuditTrailReader.Event) -> UserPage.Change {
+        let parts = (change.detail ?? "").split(separator: ", ").map(String.init)
+        let changed = parts.filter { $0.contains("→") }
+        // A row that came or went has nothing on the other side.
+        let told = changed.isEmpty ? parts : changed
+        let rest = changed.isEmpty ? [] : parts.filter { !$0.contains("→") }
+        return UserPage.Change(
+            at: TimeText(change.at),
+            what: change.what.spaced,
+            changed: told.isEmpty ? nil : told.joined(separator: ", "),
+            unchanged: rest.isEmpty ? nil : rest.joined(separator: ", "),
+            actor: change.actor,
+            reason: change.reason
+        )
+    }
+}

@@ -1,0 +1,80 @@
+import Engine
+import HTTPTypes
+import Hummingbird
+import Synchronization
+
+/// What the HTTP side has been asked, by route: a path's pattern, so that nobody can make up new ones.
+final class HTTPMetrics: Sendable {
+    struct Kind: Hashable, Comparable {
+        var route: String
+        var method: String
+        /// `2xx`
+        var status: String
+
+        static func < (one: Kind, other: Kind) -> Bool {
+            (one.route, one.method, one.status) < (other.route, other.method, other.status)
+        }
+    }
+
+    struct Snapshot {
+        var requests: [Kind: UInt64] = [:]
+        /// By route.
+        var durations: [String: DoublingHistogram] = [:]
+    }
+
+    private let state = Mutex(Snapshot())
+
+    /// Under a lock, so any thread may.
+    func count(_ kind: Kind, _ duration: Duration) {
+        state.withLock { state in
+            state.requests[kind, default: 0] += 1
+            let histogram = state.durations[kind.route] ?? DoublingHistogram()
+            histogram.record(duration)
+            state.durations[kind.route] = histogram
+        }
+    }
+
+    func write(to text: inout MetricsText) {
+        let snapshot = state.withLock { $0 }
+        let requests = snapshot.requests.sorted { $0.key < $1.key }
+        text.write(.httpRequests, requests.map { ([$0.key.route, $0.key.method, $0.key.status], .init($0.value)) })
+        let durations = snapshot.durations.sorted { $0.key < $1.key }
+        text.write(.httpDuration, .microseconds, durations.map { ([$0.key], $0.value.counts) })
+    }
+}
+
+/// Counts each request with what it was answered; outside of everything that can answer.
+struct CountingRequests: RouterMiddleware {
+    typealias Context = HTTPContext
+
+    let metrics: HTTPMetrics
+
+    /// Others are `other`: a method is any word that a peer likes.
+    private static let methods: Set<HTTPRequest.Method> = [
+        .get, .head, .post, .put, .delete, .patch, .options, .trace,
+    ]
+
+    func handle(
+        _ request: Request,
+        context: HTTPContext,
+        next: (Request, HTTPContext) async throws -> Response
+    ) async throws -> Response {
+        let began = ContinuousClock.now
+        let response = try await next(request, context)
+        metrics.count(
+            HTTPMetrics.Kind(
+                route: CountingRequests.route(context),
+                method: CountingRequests.methods.contains(request.method) ? request.method.rawValue : "other",
+                status: "\(response.status.code / 100)xx"
+            ),
+            .now - began
+        )
+        return response
+    }
+
+    /// The pattern of the path, such as `/v1/usage/{user}`; `none` where there is none.
+    private static func route(_ context: HTTPContext) -> String {
+        guard let path = context.endpointPath, path.hasPrefix("/") else { return "none" }
+        return path
+    }
+}

@@ -1,0 +1,56 @@
+import HTTPTypes
+import Hummingbird
+
+/// Outermost: whatever goes wrong within is answered as a problem, and every answer says what all of them do.
+struct Answering: RouterMiddleware {
+    typealias Context = HTTPContext
+
+    let methods: PathMethods
+
+    func handle(
+        _ request: Request,
+        context: HTTPContext,
+        next: (Request, HTTPContext) async throws -> Response
+    ) async throws -> Response {
+        var response: Response
+        do {
+            response = try await next(request, context)
+            // Nobody reads a body here. One that comes a byte at a time would hold the connection for ever.
+            if request.method != .post { endAfterBody(request, context, &response) }
+        } catch {
+            response = problem(error, request, context).response(from: request, context: context)
+            endAfterBody(request, context, &response)
+        }
+        // Nobody is to guess at a body's type, whatever it is.
+        response.headers[.xContentTypeOptions] = "nosniff"
+        // The body of a refusal, too, would be taken for the next answer.
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private func endAfterBody(_ request: Request, _ context: HTTPContext, _ response: inout Response) {
+        let length = request.headers[.contentLength]
+        guard request.headers[.transferEncoding] != nil || (length != nil && length != "0") else { return }
+        response.headers[.connection] = "close"
+        BodyDecoder.close(context)
+    }
+
+    private func problem(_ error: any Error, _ request: Request, _ context: HTTPContext) -> Problem {
+        switch error {
+        case let problem as Problem: return problem
+        case let error as HTTPError where error.status == .notFound:
+            return methods.methods(of: request.uri.path).map { .methodNotAllowed($0) } ?? .notFound
+        case let error as HTTPError:
+            return Problem(error.status, code: "BADREQUEST", error.body ?? error.status.reasonPhrase)
+        case is CancellationError:
+            return Problem(.serviceUnavailable, code: "DRAINING", "this instance is shutting down; ask another one")
+        default:
+            context.logger.error("a request failed", metadata: ["error.type": "\(type(of: error))"])
+            return Problem(.internalServerError, code: "INTERNAL", "a bug; the service's log says more")
+        }
+    }
+}
+
+extension HTTPField.Name {
+    static let xContentTypeOptions = HTTPField.Name("X-Content-Type-Options")!
+    static let retryAfter = HTTPField.Name("Retry-After")!
+}

@@ -1,0 +1,78 @@
+import HTTPTypes
+import HeadroomServer
+import Hummingbird
+import NIOCore
+
+/// Reads bodies within a size and a time.
+struct BodyDecoder: Sendable {
+    private let bytesMaximum: Int
+    private let timeout: Duration
+
+    init(_ configuration: HTTPConfiguration) {
+        bytesMaximum = configuration.bodyBytesMaximum
+        timeout = configuration.requestTimeout
+    }
+
+    /// What is left of a body that was not read to its end would be taken for the next request: the peer gets the answer,
+    /// and the connection ends.
+    private static let closeDelay = TimeAmount.seconds(1)
+
+    /// - Throws: `Problem`, 413, 415 or 408, after which the connection closes.
+    func read(_ request: Request, _ context: HTTPContext) async throws -> ByteBuffer {
+        if let problem = BodyEncoding.problem(request.headers) { throw closing(context, problem) }
+        if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > bytesMaximum {
+            throw closing(context, tooLarge)
+        }
+        let (body, maximum, timeout) = (request.body, bytesMaximum, timeout)
+        do {
+            return try await withThrowingTaskGroup(of: ByteBuffer?.self) { tasks in
+                tasks.addTask { try await body.collect(upTo: maximum) }
+                tasks.addTask {
+                    try await Task.sleep(for: timeout)
+                    return nil
+                }
+                defer { tasks.cancelAll() }
+                guard let buffer = try await tasks.next() ?? nil else { throw closing(context, tooSlow) }
+                return buffer
+            }
+        } catch let problem as Problem {
+            throw problem
+        } catch is NIOTooManyBytesError {
+            throw closing(context, tooLarge)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            // The peer hung up in the middle of it, or broke the framing.
+            throw closing(context, broken)
+        }
+    }
+
+    /// The connection ends as soon as the peer had the time to read the answer.
+    static func close(_ context: HTTPContext) {
+        guard let channel = context.channel else { return }
+        channel.eventLoop.scheduleTask(in: closeDelay) { channel.close(promise: nil) }
+    }
+
+    private func closing(_ context: HTTPContext, _ problem: Problem) -> Problem {
+        BodyDecoder.close(context)
+        var problem = problem
+        problem.headers[.connection] = "close"
+        return problem
+    }
+
+    private var tooLarge: Problem {
+        Problem(
+            .contentTooLarge,
+            code: "TOOLONG",
+            "a body is at most \(bytesMaximum) bytes; send less, or raise http-body-maximum-bytes"
+        )
+    }
+
+    private var broken: Problem {
+        Problem(.badRequest, code: "BADREQUEST", "the body broke off or is malformed; send it again")
+    }
+
+    private var tooSlow: Problem {
+        Problem(.requestTimeout, code: "TIMEOUT", "the body was not complete in time; send it again")
+    }
+}

@@ -1,0 +1,40 @@
+import Synchronization
+
+/// How many connections came with which token, over all event loops.
+final class TokenConnectionCounter: Sendable {
+    private struct Entry {
+        var name: String
+        var connections: Int
+    }
+
+    /// By the token's number.
+    private let entries = Mutex<[Int64: Entry]>([:])
+
+    /// False when there are as many as may be.
+    func enter(_ identity: Identity, atMost maximum: Int) -> Bool {
+        entries.withLock { entries in
+            let connections = entries[identity.tokenID]?.connections ?? 0
+            guard connections < maximum else { return false }
+            entries[identity.tokenID] = Entry(name: identity.name, connections: connections + 1)
+            return true
+        }
+    }
+
+    func leave(_ identity: Identity) {
+        entries.withLock { entries in
+            guard let entry = entries[identity.tokenID] else { return }
+            entries[identity.tokenID] =
+                entry.connections > 1 ? Entry(name: entry.name, connections: entry.connections - 1) : nil
+        }
+    }
+
+    /// Tokens that somebody is connected with.
+    var tokenIDs: [Int64] { entries.withLock { Array($0.keys) } }
+
+    /// Connections by name: those of all tokens that share it.
+    var connectionsByName: [String: Int] {
+        entries.withLock { entries in
+            entries.values.reduce(into: [:]) { $0[$1.name, default: 0] += $1.connections }
+        }
+    }
+}

@@ -1,0 +1,56 @@
+/// `headroom audit`: what happened to a user, when, by whom and why.
+public struct AuditTrail: Sendable {
+    /// A row of the view user_story.
+    public struct Event: Sendable, Equatable, Encodable {
+        /// ISO 8601, UTC.
+        public let at: String
+        public let what: String
+        public let detail: String?
+        public let actor: String?
+        public let reason: String?
+
+        public init(at: String, what: String, detail: String?, actor: String?, reason: String?) {
+            self.at = at
+            self.what = what
+            self.detail = detail
+            self.actor = actor
+            self.reason = reason
+        }
+
+        private enum CodingKeys: String, CodingKey {
+            case at, what, detail, actor, reason
+        }
+
+        /// With a null where there is nothing: every event has the same names.
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(at, forKey: .at)
+            try container.encode(what, forKey: .what)
+            try container.encode(detail, forKey: .detail)
+            try container.encode(actor, forKey: .actor)
+            try container.encode(reason, forKey: .reason)
+        }
+    }
+
+    /// In the order in which they happened.
+    public let events: [Event]
+
+    public init(_ events: [Event]) {
+        self.events = events
+    }
+
+    public var text: String {
+        var table = TextTable([.left, .left, .left, .left, .left])
+        table.add("at", "what", "by", "why", "detail")
+        for event in events {
+            table.add(
+                event.at,
+                printable(event.what),
+                printable(event.actor ?? "-"),
+                printable(event.reason ?? "-"),
+                printable(event.detail ?? "-")
+            )
+        }
+        return table.lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,161 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("A batch")
+struct BatchTests {
+    private let start = ContinuousClock.now
+    private let noon = at("2026-11-10T12:00:00Z")
+
+    private func request(_ user: UserID, _ operation: EngineOperation, slot: UInt64, afterSeconds: Int = 60) -> Request
+    {
+        .fixture(user, operation, slot: slot, deadline: start + .seconds(afterSeconds))
+    }
+
+    private func snapshot(used: Int, limit: Int?) -> UsageSnapshot {
+        UsageSnapshot(
+            plan: .paid,
+            state: .active,
+            period: billingPeriod("2026-11"),
+            used: used,
+            limit: limit,
+            startedAt: at("2026-11-01"),
+            resetsAt: at("2026-12-01"),
+            observedAt: noon
+        )
+    }
+
+    @Test("holds its users in ascending order, and each user's requests in the order in which they came")
+    func grouping() {
+        let batch = Batch([
+            request(user(2), .consume(1), slot: 1),
+            request(user(1), .consume(4), slot: 2),
+            request(user(2), .check(9), slot: 3),
+            request(user(0), .usage, slot: 4),
+            request(user(1), .consume(3), slot: 5),
+            request(user(2), .consume(2), slot: 6),
+        ])
+        #expect(batch.requests.map(\.returnAddress.slot) == [4, 2, 5, 1, 3, 6])
+        #expect(batch.groups.map(\.user) == [user(0), user(1), user(2)])
+        #expect(batch.groups.map(\.range) == [0..<1, 1..<3, 3..<6])
+        #expect(batch.groups.map(\.messages) == [0, 7, 3])
+        #expect(batch.groups.map(\.consumes) == [0, 2, 2])
+    }
+
+    @Test("of nothing has no groups")
+    func empty() {
+        let batch = Batch([])
+        #expect(batch.groups.isEmpty)
+        #expect(batch.nextDeadline(batch.groups) == nil)
+    }
+
+    @Test("grants what fits, request by request: of 4, 3 and 1 with 5 left, 4 and 1")
+    func mixed() {
+        let batch = Batch([4, 3, 1].enumerated().map { request(user(1), .consume($1), slot: UInt64($0)) })
+        var completions: [Completion] = []
+        let after = batch.settle(batch.groups[0], from: snapshot(used: 5, limit: 10), into: &completions)
+        #expect(completions.map(\.outcome.isAllowed) == [true, false, true])
+        #expect(completions.map { $0.outcome.answer?.snapshot.used } == [9, 9, 10])
+        #expect(after.used == 10)
+    }
+
+    @Test("is refused throughout only when not one of its messages fits")
+    func refusedThroughout() {
+        let batch = Batch([
+            request(user(1), .consume(3), slot: 1), request(user(1), .usage, slot: 2),
+            request(user(1), .consume(2), slot: 3), request(user(2), .check(1), slot: 4),
+        ])
+        #expect(batch.isRefusedThroughout(batch.groups[0], at: snapshot(used: 9, limit: 10)))
+        #expect(!batch.isRefusedThroughout(batch.groups[0], at: snapshot(used: 8, limit: 10)))
+        #expect(batch.isRefusedThroughout(batch.groups[1], at: snapshot(used: 0, limit: 10)), "nothing to count")
+    }
+
+    @Test("tells each request once that it failed")
+    func failing() {
+        var batch = Batch([
+            request(user(1), .consume(1), slot: 1, afterSeconds: 1),
+            request(user(1), .consume(1), slot: 2, afterSeconds: 9),
+            request(user(2), .consume(1), slot: 3, afterSeconds: 1),
+        ])
+        var completions: [Completion] = []
+        batch.expire(batch.groups.prefix(1), at: start + .seconds(5), .unknown, into: &completions)
+        batch.expire(batch.groups.prefix(1), at: start + .seconds(5), .unknown, into: &completions)
+        #expect(completions.map(\.returnAddress.slot) == [1], "not the one with time left, nor another group's")
+        #expect(completions.map(\.outcome) == [.failure(.unknown)])
+        batch.fail(batch.groups, .busy, into: &completions)
+        #expect(completions.map(\.returnAddress.slot) == [1, 2, 3])
+        #expect(completions.last?.outcome == .failure(.busy))
+    }
+
+    @Test("knows the next deadline among those it has not answered")
+    func deadlines() {
+        var batch = Batch([
+            request(user(1), .consume(1), slot: 1, afterSeconds: 3),
+            request(user(2), .consume(1), slot: 2, afterSeconds: 2),
+            request(user(3), .consume(1), slot: 3, afterSeconds: 1),
+        ])
+        #expect(batch.nextDeadline(batch.groups) == start + .seconds(1))
+        #expect(batch.nextDeadline(batch.groups.prefix(2)) == start + .seconds(2))
+        var completions: [Completion] = []
+        batch.expire(batch.groups, at: start + .seconds(2), .unknown, into: &completions)
+        #expect(batch.nextDeadline(batch.groups) == start + .seconds(3))
+        batch.expire(batch.groups, at: start + .seconds(3), .unknown, into: &completions)
+        #expect(batch.nextDeadline(batch.groups) == nil)
+    }
+
+    @Test("counts a request that was told its outcome is unknown, without telling it again")
+    func settlingExpired() {
+        var batch = Batch([
+            request(user(1), .consume(2), slot: 1, afterSeconds: 1), request(user(1), .consume(3), slot: 2),
+        ])
+        var completions: [Completion] = []
+        batch.expire(batch.groups, at: start + .seconds(1), .unknown, into: &completions)
+        let after = batch.settle(batch.groups[0], from: snapshot(used: 0, limit: 10), into: &completions)
+        #expect(completions.map(\.returnAddress.slot) == [1, 2])
+        #expect(completions.last?.outcome.answer?.snapshot.used == 5)
+        #expect(after.used == 5)
+    }
+
+    @Test("answers what carrying its requests one after the other would", arguments: 1...40)
+    func serialEquivalence(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let users = (0..<5).map { user($0) }
+        let standings = Dictionary(
+            uniqueKeysWithValues: users.map { user in
+                let limit = generator.chance(20) ? nil : Int.random(in: 0...30, using: &generator)
+                return (user, snapshot(used: Int.random(in: 0...30, using: &generator), limit: limit))
+            }
+        )
+        let arrived = (0..<Int.random(in: 1...60, using: &generator)).map { slot in
+            let messages = Int.random(in: 1...6, using: &generator)
+            let operation = generator.element(of: [
+                EngineOperation.consume(1), .consume(messages), .consume(messages), .check(messages), .usage,
+            ])
+            return request(generator.element(of: users), operation, slot: UInt64(slot))
+        }
+        var expected: [UInt64: Answer] = [:]
+        var serial = standings
+        for request in arrived {
+            let user = request.user
+            expected[request.returnAddress.slot] =
+                switch request.operation {
+                case .consume(let messages, _): serial[user]?.consume(messages, of: user)
+                case .check(let messages): serial[user]?.check(messages, of: user)
+                default: serial[user]?.usage(of: user)
+                }
+        }
+        let batch = Batch(arrived)
+        var completions: [Completion] = []
+        for group in batch.groups {
+            guard let before = standings[group.user] else { continue }
+            let after = batch.settle(group, from: before, into: &completions)
+            #expect(after == serial[group.user], "seed \(seed)")
+        }
+        #expect(completions.count == arrived.count, "seed \(seed)")
+        for completion in completions {
+            #expect(completion.outcome.answer == expected[completion.returnAddress.slot], "seed \(seed)")
+        }
+    }
+}

@@ -1,0 +1,237 @@
+import Foundation
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// Random histories of a few people and their transactions: whatever the order in which they are told, one state.
+@Suite("The order in which billing events come", .serialized)
+struct NotificationOrderTests {
+    private static let people = 4
+    private static let orders = 6
+    /// Ids of one telling do not meet those of another; alike, so that ids order alike.
+    private struct Telling {
+        var number: Int
+        func user(_ index: Int) -> String { "\(TestSupport.user(UInt64(number * 16 + index)))" }
+        func digest(_ index: Int) -> String { EngineTests.digest(number * 16 + index) }
+        func name(_ name: String) -> String { "\(1000 + number) \(name)" }
+    }
+
+    /// A history is generated as text with these in place of ids, so that each telling has its own.
+    private enum Someone: Sendable, CustomStringConvertible {
+        case user(Int)
+        case digest(Int)
+
+        var description: String {
+            switch self {
+            case .user(let index): "user \(index)"
+            case .digest(let index): "digest \(index)"
+            }
+        }
+    }
+
+    private struct Step: Sendable, CustomStringConvertible {
+        var id: String
+        var at: String
+        var identities: [Someone]
+        var kind: String
+        var transaction = ""
+        var product = "monthly"
+        var period = "normal"
+        var expires: String?
+        var from: [Someone] = []
+
+        var description: String {
+            let subject =
+                kind == "transferred" || kind == "merged" ? "\(from) to" : "\(transaction) \(product) \(period)"
+            return "\(id): \(at) \(kind) \(subject) \(identities) \(expires ?? "")"
+        }
+    }
+
+    private func instant(_ random: inout SeededGenerator) -> String {
+        let day = Int.random(in: 1...18, using: &random)
+        // Instants coincide now and then.
+        return "2026-11-\(day < 10 ? "0" : "")\(day)T0\(Int.random(in: 0...3, using: &random)):00:00Z"
+    }
+
+    private func someone(_ random: inout SeededGenerator) -> [Someone] {
+        let user = Someone.user(Int.random(in: 0..<NotificationOrderTests.people, using: &random))
+        let digest = Someone.digest(Int.random(in: 0..<3, using: &random))
+        return switch Int.random(in: 0..<10, using: &random) {
+        case 0..<5: [user]
+        case 5..<7: [digest]
+        case 7: [digest, user]
+        case 8: [user, digest, .user(Int.random(in: 0..<NotificationOrderTests.people, using: &random))]
+        default: []
+        }
+    }
+
+    /// With trials, transactions that change hands, and digests that turn out to be somebody else's.
+    private func history(_ random: inout SeededGenerator) -> [Step] {
+        let kinds = [
+            "purchased", "purchased", "purchased", "renewed", "renewed", "cancelled", "grace_period", "expired",
+            "revoked", "reinstated", "extended", "transferred", "transferred", "transferred", "merged",
+        ]
+        var steps = (0..<Int.random(in: 5...11, using: &random)).map { number in
+            var step = Step(
+                id: "\(number)",
+                at: instant(&random),
+                identities: someone(&random),
+                kind: random.element(of: kinds),
+                transaction: "T\(Int.random(in: 0..<3, using: &random))"
+            )
+            step.product = random.element(of: ["monthly", "monthly", "large"])
+            if random.chance(25) { step.period = "trial" }
+            if random.chance(70) || ["renewed", "extended"].contains(step.kind) {
+                step.expires = random.element(of: ["2026-11-19", "2026-12-05", "2026-12-24", "2027-02-01"])
+            }
+            if step.kind == "transferred" {
+                step.from = someone(&random)
+                if step.identities.isEmpty { step.identities = [.user(0)] }
+            }
+            return step
+        }
+        // A grant is of the period that runs when it comes: somebody whose period does not depend on what else came.
+        let buyer = Someone.user(NotificationOrderTests.people)
+        for kind in ["granted", "revoked", "reinstated"].prefix(Int.random(in: 0...3, using: &random)) {
+            steps.append(
+                Step(id: "G \(kind)", at: instant(&random), identities: [buyer], kind: kind, transaction: "G")
+            )
+        }
+        return steps
+    }
+
+    private func told(_ step: Step, _ telling: Telling) -> Told {
+        func ids(_ people: [Someone]) -> [String] {
+            people.map { someone in
+                switch someone {
+                case .user(let index): telling.user(index)
+                case .digest(let index): telling.digest(index)
+                }
+            }
+        }
+        let identities = ids(step.identities)
+        var effect: [String: Any & Sendable] = ["kind": step.kind]
+        switch step.kind {
+        case "transferred":
+            effect["from"] = ids(step.from)
+            effect["to"] = identities
+        case "merged":
+            effect["identities"] = identities
+        case "granted":
+            effect["transaction"] = telling.name(step.transaction)
+            effect["product"] = "pack"
+            effect["quantity"] = 2
+        default:
+            effect["transaction"] = telling.name(step.transaction)
+            effect["product"] = step.product
+            effect["period"] = step.period
+            effect["expires"] = step.expires
+        }
+        let isOfPeople = step.kind == "transferred" || step.kind == "merged"
+        return Told(telling.name(step.id), step.at, by: isOfPeople ? [] : identities, type: step.kind, effect)
+    }
+
+    /// All that is left of the people of a telling, with their places instead of their ids. Not how much was used: what a
+    /// transfer takes along depends on when it comes. So rows are compared where nobody has used anything.
+    private func state(_ telling: Telling, isUsed: Bool) -> String {
+        """
+        select jsonb_agg(jsonb_build_object(
+            'person', person.number,
+            'subscriptions', (
+                select jsonb_agg(
+                    to_jsonb(s) - '{user_id,original_transaction_id}'::text[]
+                        || jsonb_build_object('transaction', substr(s.original_transaction_id, 6))
+                    order by s.original_transaction_id
+                )
+                from headroom.subscriptions as s where s.user_id = person.id
+            ),
+            'anchor', coalesce((select s.anchor_day from headroom.subscribers as s where s.user_id = person.id), 1),
+            'previous', (select s.previous_plan from headroom.subscribers as s where s.user_id = person.id),
+            'store trial', (
+                select s.store_trial_started_at from headroom.subscribers as s where s.user_id = person.id
+            ),
+            'rows', (
+                select jsonb_agg(
+                    to_jsonb(u) - '{user_id,updated_at,generation,terms_version}'::text[] order by u.billing_period
+                )
+                from message_usage as u where u.user_id = person.id and \(isUsed ? "u.granted > 0" : "true")
+            ),
+            'purchases', (
+                select jsonb_agg(jsonb_build_array(substr(p.transaction, 6), p.messages, p.granted, p.is_refunded))
+                from headroom.message_purchases as p where p.user_id = person.id
+            ),
+            'now', to_jsonb(headroom.entitlement(person.id, headroom.now(), 'deny')),
+            'events', (
+                select jsonb_agg(jsonb_build_array(substr(e.id, 6), e.outcome, e.lacks) order by e.id)
+                from headroom.billing_events as e where e.user_id = person.id
+            )
+        ) order by person.number)
+        from (values \((0...NotificationOrderTests.people).map { "(\($0), '\(telling.user($0))'::uuid)" }
+            .joined(separator: ", "))) as person (number, id)
+        """
+    }
+
+    /// What two states have apart, person by person.
+    private func difference(_ one: String, _ other: String) -> String {
+        func people(_ text: String) -> [[String: NSObject]] {
+            (try? JSONSerialization.jsonObject(with: Data(text.utf8))) as? [[String: NSObject]] ?? []
+        }
+        return zip(people(one), people(other)).enumerated().flatMap { number, states in
+            states.0.keys.sorted().filter { states.0[$0] != states.1[$0] }.map { key in
+                "person \(number), \(key): \(states.0[key] ?? NSNull()) and not \(states.1[key] ?? NSNull())"
+            }
+        }.joined(separator: "\n")
+    }
+
+    private func before(_ telling: Telling, isUsed: Bool) -> String {
+        (0..<(isUsed ? NotificationOrderTests.people : 0)).map { index in
+            """
+            insert into message_usage (user_id, billing_period, message_count, "limit")
+            values ('\(telling.user(index))', '2026-11', \(100 + 10 * index), 800),
+                ('\(telling.user(index))', 'trial', \(1 + index), 100);
+            """
+        }.joined() + "select set_plan('\(telling.user(NotificationOrderTests.people))', 'paid')"
+    }
+
+    @Test(
+        "is without effect, with transfers, aliases and repetitions among them",
+        arguments: SeededGenerator.seeds(always: [1_625_235_126_949_334_864])
+    )
+    func orders(seed: UInt64) async throws {
+        print("histories of billing events with seed \(seed)")
+        var random = SeededGenerator(seed: seed)
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+        try await database.psql.mapProducts()
+        var number = 0
+        for turn in 0..<8 {
+            let history = history(&random)
+            let isUsed = turn.isMultiple(of: 2)
+            var states: [String] = []
+            for order in 0..<NotificationOrderTests.orders {
+                let telling = Telling(number: number)
+                number += 1
+                try await database.psql.execute(before(telling, isUsed: isUsed))
+                let steps = order == 0 ? history : history.shuffled(using: &random)
+                for (place, step) in steps.enumerated() {
+                    let answer = try await database.psql.take(told(step, telling))
+                    #expect(answer["outcome"] != nil && answer["outcome"] != "duplicate")
+                    if random.chance(30) {
+                        try await database.psql.take(told(random.element(of: Array(steps[...place])), telling))
+                    }
+                }
+                let state = try #require(try await database.psql.text(state(telling, isUsed: isUsed)))
+                states.append(state)
+                guard state == states[0] else {
+                    let told = steps.map(\.description).joined(separator: "\n")
+                    Issue.record(
+                        "seed \(seed), history \(turn), order \(order)\n\(told)\n\(difference(state, states[0]))"
+                    )
+                    return
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("Billing events on several connections at once")
+struct NotificationRaceTests {
+    private func sessions(_ count: Int, _ database: TestDatabase) async throws -> [Session] {
+        var sessions: [Session] = []
+        for _ in 0..<count { sessions.append(try await Session.open(database.conninfo)) }
+        return sessions
+    }
+
+    private func fresh() async throws -> TestDatabase {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
+        try await database.psql.mapProducts()
+        return database
+    }
+
+    @Test("the same one has one effect, and all but one are told that it is a duplicate")
+    func sameNotification() async throws {
+        let database = try await fresh()
+        let sessions = try await sessions(4, database)
+        for number in 0..<15 {
+            let told = Told(
+                "e\(number)",
+                "2026-11-05",
+                by: ["\(user(UInt64(number / 3)))"],
+                Told.purchased("T\(number)")
+            )
+            let outcomes = try await withThrowingTaskGroup(of: String?.self) { group in
+                for session in sessions { group.addTask { try await session.take(told)["outcome"] } }
+                return try await group.reduce(into: [String?]()) { $0.append($1) }
+            }
+            #expect(outcomes.count { $0 == "applied" } == 1)
+            #expect(outcomes.count { $0 == "duplicate" } == 3)
+        }
+        #expect(try await database.psql.number("select count(*) from headroom.billing_events") == 15)
+        #expect(try await database.psql.number("select count(*) from headroom.subscriptions") == 15)
+    }
+
+    @Test("wait for each other, so that neither decides without the other whose a subscription is")
+    func waiting() async throws {
+        let database = try await fresh()
+        let answer = try await database.overlapping(
+            try Told("t", "2026-11-06", Told.transferred(from: ["\(user(1))"], to: ["\(user(2))"])).event,
+            try Told("e", "2026-11-05", by: ["\(user(1))"], Told.purchased("T")).event
+        )
+        #expect(answer.first["outcome"] == "waiting" && answer.second["outcome"] == "applied")
+        #expect(answer.second["user"] == "\(user(2))")
+    }
+
+    @Test("beside batches, resets, grants and forgetting neither deadlock nor lose a message")
+    func beside() async throws {
+        let seed = SeededGenerator.newSeed()
+        print("notifications while counting, seed \(seed)")
+        let database = try await fresh()
+        let users = (0..<6).map { user(UInt64($0)) }
+        let tellers = try await sessions(3, database)
+        let operators = try await sessions(2, database)
+        let store = StoreHarness(database.conninfo)
+        let isAllowed = try await store.running {
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for (index, teller) in tellers.enumerated() {
+                    group.addTask {
+                        var random = SeededGenerator(seed: seed &+ UInt64(index))
+                        for number in 0..<60 { try await teller.take(self.told("\(index) \(number)", users, &random)) }
+                        return true
+                    }
+                }
+                for (index, person) in operators.enumerated() {
+                    group.addTask {
+                        var random = SeededGenerator(seed: seed &+ 50 &+ UInt64(index))
+                        for _ in 0..<25 {
+                            let someone = random.element(of: users)
+                            try await person.execute(
+                                random.element(of: [
+                                    "select reset_billing_period('2026-11')", "select reset_billing_period('trial')",
+                                    "select forget_user('\(someone)')", "select grant_messages('\(someone)', 1)",
+                                    "select set_plan('\(someone)', 'paid')",
+                                ])
+                            )
+                        }
+                        return true
+                    }
+                }
+                for part in 0..<3 {
+                    group.addTask {
+                        var random = SeededGenerator(seed: seed &+ 100 &+ UInt64(part))
+                        for _ in 0..<100 {
+                            let asked = (0..<4).map { _ in
+                                (user: random.element(of: users), operation: EngineOperation.consume(1))
+                            }
+                            // Allowed or not, each is answered.
+                            guard try await store.ask(asked).allSatisfy({ $0.answer != nil }) else { return false }
+                        }
+                        return true
+                    }
+                }
+                return try await group.allSatisfy { $0 }
+            }
+        }
+        #expect(isAllowed)
+        let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()"
+        #expect(try await database.psql.number(deadlocks) == 0)
+        #expect(store.log.events.allSatisfy { $0.level < .error })
+    }
+
+    private func told(_ id: String, _ users: [UserID], _ random: inout SeededGenerator) -> Told {
+        let (one, other) = ("\(random.element(of: users))", "\(random.element(of: users))")
+        let at = "2026-11-\(Int.random(in: 10...19, using: &random))"
+        let effect: [String: Any & Sendable] =
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0: Told.transferred(from: [one], to: [other])
+            case 1: ["kind": "merged", "identities": [one, other, digest(Int.random(in: 0..<3, using: &random))]]
+            case 2: ["kind": "granted", "transaction": "G \(id)", "product": "pack"]
+            default:
+                Told.purchased("T\(Int.random(in: 0..<8, using: &random))", random.element(of: ["monthly", "large"]))
+            }
+        return Told(id, at, by: [one, digest(Int.random(in: 0..<3, using: &random))], effect)
+    }
+}

@@ -1,0 +1,149 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// Instants at which periods begin, one after the other, written out from the calendar.
+private struct Starts: Sendable, CustomTestStringConvertible {
+    var anchorDay: Int
+    var dates: [String]
+
+    var testDescription: String { "day \(anchorDay), \(dates.first ?? "") to \(dates.last ?? "")" }
+
+    static let all = [
+        // The year's end and a February of 28 days.
+        Starts(anchorDay: 1, dates: ["2026-12-01", "2027-01-01", "2027-02-01", "2027-03-01", "2027-04-01"]),
+        Starts(anchorDay: 15, dates: ["2026-12-15", "2027-01-15", "2027-02-15", "2027-03-15", "2027-04-15"]),
+        Starts(anchorDay: 29, dates: ["2026-12-29", "2027-01-29", "2027-02-28", "2027-03-29", "2027-04-29"]),
+        Starts(anchorDay: 30, dates: ["2026-12-30", "2027-01-30", "2027-02-28", "2027-03-30", "2027-04-30"]),
+        Starts(anchorDay: 31, dates: ["2026-12-31", "2027-01-31", "2027-02-28", "2027-03-31", "2027-04-30"]),
+        // 2028 is a leap year.
+        Starts(anchorDay: 1, dates: ["2027-12-01", "2028-01-01", "2028-02-01", "2028-03-01"]),
+        Starts(anchorDay: 15, dates: ["2027-12-15", "2028-01-15", "2028-02-15", "2028-03-15"]),
+        Starts(anchorDay: 29, dates: ["2027-12-29", "2028-01-29", "2028-02-29", "2028-03-29"]),
+        Starts(anchorDay: 30, dates: ["2027-12-30", "2028-01-30", "2028-02-29", "2028-03-30"]),
+        Starts(anchorDay: 31, dates: ["2027-12-31", "2028-01-31", "2028-02-29", "2028-03-31"]),
+        // 2100 is none, though four divides it.
+        Starts(anchorDay: 1, dates: ["2099-12-01", "2100-01-01", "2100-02-01", "2100-03-01"]),
+        Starts(anchorDay: 15, dates: ["2099-12-15", "2100-01-15", "2100-02-15", "2100-03-15"]),
+        Starts(anchorDay: 29, dates: ["2099-12-29", "2100-01-29", "2100-02-28", "2100-03-29"]),
+        Starts(anchorDay: 30, dates: ["2099-12-30", "2100-01-30", "2100-02-28", "2100-03-30"]),
+        Starts(anchorDay: 31, dates: ["2099-12-31", "2100-01-31", "2100-02-28", "2100-03-31"]),
+    ]
+}
+
+// One after the other: each case has a database and connections of its own, and there are many cases.
+@Suite("A subscription that was bought on an anchor day", .serialized)
+struct AnchorDayTests {
+
+    /// Ada buys at half past eight on the first of the dates.
+    private func running(
+        _ starts: Starts,
+        _ body: @Sendable (_ database: TestDatabase, _ store: StoreHarness) async throws -> Void
+    ) async throws {
+        let database = try await TestDatabase.fresh()
+        let bought = starts.dates[0] + "T08:30:00Z"
+        try await database.stopClock(at: at(bought))
+        try await database.psql.apply(StoreEvent("purchased", bought, ["plan": "paid"], of: ada))
+        let store = StoreHarness(database.conninfo)
+        try await store.running { try await body(database, store) }
+    }
+
+    @Test("has a fresh period from each of its days on, 00:00 UTC, clamped to the month's last", arguments: Starts.all)
+    fileprivate func periods(starts: Starts) async throws {
+        try await running(starts) { database, store in
+            #expect(
+                try await database.psql.number("select anchor_day from headroom.subscribers") == starts.anchorDay
+            )
+            for (index, (start, end)) in zip(starts.dates, starts.dates.dropFirst()).enumerated() {
+                // The first period began at midnight, before it was bought.
+                let first = index == 0 ? at(start + "T08:30:00Z") : at(start)
+                for (used, instant) in [(1, first), (2, at(end).justBefore)] {
+                    try await database.moveClock(to: instant)
+                    let answer = try #require(try await store.ask(ada, .consume(1)).answer)
+                    #expect(answer.snapshot.period == billingPeriod(String(start.prefix(7))), "at \(instant)")
+                    #expect(answer.snapshot.startedAt == at(start), "at \(instant)")
+                    #expect(answer.snapshot.resetsAt == at(end), "at \(instant)")
+                    #expect(answer.snapshot.used == used, "at \(instant)")
+                    let told = try await database.usage(ada)
+                    #expect(told == SQLAnswer.fields(of: answer.snapshot.usage(of: ada)), "at \(instant)")
+                }
+            }
+            let labels = try await database.psql.text(
+                "select string_agg(billing_period || ' ' || message_count, ' ' order by billing_period) from message_usage"
+            )
+            #expect(labels == starts.dates.dropLast().map { $0.prefix(7) + " 2" }.joined(separator: " "))
+        }
+    }
+
+    @Test("for a year has monthly periods, and ends when the year does")
+    func annual() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2027-01-31T08:00:00Z"))
+        try await database.tell(
+            StoreEvent(
+                "purchased",
+                "2027-01-31T08:00:00Z",
+                ["plan": "paid", "product": "premium.annual", "expires": "2028-01-31T08:00:00Z"],
+                of: ada
+            )
+        )
+        let starts = [
+            "2027-01-31", "2027-02-28", "2027-03-31", "2027-04-30", "2027-05-31", "2027-06-30", "2027-07-31",
+            "2027-08-31", "2027-09-30", "2027-10-31", "2027-11-30", "2027-12-31", "2028-01-31",
+        ]
+        for (start, end) in zip(starts, starts.dropFirst()) {
+            try await database.moveClock(to: max(at(start), at("2027-01-31T08:00:00Z")))
+            let all = try await database.consume(ada, 800)
+            #expect(all["status"] == "ALLOWED" && all["used"] == "800" && all["period"] == String(start.prefix(7)))
+            try await database.moveClock(to: at(end).justBefore)
+            let refused = try await database.consume(ada)
+            #expect(refused["reason"] == "limit_reached" && refused["retry_after"] == "1")
+        }
+        // The day of the month comes again some hours before the year is over.
+        try await database.moveClock(to: at("2028-01-31T08:00:00Z").justBefore)
+        #expect(try await database.consume(ada)["used"] == "1")
+        try await database.moveClock(to: at("2028-01-31T08:00:00Z"))
+        #expect(try await database.consume(ada)["reason"] == "expired")
+    }
+
+    @Test("keeps its day when it is renewed, and takes another when it is bought anew or a store says so")
+    func movedAnchor() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-01-31"))
+        let day = "select anchor_day from headroom.subscribers"
+        try await database.tell(
+            StoreEvent("purchased", "2026-01-31", ["plan": "paid", "expires": "2026-02-28"]),
+            StoreEvent("renewed", "2026-02-28", ["expires": "2026-03-31"])
+        )
+        #expect(try await database.psql.number(day) == 31)
+        try await database.tell(
+            StoreEvent("expired", "2026-03-31"),
+            StoreEvent("purchased", "2026-05-20", ["plan": "paid", "started": "2026-05-17", "expires": "2026-06-17"])
+        )
+        #expect(try await database.psql.number(day) == 17)
+        try await database.tell(StoreEvent("renewed", "2026-06-17", ["expires": "2026-07-17", "anchor": "9"]))
+        #expect(try await database.psql.number(day) == 9)
+        // An operator's word is newer, and stays when a renewal comes.
+        try await database.moveClock(to: at("2026-06-20"))
+        try await database.psql.execute("select set_plan('\(user(1))', 'paid', p_anchor => 3)")
+        try await database.tell(StoreEvent("renewed", "2026-07-17", ["plan": "paid", "expires": "2026-08-17"]))
+        #expect(try await database.psql.number(day) == 3)
+    }
+
+    @Test("leaves its day with nobody who turns out not to own it, whichever event is last", arguments: [true, false])
+    func anothers(isLast: Bool) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-01-31"))
+        func cancelled(_ at: String, by person: UserID, _ anchor: Int) -> Told {
+            Told(at, at, by: ["\(person)"], ["kind": "cancelled", "transaction": "T", "anchor": anchor])
+        }
+        let order = [cancelled("2026-01-05", by: user(1), 7), cancelled("2026-01-06", by: user(2), 9)]
+        for told in isLast ? order : order.reversed() { try await database.psql.take(told) }
+        #expect(
+            try await database.psql.rows("select user_id, anchor_day from headroom.subscribers order by user_id")
+                == ["\(user(1))|1", "\(user(2))|9"]
+        )
+    }
+}

@@ -1,0 +1,117 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("Store events from several connections at once")
+struct EventRaceTests {
+    private func sessions(_ count: Int, _ database: TestDatabase) async throws -> [Session] {
+        var sessions: [Session] = []
+        for _ in 0..<count { sessions.append(try await Session.open(database.conninfo)) }
+        return sessions
+    }
+
+    @Test("the same event has one effect, and all but one are told that it is a duplicate")
+    func sameEvent() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-11T12:00:00Z"))
+        let sessions = try await sessions(4, database)
+        for number in 0..<25 {
+            let event = StoreEvent(
+                "purchased",
+                "2026-11-01",
+                ["plan": "paid", "expires": "2026-12-01"],
+                // Known users as well as new ones.
+                of: user(UInt64(number / 5)),
+                transaction: "transaction \(number / 5)",
+                id: "event \(number)"
+            )
+            let outcomes = try await withThrowingTaskGroup(of: String?.self) { group in
+                for session in sessions { group.addTask { try await session.apply(event)["outcome"] } }
+                return try await group.reduce(into: [String?]()) { $0.append($1) }
+            }
+            #expect(outcomes.count { $0 == "applied" } == 1)
+            #expect(outcomes.count { $0 == "duplicate" } == 3)
+        }
+        #expect(try await database.psql.number("select count(*) from headroom.billing_events") == 25)
+        #expect(try await database.psql.number("select count(*) from headroom.subscriptions") == 5)
+        let changes = "select count(*) from headroom.audit_log where not after ? 'outcome'"
+        #expect(try await database.psql.number(changes) == 5)
+        #expect(try await database.psql.number("select count(*) from headroom.audit_log") == 25)
+    }
+
+    @Test("two of one user wait for each other, so that neither folds without the other")
+    func twoEvents() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-11T12:00:00Z"))
+        try await database.psql.apply(StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01"]))
+        let answer = try await database.overlapping(
+            try StoreEvent("extended", "2026-11-02", ["expires": "2026-12-20"]).event,
+            try StoreEvent("cancelled", "2026-11-03").event
+        )
+        #expect(answer.first["state"] == "active")
+        #expect(answer.second["state"] == "cancelled" && answer.second["expires"] == "2026-12-20T00:00:00Z")
+    }
+
+    @Test("of users who are sending neither deadlock nor lose a message, and all are in force in the end")
+    func whileCounting() async throws {
+        let seed = SeededGenerator.newSeed()
+        print("events while counting, seed \(seed)")
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-11T12:00:00Z"))
+        let users = (0..<6).map { user(UInt64($0)) }
+        // Some whose row is there, though nobody knows them: an older client wrote it.
+        for user in users.prefix(3) {
+            _ = try await database.psql.text("select increment_and_check_usage('\(user)', 'trial', 100)")
+        }
+        let tellers = try await sessions(3, database)
+        let store = StoreHarness(database.conninfo)
+        let counted = try await store.running {
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for (index, teller) in tellers.enumerated() {
+                    group.addTask {
+                        var random = SeededGenerator(seed: seed &+ UInt64(index))
+                        for event in self.events(users, &random) { try await teller.apply(event) }
+                        return 0
+                    }
+                }
+                for part in 0..<3 {
+                    group.addTask {
+                        var random = SeededGenerator(seed: seed &+ 100 &+ UInt64(part))
+                        var counted = 0
+                        for _ in 0..<150 {
+                            let asked = (0..<4).map { _ in
+                                (user: random.element(of: users), operation: EngineOperation.consume(1))
+                            }
+                            counted += try await store.ask(asked).count { $0.isAllowed }
+                        }
+                        return counted
+                    }
+                }
+                return try await group.reduce(0, +)
+            }
+        }
+        #expect(try await database.psql.number("select sum(message_count) from message_usage") == counted + 3)
+        let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()"
+        #expect(try await database.psql.number(deadlocks) == 0)
+        #expect(store.log.events.allSatisfy { $0.level < .error })
+        for user in users {
+            #expect(try await database.usage(user)["plan"] == "pro")
+            #expect(try await database.consume(user)["status"] == "ALLOWED")
+        }
+    }
+
+    /// The same events for each teller, each in an order of its own.
+    private func events(_ users: [UserID], _ random: inout SeededGenerator) -> [StoreEvent] {
+        let history = [
+            StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01", "anchor": "1"]),
+            StoreEvent("cancelled", "2026-11-02"), StoreEvent("revoked", "2026-11-03"),
+            StoreEvent("reinstated", "2026-11-04"), StoreEvent("uncancelled", "2026-11-05"),
+            StoreEvent("grace_period", "2026-11-06", ["grace_until": "2026-11-30"]),
+            StoreEvent("renewed", "2026-11-07", ["expires": "2026-12-07"]),
+            StoreEvent("product_changed", "2026-11-08", ["plan": "pro"]),
+        ]
+        return users.flatMap { user in history.map { $0.of(user) } }.shuffled(using: &random)
+    }
+}

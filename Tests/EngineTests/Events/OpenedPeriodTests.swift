@@ -1,0 +1,216 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// `message_usage` as clients read it between a change of plan and the first message.
+@Suite("The period that a change of plan opens")
+struct OpenedPeriodTests {
+    private let bob = "\(user(2))"
+
+    private func fresh(_ instant: String = "2026-11-20T12:00:00Z") async throws -> TestDatabase {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at(instant))
+        try await database.psql.mapProducts()
+        return database
+    }
+
+    private func rows(_ database: TestDatabase, of user: UserID = ada) async throws -> [String] {
+        try await database.psql.rows(
+            """
+            select billing_period, message_count, "limit" from message_usage
+            where user_id = '\(user)' order by billing_period
+            """
+        )
+    }
+
+    private func setPlan(_ database: TestDatabase, _ arguments: String) async throws {
+        try await database.psql.execute("select set_plan('\(ada)', \(arguments))")
+    }
+
+    private func bought(_ product: String = "monthly") -> Told {
+        Told("bought \(product)", "2026-11-20T10:00:00Z", by: ["\(ada)"], Told.purchased("T", product))
+    }
+
+    private func about(_ kind: String, _ time: String) -> Told {
+        Told("\(kind) \(time)", "2026-11-20T\(time)Z", by: ["\(ada)"], ["kind": kind, "transaction": "T"])
+    }
+
+    @Test("is read beside the used-up trial before the first message, whoever tells", arguments: [true, false])
+    func besideTrial(isOfStore: Bool) async throws {
+        let database = try await fresh()
+        _ = try await database.consume(ada, 100)
+        if isOfStore {
+            try await database.psql.take(bought())
+        } else {
+            try await setPlan(database, "'paid'")
+        }
+        #expect(try await rows(database) == ["2026-11|0|800", "trial|100|100"])
+        let open = "select billing_period, tier from monthly_usage where user_id = '\(ada)' and is_open"
+        #expect(try await database.psql.rows(open) == ["2026-11|silent"])
+        #expect(try await database.consume(ada)["used"] == "1")
+        #expect(try await rows(database) == ["2026-11|1|800", "trial|100|100"])
+    }
+
+    @Test("takes its first message as it stands, without being written anew")
+    func fastPath() async throws {
+        let database = try await fresh()
+        let store = StoreHarness(database.conninfo)
+        try await store.running {
+            try await setPlan(database, "'paid'")
+            let version = "select terms_version from message_usage where user_id = '\(ada)'"
+            let before = try await database.psql.text(version)
+            #expect(try await store.ask(ada, .consume(1)).isAllowed)
+            #expect(try await database.psql.text(version) == before)
+            let performed = store.store.metrics.statements.filter { $0.kind == .perform }
+            #expect(performed.allSatisfy { $0.times.count == 0 })
+        }
+    }
+
+    @Test("goes with the access, comes back with it, and moves to another plan's while nothing is sent")
+    func followsState() async throws {
+        let database = try await fresh()
+        try await database.psql.take(bought())
+        #expect(try await rows(database) == ["2026-11|0|800"])
+        try await database.psql.take(about("revoked", "11:00:00"))
+        #expect(try await rows(database) == [])
+        try await database.psql.take(about("reinstated", "11:10:00"))
+        #expect(try await rows(database) == ["2026-11|0|800"])
+        try await setPlan(database, "'pro'")
+        #expect(try await rows(database) == ["2026-11|0"])
+        // The period that began in October, which a row without messages does not keep open.
+        try await setPlan(database, "'paid', p_anchor => 25")
+        #expect(try await rows(database) == ["2026-10|0|800"])
+        try await setPlan(database, "'trial'")
+        #expect(try await rows(database) == ["trial|0|100"])
+        try await setPlan(database, "'trial', 'expired'")
+        #expect(try await rows(database) == [])
+    }
+
+    @Test("is none on a plan that allows nothing")
+    func withoutAllowance() async throws {
+        let database = try await fresh()
+        try await setPlan(database, "'free'")
+        #expect(try await rows(database) == [])
+        try await database.psql.execute("update headroom.plans set allowance = 3 where plan = 'free'")
+        try await setPlan(database, "'free'")
+        #expect(try await rows(database) == ["free|0|3"])
+    }
+
+    @Test(
+        "stays after another change of plan where something happened in it",
+        arguments: [
+            ("select increment_and_check_usage('\(ada)')", "2026-11|1|800"),
+            ("select grant_messages('\(ada)', 5)", "2026-11|0|805"),
+            ("select increment_and_check_usage('\(ada)'); select reset_usage('\(ada)')", "2026-11|0|800"),
+            (#"update message_usage set "limit" = 900"#, "2026-11|0|900"),
+            (
+                """
+                select headroom.perform('\(ada)', array['reserve'], array[2], array['k'], array[600], 'trial')
+                """, "2026-11|0|800"
+            ),
+            (
+                """
+                select headroom.perform(
+                    '\(ada)', array['consume', 'release'], array[2, null], array['k', 'k'], array[null, null]::integer[],
+                    'trial'
+                )
+                """, "2026-11|0|800"
+            ),
+        ]
+    )
+    func used(statement: String, row: String) async throws {
+        let database = try await fresh()
+        try await setPlan(database, "'paid'")
+        try await database.psql.execute(statement)
+        try await setPlan(database, "'trial'")
+        #expect(try await rows(database) == [row, "trial|0|100"])
+    }
+
+    @Test("goes where all that happened in it is a hold that has ended by itself")
+    func endedHold() async throws {
+        let database = try await fresh()
+        try await setPlan(database, "'paid'")
+        let reserve = "select headroom.perform('\(ada)', array['reserve'], array[2], array['k'], array[60], 'trial')"
+        try await database.psql.execute(reserve)
+        try await database.moveClock(to: at("2026-11-20T12:02:00Z"))
+        try await setPlan(database, "'paid'")
+        let held = "select held, usable_until > headroom.now() from message_usage where user_id = '\(ada)'"
+        #expect(try await database.psql.rows(held) == ["0|true"])
+        try await setPlan(database, "'trial'")
+        #expect(try await rows(database) == ["trial|0|100"])
+    }
+
+    @Test("leaves the rows that older clients wrote as they are")
+    func writtenByOthers() async throws {
+        let database = try await fresh()
+        try await database.psql.execute(
+            """
+            insert into message_usage (user_id, billing_period, message_count, "limit")
+            values ('\(ada)', '2026-11', 0, 50), ('\(ada)', '2026-10', 0, 50)
+            """
+        )
+        try await setPlan(database, "'trial'")
+        try await setPlan(database, "'paid'")
+        #expect(try await rows(database) == ["2026-10|0|50", "2026-11|0|50"])
+        #expect(try await database.consume(ada)["limit"] == "800")
+    }
+
+    @Test("keeps a month that an operator has reset from beginning again after a new anchor day")
+    func reset() async throws {
+        let database = try await fresh()
+        try await setPlan(database, "'paid', p_anchor => 25")
+        _ = try await database.consume(ada, 800)
+        try await setPlan(database, "'paid', p_anchor => 20")
+        _ = try await database.consume(ada, 800)
+        try await database.psql.execute("select reset_usage('\(ada)')")
+        try await setPlan(database, "'paid', p_anchor => 25")
+        #expect(try await database.consume(ada)["period"] == "2026-11")
+    }
+
+    @Test("of a used row ends on each new anchor day, also without a message in between")
+    func movedEnd() async throws {
+        let database = try await fresh()
+        try await setPlan(database, "'paid'")
+        _ = try await database.consume(ada)
+        for anchorDay in [5, 10, 15] {
+            try await setPlan(database, "'paid', p_anchor => \(anchorDay)")
+            let end = "select billing_period, extract(day from resets_at at time zone 'UTC') from message_usage"
+            #expect(try await database.psql.rows(end) == ["2026-11|\(anchorDay)"])
+        }
+    }
+
+    @Test("is the same whether messages were bought before the subscription or after, also when they are refunded")
+    func boughtMessages() async throws {
+        let pack = Told(
+            "pack",
+            "2026-11-20T11:00:00Z",
+            by: ["\(ada)"],
+            ["kind": "granted", "transaction": "G", "product": "pack", "quantity": 1]
+        )
+        let refund = Told("refund", "2026-11-20T11:30:00Z", by: ["\(ada)"], ["kind": "revoked", "transaction": "G"])
+        for isPackFirst in [true, false] {
+            let database = try await fresh()
+            for told in isPackFirst ? [pack, bought()] : [bought(), pack] { try await database.psql.take(told) }
+            #expect(try await rows(database) == ["2026-11|0|850"])
+            try await database.psql.take(refund)
+            #expect(try await rows(database) == ["2026-11|0|800"])
+        }
+        let database = try await fresh()
+        try await database.psql.take(pack)
+        #expect(try await rows(database) == ["trial|0|150"])
+        try await database.psql.take(refund)
+        #expect(try await rows(database) == [], "the trial has not begun")
+    }
+
+    @Test("is the new owner's after a transfer, and goes with the subscription from who gave it away")
+    func transferred() async throws {
+        let database = try await fresh()
+        try await database.psql.take(bought())
+        let transfer = Told("t", "2026-11-20T11:00:00Z", Told.transferred(from: ["\(ada)"], to: [bob]))
+        try await database.psql.take(transfer)
+        #expect(try await rows(database) == [])
+        #expect(try await rows(database, of: user(2)) == ["2026-11|0|800"])
+    }
+}

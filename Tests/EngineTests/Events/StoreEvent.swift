@@ -1,0 +1,137 @@
+import Billing
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// An event of a billing system, which names the plan itself.
+struct StoreEvent: Sendable {
+    var fields: [String: String]
+
+    /// - Parameters:
+    ///   - at: when it happened.
+    ///   - id: unique within the source; by default the kind and the instant.
+    ///   - more: further fields; `anchor` is a number.
+    init(
+        _ kind: String,
+        _ at: String,
+        _ more: [String: String] = [:],
+        of user: UserID = user(1),
+        transaction: String = "transaction 1",
+        source: String = "revenuecat",
+        id: String? = nil
+    ) {
+        fields = [
+            "kind": kind, "at": at, "user": "\(user)", "transaction": transaction, "source": source,
+            "id": id ?? "\(kind) \(at) \(transaction)",
+        ]
+        fields.merge(more) { $1 }
+    }
+
+    /// The same event of somebody else, with an id and a transaction of its own.
+    func of(_ user: UserID) -> StoreEvent {
+        var event = self
+        event.fields["user"] = "\(user)"
+        event.fields["transaction"] = "\(user) \(fields["transaction"] ?? "")"
+        event.fields["id"] = "\(user) \(fields["id"] ?? "")"
+        return event
+    }
+
+    var instant: Instant { TestSupport.at(fields["at"] ?? "") }
+
+    /// As the service applies it.
+    var event: BillingEvent {
+        get throws {
+            func instant(_ name: String) -> Instant? { fields[name].map { TestSupport.at($0) } }
+            var effect = BillingEffect(
+                try #require(BillingEffect.Kind(rawValue: fields["kind"] ?? "")),
+                transaction: fields["transaction"],
+                product: fields["product"],
+                nextProduct: fields["next_product"],
+                started: instant("started"),
+                expires: instant("expires"),
+                graceUntil: instant("grace_until")
+            )
+            effect.plan = fields["plan"]
+            effect.nextPlan = fields["next_plan"]
+            effect.anchorDay = fields["anchor"].flatMap { Int($0) }
+            return BillingEvent(
+                source: BillingEvent.Source(rawValue: fields["source"] ?? ""),
+                id: fields["id"] ?? "",
+                type: effect.kind.rawValue,
+                at: self.instant,
+                environment: fields["environment"].map { BillingEvent.Environment(rawValue: $0) },
+                identities: fields["user"].map { [$0] } ?? [],
+                effects: [effect],
+                payload: .object([:])
+            )
+        }
+    }
+}
+
+extension Session {
+    @discardableResult
+    func apply(_ event: StoreEvent) async throws -> [String: String] {
+        try await apply(try event.event)
+    }
+}
+
+extension TestDatabase {
+    /// Applies events, each at the instant at which it happened.
+    func tell(_ events: StoreEvent...) async throws {
+        for event in events {
+            try await moveClock(to: event.instant)
+            try await psql.apply(event)
+        }
+    }
+
+    /// Applies an event, and another one while the first is applied and not committed.
+    ///
+    /// - Returns: what both senders are answered.
+    func overlapping(
+        _ first: BillingEvent,
+        _ second: BillingEvent
+    ) async throws -> (first: [String: String], second: [String: String]) {
+        let holder = try await Session.open(conninfo)
+        let sessions = [try await Session.open(conninfo), try await Session.open(conninfo)]
+        // Whatever is applied is audited.
+        try await holder.execute("begin; lock table headroom.audit_log in share mode")
+        let one = Task { try await sessions[0].apply(first) }
+        try await waitUntilLocked(1)
+        let two = Task { try await sessions[1].apply(second) }
+        try await waitUntilLocked(2)
+        try await holder.execute("commit")
+        return (try await one.value, try await two.value)
+    }
+
+    private func waitUntilLocked(_ number: Int) async throws {
+        try await waitUntil("\(number) sessions wait for a lock") {
+            try await psql.number(
+                """
+                select count(*) from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock'
+                """
+            ) == number
+        }
+    }
+
+    /// `USAGE` as SQL tells it.
+    func usage(_ user: UserID) async throws -> SQLAnswer.Fields {
+        try await SQLAnswer.read(
+            "select answer.* from headroom.answer_to('\(user)', headroom.peek('\(user)', 'trial'), 0) as answer",
+            from: psql
+        )
+    }
+
+    func consume(_ user: UserID, _ messages: Int = 1) async throws -> SQLAnswer.Fields {
+        try await SQLAnswer.read("select * from increment_and_check_usage('\(user)', \(messages))", from: psql)
+    }
+}
+
+extension Instant {
+    var justBefore: Instant { Instant(microsecondsSince1970: microsecondsSince1970 - 1) }
+    var justAfter: Instant { Instant(microsecondsSince1970: microsecondsSince1970 + 1) }
+}

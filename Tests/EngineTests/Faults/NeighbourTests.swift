@@ -1,0 +1,126 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("One user's trouble", .serialized)
+struct NeighbourTests {
+    private let users = (0..<16).map { user($0) }
+
+    /// - Parameter requestTimeout: a row that is locked is waited for for a quarter of it.
+    private func withStore(
+        requestTimeout: Duration = .seconds(12),
+        _ body: @Sendable (TestDatabase, StoreHarness) async throws -> Void
+    ) async throws {
+        let database = try await TestDatabase.fresh()
+        let harness = StoreHarness(database.conninfo, lanes: 1, requestTimeout: requestTimeout)
+        try await harness.running { try await body(database, harness) }
+    }
+
+    private func expectCounted(_ outcomes: [Outcome], used: Int, except troubled: Set<Int>) {
+        for (index, outcome) in outcomes.enumerated() where !troubled.contains(index) {
+            #expect(outcome.isAllowed, "user \(index) was told \(outcome)")
+            #expect(outcome.answer?.snapshot.used == used)
+        }
+    }
+
+    @Test("with a row that the database refuses fails only this user's requests", arguments: [false, true])
+    func badRow(isKnown: Bool) async throws {
+        try await withStore(requestTimeout: waitLimit) { database, harness in
+            if isKnown { _ = try await harness.ask(users.map { ($0, .consume(1)) }) }
+            try await database.psql.execute(
+                """
+                create function headroom.test_refuse() returns trigger language plpgsql as
+                    $$ begin raise exception 'not this one'; end $$;
+                create trigger test_refuse before insert or update on message_usage for each row
+                    when (new.user_id in ('\(user(5))', '\(user(11))')) execute function headroom.test_refuse();
+                """
+            )
+            let outcomes = try await harness.ask(users.map { ($0, .consume(2)) })
+            expectCounted(outcomes, used: isKnown ? 3 : 2, except: [5, 11])
+            for index in [5, 11] {
+                #expect(outcomes[index].failure?.code == .internal)
+                let message = outcomes[index].failure?.message
+                #expect(message?.contains("not this one") == false, "what the database says is logged only")
+            }
+            #expect(harness.log.events.contains { $0.metadata.contains("not this one") })
+            try await database.psql.execute("drop trigger test_refuse on message_usage")
+            let after = try await harness.ask(users.map { ($0, .consume(1)) })
+            expectCounted(after, used: isKnown ? 4 : 3, except: [5, 11])
+            #expect(after[5].answer?.snapshot.used == (isKnown ? 2 : 1))
+        }
+    }
+
+    @Test(
+        "with a row that another session holds locked is told so while it is locked, and so are the others that they are counted"
+    )
+    func lockedRow() async throws {
+        try await withStore { database, harness in
+            _ = try await harness.ask(users.map { ($0, .consume(1)) })
+            let other = try await Session.open(database.conninfo)
+            try await other.execute(
+                "begin; select from message_usage where user_id in ('\(user(5))', '\(user(11))') for update"
+            )
+            let outcomes = try await harness.ask(users.map { ($0, .consume(2)) })
+            expectCounted(outcomes, used: 3, except: [5, 11])
+            #expect(outcomes[5].failure?.code == .unavailable)
+            #expect(outcomes[11].failure?.code == .unavailable)
+            try await other.execute("commit")
+            let after = try await harness.ask(users.map { ($0, .consume(1)) })
+            expectCounted(after, used: 4, except: [5, 11])
+            #expect(after[5].answer?.snapshot.used == 2, "what was refused as unavailable was not counted")
+        }
+    }
+
+    @Test("with a change of plan that is not committed yet does not fail others who are new")
+    func lockedSubscriber() async throws {
+        try await withStore { database, harness in
+            try await database.psql.execute("select set_plan('\(user(5))', 'pro')")
+            let other = try await Session.open(database.conninfo)
+            try await other.execute("begin; select set_plan('\(user(5))', 'paid')")
+            let outcomes = try await harness.ask(users.map { ($0, .consume(2)) })
+            expectCounted(outcomes, used: 2, except: [5])
+            #expect(outcomes[5].failure?.code == .unavailable)
+            try await other.execute("commit")
+            let after = try await harness.ask(user(5), .consume(1)).answer
+            #expect(after?.snapshot.plan.name == "paid")
+            #expect(after?.snapshot.used == 1)
+        }
+    }
+
+    @Test("with a row that cannot be read keeps nobody else from being watched, and is logged once")
+    func unreadableRow() async throws {
+        let database = try await TestDatabase.fresh()
+        let harness = StoreHarness(database.conninfo, lanes: 1)
+        let ada = user(5)
+        try await harness.running {
+            try await database.psql.execute(
+                """
+                alter function headroom.peek(uuid, text) rename to sound_peek;
+                create function headroom.peek(p_user_id uuid, p_unknown_users text) returns headroom.snapshot
+                    language plpgsql stable as
+                $$
+                begin
+                    if p_user_id = '\(ada)' then
+                        raise exception 'planted' using errcode = 'datetime_field_overflow';
+                    end if;
+                    return headroom.sound_peek(p_user_id, p_unknown_users);
+                end
+                $$;
+                grant execute on function headroom.peek, headroom.sound_peek to headroom_service;
+                """
+            )
+            for round in 0..<2 {
+                let watched = try await harness.outcomes(of: [
+                    harness.watch([user(1)], connection: 3 * round), harness.watch([ada], connection: 3 * round + 1),
+                    harness.watch([user(2)], connection: 3 * round + 2),
+                ])
+                #expect(watched[0] == .watching && watched[2] == .watching)
+                #expect(watched[1].failure?.code == .internal)
+                #expect(watched[1].failure?.message.contains("cannot be read") == true)
+            }
+            #expect(harness.log.count(of: "a row in the database cannot be read") == 1)
+        }
+    }
+}

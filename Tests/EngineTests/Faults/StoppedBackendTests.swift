@@ -1,0 +1,105 @@
+import Foundation
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// A process that was stopped may go on at any time, with a statement that its lane has long given up.
+@Suite("A backend that is stopped and goes on later", .serialized)
+struct StoppedBackendTests {
+    private func withStore(
+        requestTimeout: Duration = waitLimit,
+        _ body: @Sendable (TestDatabase, Proxy, StoreHarness) async throws -> Void
+    ) async throws {
+        let database = try await TestDatabase.fresh()
+        let proxy = try await database.proxy()
+        defer { proxy.close() }
+        let harness = StoreHarness(database.conninfo(through: proxy), lanes: 1, requestTimeout: requestTimeout)
+        try await harness.running {
+            // Makes the row, so that what follows is counted on the fast path.
+            #expect(try await harness.ask(user(1), .consume(1)).isAllowed)
+            try await body(database, proxy, harness)
+        }
+    }
+
+    private func backend(_ database: TestDatabase) async throws -> pid_t {
+        let number = try await database.psql.number(
+            """
+            select pid from pg_stat_activity where datname = current_database() and application_name = 'headroom lane'
+            """
+        )
+        return pid_t(try #require(number))
+    }
+
+    private func goOn(_ process: pid_t, _ database: TestDatabase) async throws {
+        kill(process, SIGCONT)
+        try await waitUntil("the backend ends") {
+            try await database.psql.number("select count(*) from pg_stat_activity where pid = \(process)") == 0
+        }
+    }
+
+    @Test("changes nothing when its batch was sent again on another connection")
+    func resent() async throws {
+        try await withStore { database, proxy, harness in
+            let process = try await backend(database)
+            kill(process, SIGSTOP)
+            defer { kill(process, SIGCONT) }
+            proxy.arm(.abandon("count_batch"))
+            let outcomes = try await harness.ask([(user(1), .consume(2)), (user(1), .consume(3))])
+            #expect(outcomes.map { $0.answer?.snapshot.used } == [3, 6])
+            #expect(proxy.cuts == 1)
+            try await goOn(process, database)
+            #expect(try await database.count(of: user(1), period: "trial") == 6)
+            #expect(try await harness.ask(user(1), .consume(1)).answer?.snapshot.used == 7)
+        }
+    }
+
+    @Test("is waited for until the deadline, and only then is the outcome unknown")
+    func silent() async throws {
+        try await withStore { database, _, harness in
+            let process = try await backend(database)
+            kill(process, SIGSTOP)
+            defer { kill(process, SIGCONT) }
+            let start = ContinuousClock.now
+            let outcomes = try await harness.ask([(user(1), .consume(2)), (user(1), .usage)], within: .seconds(2))
+            // Told while the backend is stopped, and so by nothing but the deadline.
+            #expect(outcomes.map(\.failure) == [.unknown, .unknown])
+            #expect(ContinuousClock.now - start >= .seconds(2))
+            try await waitUntil("the lane connects again") { harness.isConnected }
+            #expect(try await harness.ask(user(1), .consume(4)).answer?.snapshot.used == 5)
+            try await goOn(process, database)
+            // It was told as unknown: it may count now, and by no more than it asked for.
+            let count = try await database.count(of: user(1), period: "trial")
+            #expect(count == 5 || count == 7)
+        }
+    }
+
+    @Test("keeps its receipt locked, so that its batch is not counted beside it, and the outcome is unknown")
+    func holdsReceipt() async throws {
+        let requestTimeout = Duration.seconds(8)
+        try await withStore(requestTimeout: requestTimeout) { database, proxy, harness in
+            let process = try await backend(database)
+            try await database.psql.execute("begin; select from message_usage where user_id = '\(user(1))' for update")
+            let start = ContinuousClock.now
+            let slots = harness.submit([(user(1), .consume(2))])
+            try await waitUntil("the batch waits for the row") {
+                try await database.psql.number(
+                    "select count(*) from pg_stat_activity where pid = \(process) and wait_event_type = 'Lock'"
+                ) == 1
+            }
+            kill(process, SIGSTOP)
+            defer { kill(process, SIGCONT) }
+            proxy.abandonAll()
+            try await database.psql.execute("commit")
+            let outcome = try await harness.outcomes(of: slots)[0]
+            #expect(outcome.failure == .unknown)
+            #expect(ContinuousClock.now - start >= requestTimeout)
+            try await goOn(process, database)
+            let count = try await database.count(of: user(1), period: "trial")
+            #expect(count == 1 || count == 3)
+            try await waitUntil("the lane connects again") { harness.isConnected }
+            #expect(try await harness.ask(user(1), .consume(1)).answer?.snapshot.used == (count ?? 0) + 1)
+        }
+    }
+}

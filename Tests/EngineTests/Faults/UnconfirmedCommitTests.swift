@@ -1,0 +1,144 @@
+import Logging
+import Postgres
+import Synchronization
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// A server that has to wait for a standby which never comes, with a migrated database whose sessions would not be told
+/// that a wait was cancelled: PostgreSQL says so in a WARNING, and client_min_messages is error.
+private struct LonelyPrimary {
+    private let directory: TemporaryDirectory
+    private let server: PrivateServer
+    let conninfo: String
+    let psql: Session
+
+    static func start() async throws -> LonelyPrimary {
+        let directory = try TemporaryDirectory()
+        let server = PrivateServer(
+            dataDirectory: directory.path,
+            logger: .silent,
+            additionalSettings: [("fsync", "off"), ("shared_buffers", "16MB")]
+        )
+        let conninfo = try await server.start().conninfo
+        let psql = try await Session.open(conninfo)
+        _ = try await psql.run { try Schema.migrate($0) }
+        for setting in ["client_min_messages = error", "synchronous_commit = local"] {
+            try await psql.execute(
+                """
+                alter database headroom set \(setting);
+                alter role headroom set \(setting);
+                alter role headroom in database headroom set \(setting);
+                """
+            )
+        }
+        try await psql.execute("set synchronous_commit = local")
+        return LonelyPrimary(directory: directory, server: server, conninfo: conninfo, psql: psql)
+    }
+
+    func stop() async { await server.stop() }
+
+    func waitForStandby(_ name: String) async throws {
+        try await psql.execute("alter system set synchronous_standby_names = '\(name)'")
+        try await psql.execute("select pg_reload_conf()")
+    }
+
+    /// The commit of a lane that waits for the standby, told apart from the one before; nil while none does.
+    func waitingCommit() async throws -> String? {
+        try await psql.text(
+            """
+            select min(pid || ' ' || query_start) from pg_stat_activity
+            where application_name = 'headroom lane' and wait_event = 'SyncRep'
+            """
+        )
+    }
+
+    func cancelWaitingCommits() async throws {
+        try await psql.execute(
+            """
+            select pg_cancel_backend(pid) from pg_stat_activity
+            where application_name = 'headroom lane' and wait_event = 'SyncRep'
+            """
+        )
+    }
+}
+
+@Suite("A commit whose wait for the standby is cancelled")
+struct UnconfirmedCommitTests {
+    private static let operations: [EngineOperation] = [
+        .consume(1), .setPlan(PlanChange(user: user(1), plan: "paid")), .resetUsage(nil),
+    ]
+
+    @Test("is answered once the standby has it, and not before, whatever client_min_messages database and login say")
+    func cancelled() async throws {
+        let primary = try await LonelyPrimary.start()
+        let harness = StoreHarness(primary.conninfo, lanes: 1)
+        try await harness.running {
+            _ = try await harness.ask(user(1), .consume(1))
+            for operation in Self.operations {
+                try await check(operation, primary, harness)
+            }
+        }
+        try await primary.waitForStandby("nobody")
+        try await expectRisks(primary.conninfo, ["fsync=off", "synchronous_commit=local"])
+        await primary.stop()
+    }
+
+    private func check(_ operation: EngineOperation, _ primary: LonelyPrimary, _ harness: StoreHarness) async throws {
+        try await primary.waitForStandby("nobody")
+        // The setting is in force a moment after the reload; what is committed before that is answered at once.
+        var slots = harness.submit([(user(1), operation)])
+        var commit: String?
+        try await waitUntil("a commit waits for the standby") {
+            if let last = slots.last, harness.mailbox.hasOutcome(of: last) {
+                slots += harness.submit([(user(1), operation)])
+            }
+            commit = try await primary.waitingCommit()
+            return commit != nil
+        }
+        let last = try #require(slots.last)
+        for _ in 0..<3 {
+            try await primary.cancelWaitingCommits()
+            try await waitUntil("another commit waits, or the request is answered") {
+                let next = try await primary.waitingCommit()
+                defer { commit = next ?? commit }
+                return harness.mailbox.hasOutcome(of: last) || (next != nil && next != commit)
+            }
+            #expect(!harness.mailbox.hasOutcome(of: last), "\(operation) was answered before the standby had it")
+        }
+        try await primary.waitForStandby("")
+        let outcomes = try await harness.outcomes(of: slots)
+        for outcome in outcomes {
+            #expect(outcome.answer?.status == .allowed || outcome.answer?.status == .ok, "\(outcome)")
+        }
+        guard case .consume = operation else { return }
+        #expect(outcomes.map { $0.answer?.snapshot.used } == outcomes.indices.map { $0 + 2 }, "each is counted once")
+    }
+
+    private final class NoTokens: TokenKeeper {
+        func take(_ reading: TokenReading) {}
+        func miss(_ error: PostgresError) {}
+        func takeUsed() -> [Int64] { [] }
+    }
+
+    private func expectRisks(_ conninfo: String, _ risks: [String]) async throws {
+        let log = RecordingLog()
+        let monitor = DatabaseMonitor(
+            databaseURL: conninfo,
+            interval: .milliseconds(50),
+            tokens: NoTokens(),
+            logger: log.logger
+        )
+        let run = Task { await monitor.run() }
+        do {
+            try await waitUntil("they are seen") { monitor.facts.durabilityRisks == risks }
+        } catch {
+            Issue.record("\(error); \(monitor.facts.durabilityRisks ?? [])")
+        }
+        monitor.close()
+        await run.value
+        #expect(log.events.contains { $0.level == .warning && $0.metadata.contains("synchronous_commit=local") })
+    }
+}

@@ -1,0 +1,137 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// One history after the other: each has a handful of database sessions.
+@Suite("Keys and holds, held against the model", .serialized)
+struct HoldModelTests {
+    @Test("answer random histories as the model does", arguments: SeededGenerator.seeds(always: [1, 2, 3, 4]))
+    func randomHistory(seed: UInt64) async throws {
+        print("keys and holds, history of seed \(seed)")
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(HoldHistory.plansSQL)
+        try await database.stopClock(at: HoldHistory.start)
+        let first = StoreHarness(database.conninfo)
+        let second = StoreHarness(database.conninfo, lanes: 1)
+        try await first.running {
+            try await second.running {
+                var run = Run(database: database, stores: [first, second], seed: seed)
+                for step in 0..<300 {
+                    guard try await run.take(step) else { return }
+                }
+                #expect(run.replays > 30 && run.commits > 5, "the history of seed \(seed) shows something")
+            }
+        }
+    }
+
+    @Test("answer so also when replies are lost again and again", arguments: SeededGenerator.seeds(always: [1, 2]))
+    func randomLosses(seed: UInt64) async throws {
+        print("keys, holds and lost replies, history of seed \(seed)")
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute(HoldHistory.plansSQL)
+        try await database.stopClock(at: HoldHistory.start)
+        let proxy = try await database.proxy()
+        defer { proxy.close() }
+        let store = StoreHarness(database.conninfo(through: proxy), lanes: 1)
+        try await store.running {
+            var run = Run(database: database, stores: [store], seed: seed, proxy: proxy)
+            for step in 0..<150 {
+                guard try await run.take(step) else { return }
+            }
+            #expect(proxy.cuts > 20, "the history of seed \(seed) shows something")
+        }
+    }
+
+    /// One history, in the database and in the model.
+    private struct Run {
+        let database: TestDatabase
+        let stores: [StoreHarness]
+        let seed: UInt64
+        /// Loses the replies to some requests.
+        let proxy: Proxy?
+        var history: HoldHistory
+        var model = ReferenceModel(plans: HoldHistory.plans)
+        var generator: SeededGenerator
+        var replays = 0
+        var commits = 0
+        /// What the first use of each key was told, commits apart.
+        private var firsts: [FirstUse: Answer] = [:]
+
+        private struct FirstUse: Hashable {
+            var user: UserID
+            var key: MessageKey
+            var isCommit: Bool
+        }
+
+        init(database: TestDatabase, stores: [StoreHarness], seed: UInt64, proxy: Proxy? = nil) {
+            self.database = database
+            self.stores = stores
+            self.seed = seed
+            self.proxy = proxy
+            history = HoldHistory(seed: seed)
+            generator = SeededGenerator(seed: ~seed)
+        }
+
+        /// False when the two disagree, after which comparing further tells nothing.
+        mutating func take(_ number: Int) async throws -> Bool {
+            let now = history.now
+            switch history.next() {
+            case .move(let instant):
+                try await database.moveClock(to: instant)
+            case .raise(let user, let difference):
+                let snapshot = model.usage(user, at: now).snapshot
+                let count = max(0, snapshot.used + difference)
+                try await update("set message_count = \(count)", of: user, snapshot.period)
+                model.setCount(user, period: snapshot.period, count: count)
+            case .delete(let user):
+                let period = model.usage(user, at: now).snapshot.period
+                try await database.psql.execute(
+                    "delete from message_usage where user_id = '\(user)' and billing_period = '\(period)'"
+                )
+                model.deleteRow(user, period: period)
+            case .ask(let asked):
+                if let proxy, generator.chance(40) { proxy.arm(.reply("_batch")) }
+                let outcomes = try await generator.element(of: stores).ask(asked)
+                for (index, (user, operation)) in asked.enumerated() {
+                    let place = "seed \(seed), step \(number), request \(index): \(operation) of \(user)"
+                    let expected = model.outcome(of: operation, user: user, at: now)
+                    let period = model.usage(user, at: now).snapshot.period
+                    let (told, said) = (outcomes[index].comparable(in: period), expected.comparable(in: period))
+                    #expect(told == said, "\(place)")
+                    guard told == said, tellsTheSame(outcomes[index], operation, place) else { return false }
+                }
+            }
+            return true
+        }
+
+        private func update(_ change: String, of user: UserID, _ period: BillingPeriod) async throws {
+            try await database.psql.execute(
+                "update message_usage \(change) where user_id = '\(user)' and billing_period = '\(period)'"
+            )
+        }
+
+        /// Whether a repetition has the numbers of the first time, as the store itself told them.
+        private mutating func tellsTheSame(_ outcome: Outcome, _ operation: EngineOperation, _ place: String) -> Bool {
+            guard let answer = outcome.answer, answer.status == .allowed || answer.status == .held else { return true }
+            let use: FirstUse
+            switch operation {
+            case .consume(_, let key?), .reserve(_, let key, _):
+                use = FirstUse(user: answer.user, key: key, isCommit: false)
+            case .commit(let key):
+                use = FirstUse(user: answer.user, key: key, isCommit: true)
+                if !answer.isReplay { commits += 1 }
+            default:
+                return true
+            }
+            guard answer.isReplay else {
+                firsts[use] = answer.firstNumbers
+                return true
+            }
+            replays += 1
+            #expect(firsts[use] == answer.firstNumbers, "\(place)")
+            return firsts[use] == answer.firstNumbers
+        }
+    }
+}

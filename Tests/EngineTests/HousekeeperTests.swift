@@ -1,0 +1,60 @@
+import Logging
+import Postgres
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("The housekeeper")
+struct HousekeeperTests {
+    private func planted() async throws -> TestDatabase {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.mapProducts()
+        try await database.psql.take(Told("old", "2026-01-05", by: ["\(ada)"], Told.purchased("T")))
+        try await database.psql.execute(
+            """
+            select headroom.perform('\(ada)', '{consume}', '{1}', '{old}', '{null}', 'trial');
+            update headroom.message_keys set created_at = now() - interval '30 days';
+            update headroom.billing_events set received_at = now() - interval '900 days';
+            """
+        )
+        return database
+    }
+
+    /// How many keys there are, and how many events with what was in them.
+    private func kept(_ psql: Session) async throws -> [Int] {
+        let counts = [
+            try await psql.number("select count(*) from headroom.message_keys"),
+            try await psql.number("select count(payload) from headroom.billing_events"),
+        ]
+        return counts.compactMap(\.self)
+    }
+
+    @Test(
+        "does each of its chores where another one fails, warns of that once, and tells when it works again",
+        arguments: [("prune_keys", [1, 0]), ("prune_billing_events", [0, 1])]
+    )
+    func independent(broken: String, kept left: [Int]) async throws {
+        let database = try await planted()
+        let psql = database.psql
+        try await psql.execute("alter function headroom.\(broken) rename to taken_away")
+        let log = RecordingLog()
+        let housekeeper = Housekeeper(databaseURL: database.conninfo, keepDays: 7, logger: log.logger)
+        let run = Task { await housekeeper.run(every: .milliseconds(1)) }
+        func failures(_ level: Logger.Level) -> [RecordingLog.Event] {
+            log.events.filter { $0.level == level && $0.message.hasSuffix("failed; it is tried again") }
+        }
+        try await waitUntil("three attempts") { failures(.debug).count >= 2 }
+        #expect(try await kept(psql) == left)
+        #expect(failures(.warning).count == 1 && failures(.warning)[0].metadata.contains(broken))
+        try await psql.execute("alter function headroom.taken_away rename to \(broken)")
+        try await waitUntil("it works again") { !log.messages(.notice).isEmpty }
+        run.cancel()
+        await run.value
+        #expect(try await kept(psql) == [0, 0])
+        #expect(failures(.warning).count == 1)
+        #expect(log.messages(.notice).count == 1)
+        #expect(log.messages(.info).count == 2)
+    }
+}

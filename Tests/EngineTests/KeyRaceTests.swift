@@ -1,0 +1,128 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("The same key, from two stores at once")
+struct KeyRaceTests {
+    private let noon = at("2026-11-10T12:00:00Z")
+
+    private func running(
+        _ body: @Sendable (_ database: TestDatabase, _ stores: [StoreHarness]) async throws -> Void
+    ) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: noon)
+        let stores = [StoreHarness(database.conninfo, lanes: 1), StoreHarness(database.conninfo, lanes: 1)]
+        try await stores[0].running {
+            try await stores[1].running {
+                try await body(database, stores)
+            }
+        }
+    }
+
+    /// Asks every store the same without waiting for any, and expects one first answer and only repetitions of it.
+    private func race(_ stores: [StoreHarness], _ user: UserID, _ operation: EngineOperation) async throws -> Answer {
+        let slots = stores.map { ($0, $0.submit([(user, operation)])) }
+        var answers: [Answer] = []
+        for (store, slots) in slots {
+            answers.append(try #require(try await store.outcomes(of: slots)[0].answer))
+        }
+        #expect(answers.count { !$0.isReplay } == 1, "counted once: \(operation)")
+        #expect(answers.allSatisfy { $0.firstNumbers == answers[0].firstNumbers }, "told the same: \(operation)")
+        return answers[0]
+    }
+
+    @Test("counts it once and tells both the same", arguments: SeededGenerator.seeds(always: []))
+    func random(seed: UInt64) async throws {
+        print("same key from two stores, seed \(seed)")
+        try await running { database, stores in
+            var generator = SeededGenerator(seed: seed)
+            var counted: [UserID: Int] = [:]
+            for round in 0..<200 {
+                // Users without a row as well as users with one.
+                let user = user(UInt64(Int.random(in: 0..<40, using: &generator)))
+                let key = messageKey("round \(round)")
+                let messages = Int.random(in: 1...2, using: &generator)
+                if generator.chance(60) {
+                    _ = try await race(stores, user, .consume(messages, key: key))
+                } else {
+                    _ = try await race(stores, user, .reserve(messages, key: key, ttlSeconds: 60))
+                    _ = try await race(stores, user, .commit(key))
+                }
+                counted[user, default: 0] += messages
+            }
+            for (user, messages) in counted {
+                #expect(try await database.count(of: user, period: "trial") == messages, "seed \(seed)")
+            }
+        }
+    }
+
+    @Test("gives a key back once when both release it")
+    func release() async throws {
+        try await running { database, stores in
+            for round in 0..<20 {
+                let key = messageKey("round \(round)")
+                _ = try await stores[0].ask(user(1), .consume(3, key: key))
+                let slots = stores.map { ($0, $0.submit([(user(1), .release(key))])) }
+                var released: [Int?] = []
+                for (store, slots) in slots { released.append(try await store.outcomes(of: slots)[0].answer?.released) }
+                #expect(Set(released) == [0, 3])
+                #expect(try await database.count(of: user(1), period: "trial") == 0)
+            }
+        }
+    }
+
+    @Test("commits or releases a hold, never both")
+    func commitOrRelease() async throws {
+        try await running { database, stores in
+            for round in 0..<30 {
+                let key = messageKey("round \(round)")
+                _ = try await stores[0].ask(user(1), .reserve(2, key: key, ttlSeconds: 60))
+                let committing = stores[round % 2].submit([(user(1), .commit(key))])
+                let releasing = stores[1 - round % 2].submit([(user(1), .release(key))])
+                let committed = try await stores[round % 2].outcomes(of: committing)[0]
+                let released = try await stores[1 - round % 2].outcomes(of: releasing)[0]
+                #expect(released.answer?.released == 2, "what was held, or what was counted")
+                #expect(committed.isAllowed || committed == .failure(.keyReleased))
+                let row = "from message_usage where user_id = '\(user(1))'"
+                #expect(try await database.psql.text("select message_count + held \(row)") == "0")
+            }
+        }
+    }
+
+    @Test("counts it once also when both have passed the look at the known keys, which the loser's insert shows")
+    func uniqueViolation() async throws {
+        try await running { database, stores in
+            let user = user(7)
+            for store in stores {
+                // Both lanes have to expect the row where it is, or they would take the slow path.
+                _ = try await store.ask(user, .consume(1))
+            }
+            for round in 0..<10 {
+                try await database.psql.execute(
+                    "begin; select from message_usage where user_id = '\(user)' for update"
+                )
+                let key = messageKey("round \(round)")
+                let slots = stores.map { ($0, $0.submit([(user, .consume(2, key: key))])) }
+                try await waitUntil("both wait for the row") {
+                    try await database.psql.number(
+                        """
+                        select count(*) from pg_stat_activity
+                        where datname = current_database() and wait_event_type = 'Lock'
+                        """
+                    ) == 2
+                }
+                try await database.psql.execute("commit")
+                var answers: [Answer] = []
+                for (store, slots) in slots { answers += try await store.outcomes(of: slots).compactMap(\.answer) }
+                #expect(answers.count { !$0.isReplay } == 1)
+                #expect(answers.map(\.snapshot.used) == [4 + 2 * round, 4 + 2 * round])
+                #expect(answers.count == 2 && answers[0].firstNumbers == answers[1].firstNumbers)
+            }
+            #expect(try await database.count(of: user, period: "trial") == 22)
+            let repeated = stores.reduce(0) { $0 + $1.log.count(of: "statement rolled back, sent again") }
+            #expect(repeated == 10, "each round, one of them was too late")
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// Keyed messages are counted by the hot statement, or on the slow path when another request of their user needs it.
+@Suite("A keyed message, counted by the hot statement and on the slow path")
+struct KeyWaysTests {
+    private let noon = at("2026-11-10T12:00:00Z")
+
+    private struct Told: Equatable {
+        var outcomes: [Outcome]
+        var keys: String?
+        var counts: String?
+    }
+
+    /// What is answered and kept when the hot statement counts each load, or, with a release of an unknown key in it, the slow path.
+    private func run(seed: UInt64, isSlow: Bool) async throws -> Told {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: noon)
+        let harness = StoreHarness(database.conninfo, lanes: 1)
+        return try await harness.running {
+            var generator = SeededGenerator(seed: seed)
+            let users = (0..<4).map { user(UInt64($0)) }
+            for user in users { _ = try await harness.ask(user, .setPlan(PlanChange(user: user, plan: "paid"))) }
+            for user in users { _ = try await harness.ask(user, .consume(600)) }
+            var told: [Outcome] = []
+            for round in 0..<60 {
+                var asked: [(user: UserID, operation: EngineOperation)] = []
+                for user in users {
+                    let age = Int.random(in: 0...min(3, round), using: &generator)
+                    let messages = generator.element(of: [1, 1, 1, 2, 9])
+                    let keyed = EngineOperation.consume(messages, key: messageKey("key \(round - age)"))
+                    let others = [EngineOperation.consume(messages), .check(1), .usage].shuffled(using: &generator)
+                    let own = ([keyed] + others.prefix(2)).shuffled(using: &generator)
+                    asked += own.map { (user, $0) }
+                    if isSlow { asked.append((user, .release(messageKey("never used")))) }
+                }
+                let outcomes = try await harness.ask(asked)
+                told += zip(asked, outcomes).compactMap { request, outcome in
+                    if case .release = request.operation { nil } else { outcome }
+                }
+                try await expectWay(isSlow, database, isFirst: round == 0)
+            }
+            let keys = """
+                select string_agg(concat_ws(' ', user_id, key, messages, used, held, "limit", verb, status,
+                    billing_period), ',' order by user_id, key) from headroom.message_keys
+                """
+            let counts = """
+                select string_agg(concat_ws(' ', user_id, message_count), ',' order by user_id) from message_usage
+                """
+            return Told(
+                outcomes: told,
+                keys: try await database.psql.text(keys),
+                counts: try await database.psql.text(counts)
+            )
+        }
+    }
+
+    /// The receipt says which way the lane's newest batch went; in the first, every key is new.
+    private func expectWay(_ isSlow: Bool, _ database: TestDatabase, isFirst: Bool) async throws {
+        guard isFirst else { return }
+        let way = try await database.psql.text(
+            "select standings is not null from headroom.lane_receipts order by moved_at desc limit 1"
+        )
+        #expect(way == (isSlow ? "true" : "false"))
+    }
+
+    @Test("is answered and remembered alike", arguments: SeededGenerator.seeds(always: [1, 2]))
+    func alike(seed: UInt64) async throws {
+        print("keys on the fast and the slow path, seed \(seed)")
+        let fast = try await run(seed: seed, isSlow: false)
+        let slow = try await run(seed: seed, isSlow: true)
+        for (index, pair) in zip(fast.outcomes, slow.outcomes).enumerated() where pair.0 != pair.1 {
+            Issue.record("seed \(seed), answer \(index): fast \(pair.0), slow \(pair.1)")
+            break
+        }
+        #expect(fast == slow, "seed \(seed)")
+        let answers = fast.outcomes.compactMap(\.answer)
+        #expect(answers.contains { $0.isReplay } && answers.contains { $0.crossed != nil })
+        #expect(fast.outcomes.contains(.failure(.keyConflict)))
+    }
+}

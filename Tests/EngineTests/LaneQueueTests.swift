@@ -1,0 +1,143 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("The requests that wait for a lane")
+struct LaneQueueTests {
+    private let start = ContinuousClock.now
+
+    private func request(
+        _ slot: UInt64,
+        _ operation: EngineOperation = .consume(1),
+        afterSeconds: Int = 60
+    ) -> Request {
+        .fixture(user(slot % 3), operation, slot: slot, deadline: start + .seconds(afterSeconds))
+    }
+
+    private func requests(_ slots: ClosedRange<UInt64>) -> [Request] {
+        slots.map { request($0) }
+    }
+
+    @Test("are taken in the order in which they came, as many as asked for")
+    func order() {
+        var queue = LaneQueue(capacity: 100)
+        _ = queue.enqueue(requests(1...3))
+        _ = queue.enqueue(requests(4...6))
+        #expect(queue.count == 6)
+        #expect(queue.take(atMost: 4) == .batch(requests(1...4)))
+        #expect(queue.take(atMost: 4) == .batch(requests(5...6)))
+        #expect(queue.take(atMost: 4) == nil)
+        #expect(queue.count == 0)
+    }
+
+    @Test("are taken in up to the capacity; the rest is handed back as overload")
+    func capacity() throws {
+        var queue = LaneQueue(capacity: 3)
+        #expect(queue.enqueue(requests(1...2)).refused == nil)
+        let refusal = queue.enqueue(requests(3...5)).refused
+        let (refused, error) = try #require(refusal)
+        #expect(Array(refused) == requests(4...5))
+        #expect(error == .overloaded)
+        #expect(queue.take(atMost: 10) == .batch(requests(1...3)))
+        #expect(queue.enqueue(requests(6...8)).refused == nil)
+    }
+
+    @Test("wake the lane only when it sleeps, and once")
+    func waking() {
+        var queue = LaneQueue(capacity: 100)
+        #expect(queue.enqueue(requests(1...1)).action == .none)
+        _ = queue.take(atMost: 10)
+        #expect(queue.enqueue(requests(2...2)).action == .none, "the lane is at work and will look again")
+        _ = queue.take(atMost: 10)
+        #expect(queue.take(atMost: 10) == nil)
+        #expect(queue.enqueue(requests(3...3)).action == .wakeLane)
+        #expect(queue.enqueue(requests(4...4)).action == .none)
+    }
+
+    @Test("do not wake the lane when not one of them was taken in")
+    func noWakingForNothing() {
+        var queue = LaneQueue(capacity: 0)
+        #expect(queue.take(atMost: 10) == nil)
+        #expect(queue.enqueue(requests(1...1)).action == .none)
+    }
+
+    @Test("that go alone are carried between two batches, in their place")
+    func singles() {
+        var queue = LaneQueue(capacity: 100)
+        let reset = request(3, .resetUsage(nil))
+        let history = request(4, .history(12))
+        _ = queue.enqueue([request(1), request(2, .check(1)), reset, history, request(5, .usage), request(6)])
+        #expect(queue.take(atMost: 10) == .batch([request(1), request(2, .check(1))]))
+        #expect(queue.take(atMost: 10) == .single(reset))
+        #expect(queue.take(atMost: 10) == .single(history))
+        #expect(queue.take(atMost: 10) == .batch([request(5, .usage), request(6)]))
+        #expect(queue.take(atMost: 10) == nil)
+    }
+
+    @Test(
+        "go alone when they change a plan, grant, reset, forget, or look at the past",
+        arguments: [
+            (EngineOperation.consume(1), true), (.check(1), true), (.usage, true),
+            (.usageInPeriod(billingPeriod("2026-11")), false), (.history(1), false), (.resetUsage(nil), false),
+            (.setPlan(PlanChange(user: user(1), plan: "paid")), false), (.forget, false),
+            (.grant(1, key: messageKey("a"), reason: nil), false),
+        ]
+    )
+    func alone(operation: EngineOperation, isBatched: Bool) {
+        #expect(operation.isBatched == isBatched)
+    }
+
+    @Test("are refused as unavailable while the database is away, and taken in again when it is back")
+    func refusing() throws {
+        var queue = LaneQueue(capacity: 100)
+        _ = queue.enqueue(requests(1...1))
+        queue.refuse()
+        let refusal = queue.enqueue(requests(2...3))
+        let (refused, error) = try #require(refusal.refused)
+        #expect(Array(refused) == requests(2...3))
+        #expect(error == .unavailable)
+        #expect(refusal.action == .none)
+        #expect(queue.take(atMost: 10) == .batch(requests(1...1)), "what waits stays")
+        queue.reopen()
+        #expect(queue.enqueue(requests(4...4)).refused == nil)
+    }
+
+    @Test("are refused for good after closing, while what waits is still carried")
+    func closing() throws {
+        var queue = LaneQueue(capacity: 100)
+        _ = queue.enqueue(requests(1...1))
+        #expect(queue.close() == .none)
+        queue.reopen()
+        queue.refuse()
+        let refusal = queue.enqueue(requests(2...2)).refused
+        let (_, error) = try #require(refusal)
+        #expect(error == .unavailable)
+        #expect(!queue.isDrained)
+        #expect(queue.take(atMost: 10) == .batch(requests(1...1)))
+        #expect(queue.isDrained)
+    }
+
+    @Test("closing wakes a lane that sleeps")
+    func closingWakes() {
+        var queue = LaneQueue(capacity: 100)
+        #expect(queue.take(atMost: 10) == nil)
+        #expect(!queue.isDrained, "an open queue is empty, not drained")
+        #expect(queue.close() == .wakeLane)
+        #expect(queue.isDrained)
+    }
+
+    @Test("leave when their deadline has passed, the oldest first, and not before")
+    func expiry() {
+        var queue = LaneQueue(capacity: 100)
+        let waiting = (1...4).map { request(UInt64($0), afterSeconds: $0) }
+        #expect(queue.nextDeadline == nil)
+        _ = queue.enqueue(waiting)
+        #expect(queue.nextDeadline == start + .seconds(1))
+        #expect(queue.expire(at: start + .milliseconds(999)).isEmpty)
+        #expect(queue.expire(at: start + .seconds(2)) == Array(waiting[..<2]))
+        #expect(queue.nextDeadline == start + .seconds(3))
+        #expect(queue.take(atMost: 10) == .batch(Array(waiting[2...])))
+    }
+}

@@ -1,0 +1,167 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// The connection breaks after the commit and before the reply: the request was counted, and the store has not heard.
+@Suite("A lost reply")
+struct LostReplyTests {
+    private let noon = at("2026-11-30T12:00:00Z")
+
+    /// What a test of lost replies works with. `store` speaks through the proxy, `other` does not.
+    private struct Scene: Sendable {
+        let database: TestDatabase
+        let proxy: Proxy
+        let store: StoreHarness
+        let other: StoreHarness
+
+        /// The outcome of a request whose first reply is lost.
+        func losing(_ user: UserID, _ operation: EngineOperation) async throws -> Outcome {
+            try await losing([(user, operation)])[0]
+        }
+
+        func losing(
+            _ asked: [(user: UserID, operation: EngineOperation)],
+            meanwhile: () async throws -> Void = {}
+        ) async throws -> [Outcome] {
+            let losses = store.log.count(of: "database is away")
+            proxy.arm(.reply("_batch"))
+            let slots = store.submit(asked)
+            try await waitUntil("the connection breaks") { store.log.count(of: "database is away") == losses + 1 }
+            try await meanwhile()
+            proxy.refuses = false
+            return try await store.outcomes(of: slots)
+        }
+    }
+
+    /// Ada is on the paid plan, and her row is known to the store, so that she is counted on the fast path.
+    private func running(_ body: @Sendable (Scene) async throws -> Void) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: noon)
+        let proxy = try await database.proxy()
+        proxy.refusesAfterCut = true
+        defer { proxy.close() }
+        let scene = Scene(
+            database: database,
+            proxy: proxy,
+            store: StoreHarness(database.conninfo(through: proxy), lanes: 1),
+            other: StoreHarness(database.conninfo, lanes: 1)
+        )
+        try await scene.store.running {
+            try await scene.other.running {
+                _ = try await scene.store.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
+                _ = try await scene.store.ask(ada, .consume(1))
+                try await body(scene)
+            }
+        }
+    }
+
+    @Test("of a message with a key is told truly, counted once, and repeated alike")
+    func keyed() async throws {
+        try await running { scene in
+            for round in 0..<10 {
+                let key = messageKey("round \(round)")
+                let told = try #require(try await scene.losing(ada, .consume(3, key: key)).answer)
+                #expect(!told.isReplay && told.snapshot.used == 4 + 3 * round)
+                for store in [scene.store, scene.other] {
+                    let again = try #require(try await store.ask(ada, .consume(3, key: key)).answer)
+                    #expect(again.isReplay && again.firstNumbers == told.firstNumbers)
+                }
+            }
+            #expect(try await scene.database.count(of: ada, period: "2026-11") == 31)
+            #expect(scene.proxy.cuts == 10)
+        }
+    }
+
+    @Test("of a message whose user has no row yet is told truly, counted once, and repeated alike")
+    func keyedAndNew() async throws {
+        try await running { scene in
+            for round in 0..<5 {
+                let user = user(UInt64(100 + round))
+                let key = messageKey("first")
+                // The hot statement finds no row, and its reply is lost; then the slow path's is.
+                for messages in [2, 4] {
+                    let key = messages == 2 ? key : messageKey("second")
+                    let told = try #require(try await scene.losing(user, .consume(messages / 2, key: key)).answer)
+                    #expect(!told.isReplay)
+                    let again = try #require(try await scene.other.ask(user, .consume(messages / 2, key: key)).answer)
+                    #expect(again.isReplay && again.firstNumbers == told.firstNumbers)
+                }
+                #expect(try await scene.database.count(of: user, period: "trial") == 3)
+            }
+        }
+    }
+
+    @Test("of a RESERVE, a COMMIT or a RELEASE is told as the first time, and does its work once")
+    func holds() async throws {
+        try await running { scene in
+            for round in 0..<5 {
+                let (kept, given) = (messageKey("kept \(round)"), messageKey("given \(round)"))
+                let held = try #require(try await scene.losing(ada, .reserve(2, key: kept, ttlSeconds: 60)).answer)
+                #expect(held.status == .held && !held.isReplay && held.snapshot.held == 2)
+                _ = try await scene.other.ask(ada, .reserve(5, key: given, ttlSeconds: 60))
+                let committed = try #require(try await scene.losing(ada, .commit(kept)).answer)
+                #expect(committed.status == .allowed && !committed.isReplay)
+                #expect(committed.snapshot.used == 3 + 2 * round && committed.snapshot.held == 5)
+                let released = try #require(try await scene.losing(ada, .release(given)).answer)
+                #expect(released.released == 5 && !released.isReplay && released.snapshot.held == 0)
+                let repeated = try await scene.other.ask([
+                    (ada, .reserve(2, key: kept, ttlSeconds: 60)), (ada, .commit(kept)), (ada, .release(given)),
+                ])
+                #expect(repeated.compactMap { $0.answer?.isReplay } == [true, true, true])
+                #expect(repeated[0].answer?.firstNumbers == held.firstNumbers)
+                #expect(repeated[1].answer?.firstNumbers == committed.firstNumbers)
+                #expect(repeated[2].answer?.released == 0)
+            }
+            #expect(try await scene.database.count(of: ada, period: "2026-11") == 11)
+            #expect(scene.proxy.cuts == 15)
+        }
+    }
+
+    @Test("is not told with what changed after it: a hold, a limit, a plan's change, a reset")
+    func changedMeanwhile() async throws {
+        try await running { scene in
+            let row = "where user_id = '\(ada)'"
+            let changes: [@Sendable () async throws -> Void] = [
+                { _ = try await scene.other.ask(ada, .reserve(9, key: messageKey("other"), ttlSeconds: 600)) },
+                { try await scene.database.psql.execute("update message_usage set \"limit\" = 900 \(row)") },
+                { _ = try await scene.other.ask(ada, .resetUsage(nil)) },
+                { _ = try await scene.other.ask(ada, .setPlan(PlanChange(user: ada, plan: "pro"))) },
+                { _ = try await scene.other.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid", state: .expired))) },
+            ]
+            for (round, change) in changes.enumerated() {
+                let key = messageKey("round \(round)")
+                let asked: [(user: UserID, operation: EngineOperation)] = [
+                    (ada, .consume(1)), (ada, .consume(2, key: key)), (ada, .consume(1)),
+                ]
+                let outcomes = try await scene.losing(asked, meanwhile: change)
+                let told = try #require(outcomes[1].answer)
+                let again = try #require(try await scene.other.ask(ada, .consume(2, key: key)).answer)
+                #expect(!told.isReplay && again.isReplay)
+                #expect(told.firstNumbers == again.firstNumbers, "change \(round)")
+                #expect(outcomes.map { $0.answer?.snapshot.used } == [-2, 0, 1].map { told.snapshot.used + $0 })
+            }
+        }
+    }
+
+    @Test("over the month's end is told with the month in which the message counted", arguments: [true, false])
+    func monthEndMeanwhile(hasKey: Bool) async throws {
+        try await running { scene in
+            let key = messageKey("late")
+            let operation = EngineOperation.consume(2, key: hasKey ? key : nil)
+            let outcomes = try await scene.losing([(ada, operation)]) {
+                try await scene.database.moveClock(to: at("2026-12-01T00:00:01Z"))
+                _ = try await scene.other.ask(ada, .consume(40))
+            }
+            let told = try #require(outcomes[0].answer)
+            #expect(told.status == .allowed && told.snapshot.period == billingPeriod("2026-11"))
+            #expect(told.snapshot.used == 3 && told.snapshot.held == 0 && told.snapshot.remaining == 797)
+            #expect(try await scene.database.count(of: ada, period: "2026-11") == 3)
+            #expect(try await scene.database.count(of: ada, period: "2026-12") == 40)
+            guard hasKey else { return }
+            let again = try #require(try await scene.store.ask(ada, operation).answer)
+            #expect(again.isReplay && again.firstNumbers == told.firstNumbers)
+        }
+    }
+}

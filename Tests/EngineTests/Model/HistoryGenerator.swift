@@ -1,0 +1,147 @@
+import TestSupport
+import Usage
+
+@testable import Engine
+
+/// One step of a history: what backends ask at once, or what somebody does beside them.
+enum HistoryStep {
+    case requests([(user: UserID, operation: EngineOperation)])
+    case moveClock(Instant)
+    case setLimit(UserID, BillingPeriod, Int?)
+    case definePlan(Plan)
+    /// `increment_and_check_usage`, as another client of the database calls it.
+    case consumeBySQL(UserID, Int)
+}
+
+/// Makes histories in which limits are small, dates are near, and time likes to stand exactly on a boundary.
+struct HistoryGenerator {
+    private var random: SeededGenerator
+    let users = (0..<6).map { user($0) }
+    private(set) var now = at("2026-01-28T22:00:00Z")
+
+    init(seed: UInt64) {
+        random = SeededGenerator(seed: seed)
+    }
+
+    /// What the plans are before the first step.
+    var initialPlans: [Plan] {
+        [
+            Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 20),
+            Plan(name: "basic", label: "Basic", cycle: .monthly, allowance: 8, gentlePercent: 50, prominentPercent: 75),
+            Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 10),
+            Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3),
+        ]
+    }
+
+    mutating func step(_ model: ReferenceModel) -> HistoryStep {
+        switch Int.random(in: 0..<100, using: &random) {
+        case ..<62:
+            let count = random.chance(30) ? 1 : Int.random(in: 2...20, using: &random)
+            return .requests((0..<count).map { _ in request() })
+        case ..<80:
+            now = later(model)
+            return .moveClock(now)
+        case ..<90:
+            return .setLimit(random.element(of: users), period(), random.chance(20) ? nil : allowance())
+        case ..<94:
+            return .definePlan(plan())
+        default:
+            return .consumeBySQL(random.element(of: users), messages())
+        }
+    }
+
+    private mutating func request() -> (user: UserID, operation: EngineOperation) {
+        let user = random.element(of: users)
+        switch Int.random(in: 0..<100, using: &random) {
+        case ..<58: return (user, .consume(messages()))
+        case ..<70: return (user, .check(messages()))
+        case ..<78: return (user, .usage)
+        case ..<83: return (user, .usageInPeriod(period()))
+        case ..<88: return (user, .history(Int.random(in: 1...8, using: &random)))
+        case ..<93: return (user, .setPlan(change(of: user)))
+        case ..<96: return (user, grant())
+        case ..<98: return (user, .resetUsage(random.chance(50) ? nil : period()))
+        default: return (user, .forget)
+        }
+    }
+
+    /// Few keys, so that some come again, with the same number of messages or another.
+    private mutating func grant() -> EngineOperation {
+        let key = messageKey(random.element(of: ["ticket 1", "ticket 2", "ticket 3", "ticket 4"]))
+        return .grant(random.element(of: [1, 1, 5, 5, 1_000_000]), key: key, reason: random.chance(50) ? "sorry" : nil)
+    }
+
+    private mutating func messages() -> Int {
+        random.element(of: [1, 1, 1, 1, 2, 3, 4, 5, 8, 10, 19, 20, 21, 1_000_000])
+    }
+
+    private mutating func allowance() -> Int {
+        random.element(of: [0, 1, 2, 3, 5, 8, 10, 19, 20, 21, 100])
+    }
+
+    private mutating func change(of user: UserID) -> PlanChange {
+        let states = SubscriptionState.allCases.map { Optional($0) }
+        return PlanChange(
+            user: user,
+            plan: random.chance(3) ? "absent" : random.element(of: ["paid", "paid", "basic", "pro", "trial", "free"]),
+            state: random.chance(40) ? nil : random.element(of: states),
+            startedAt: date(),
+            expiresAt: date(),
+            graceUntil: date(),
+            anchorDay: random.chance(60) ? nil : random.element(of: [1, 2, 15, 28, 29, 30, 31])
+        )
+    }
+
+    /// Often none, sometimes now, else within some weeks, to the microsecond.
+    private mutating func date() -> Instant? {
+        if random.chance(60) { return nil }
+        if random.chance(10) { return now }
+        let microseconds = Int64.random(in: -40 * 86_400_000_000...40 * 86_400_000_000, using: &random)
+        return Instant(microsecondsSince1970: now.microsecondsSince1970 + microseconds)
+    }
+
+    private mutating func period() -> BillingPeriod {
+        if random.chance(35) { return BillingPeriod(planNamed: random.element(of: ["trial", "trial", "free"])) }
+        let (year, month) = (now.date.year, now.date.month)
+        return switch random.element(of: [0, 0, 0, 1, 1, 2]) {
+        case 0: BillingPeriod(year: year, month: month)
+        case 1: month == 1 ? BillingPeriod(year: year - 1, month: 12) : BillingPeriod(year: year, month: month - 1)
+        default: month == 12 ? BillingPeriod(year: year + 1, month: 1) : BillingPeriod(year: year, month: month + 1)
+        }
+    }
+
+    private mutating func plan() -> Plan {
+        let percentages = [0, 50, 80, 95, 100]
+        let gentle = random.element(of: percentages)
+        let prominent = random.element(of: percentages.filter { $0 >= gentle })
+        let name = random.element(of: ["paid", "basic", "pro", "trial", "free"])
+        let cycle: Plan.Cycle =
+            switch name {
+            case "trial": .trial(days: Int.random(in: 1...9, using: &random))
+            case "free": .lifetime
+            default: .monthly
+            }
+        let isUnlimited = name != "trial" && random.chance(15)
+        return Plan(
+            name: name,
+            label: random.element(of: ["Gold", "Größer & \"besser\"", "Plan \\ 7"]),
+            cycle: cycle,
+            allowance: isUnlimited ? nil : allowance(),
+            gentlePercent: gentle,
+            prominentPercent: prominent
+        )
+    }
+
+    /// A little later, some days later, or at, just before or just after the instant at which something changes.
+    private mutating func later(_ model: ReferenceModel) -> Instant {
+        let step: Int64 = random.element(of: [1, 1_000_000, 3_600_000_000, 86_400_000_000, 5 * 86_400_000_000])
+        let some = Instant(microsecondsSince1970: now.microsecondsSince1970 + step)
+        if random.chance(4) { return now.advanced(bySeconds: 33 * 86_400) }
+        guard random.chance(60) else { return some }
+        let snapshot = model.usage(random.element(of: users), at: now).snapshot
+        let boundaries = [snapshot.resetsAt, snapshot.expiresAt].compactMap(\.self).filter { $0 > some }
+        guard !boundaries.isEmpty else { return some }
+        let offset: Int64 = random.element(of: [-1, 0, 0, 1])
+        return Instant(microsecondsSince1970: random.element(of: boundaries).microsecondsSince1970 + offset)
+    }
+}

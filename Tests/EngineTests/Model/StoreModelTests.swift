@@ -1,0 +1,37 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("The store, over random histories")
+struct StoreModelTests {
+    private static let steps = 300
+
+    // One after the other: each takes three connections, and a long list of seeds would take all that there are.
+    @Test(
+        "tells each request what the reference model tells it",
+        .serialized,
+        arguments: SeededGenerator.seeds(always: [1, 2, 3, 4, 5])
+    )
+    func agreement(seed: UInt64) async throws {
+        print("random history with seed \(seed)")
+        let unknownUsers = UnknownUsers.allCases[Int(seed % 3)]
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: HistoryGenerator(seed: seed).now)
+        try await database.psql.execute("set headroom.unknown_users = '\(unknownUsers.rawValue)'")
+        let harness = StoreHarness(database.conninfo, unknownUsers: unknownUsers)
+        try await harness.running {
+            var run = try await ModelRun(
+                seed: seed,
+                database: database,
+                harness: harness,
+                unknownUsers: unknownUsers
+            )
+            for _ in 0..<StoreModelTests.steps {
+                guard try await run.step() else { return }
+            }
+            #expect(run.compared > StoreModelTests.steps)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+import Postgres
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("A change by hand")
+struct ChangesByHandTests {
+    /// The audit log's newest row as text, without its id and time.
+    private func newest(_ database: TestDatabase) async throws -> String? {
+        try await database.psql.text(
+            """
+            select concat_ws(' ', action, user_id, billing_period, before, after, actor)
+            from headroom.audit_log order by id desc limit 1
+            """
+        )
+    }
+
+    private func changes(_ database: TestDatabase) async throws -> Int? {
+        try await database.psql.number("select count(*) from headroom.audit_log")
+    }
+
+    private func withUsage(_ body: (TestDatabase) async throws -> Void) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.psql.execute("select increment_and_check_usage('\(user(1))', 41)")
+        try await body(database)
+    }
+
+    @Test("leaves a row with what was before, what is after, and who did it", arguments: [true, false])
+    func update(byOperator: Bool) async throws {
+        try await withUsage { database in
+            let owner = try await database.psql.text("select current_user") ?? ""
+            if byOperator { try await database.psql.execute("set role headroom_operator") }
+            let who = byOperator ? "headroom_operator" : owner
+            let before = try await changes(database) ?? 0
+            try await database.psql.execute("update message_usage set message_count = 7")
+            try await database.psql.execute("reset role")
+            #expect(
+                try await newest(database) == """
+                    update \(user(1)) trial {"count": 41, "limit": 100, "period": "trial"} \
+                    {"count": 7, "limit": 100, "period": "trial"} \(who)
+                    """
+            )
+            // The reset's new generation, which a trigger writes, is no further change by hand.
+            #expect(try await changes(database) == before + 1)
+            if byOperator { try await database.psql.execute("set role headroom_operator") }
+            try await database.psql.execute("delete from message_usage")
+            try await database.psql.execute("reset role")
+            #expect(
+                try await newest(database) == """
+                    delete \(user(1)) trial {"count": 7, "limit": 100, "period": "trial"} \(who)
+                    """
+            )
+            #expect(try await changes(database) == before + 2)
+        }
+    }
+
+    @Test(
+        "of a plan, a subscriber or a subscription leaves a row as well",
+        arguments: [
+            "update headroom.plans set allowance = 801 where plan = 'paid'",
+            "update headroom.subscribers set anchor_day = 7",
+            "update headroom.subscriptions set expires_at = now()",
+            "insert into headroom.subscribers (user_id) values ('\(user(9))')",
+            "delete from headroom.subscriptions",
+            #"update message_usage set "limit" = 5"#,
+            "insert into message_usage (user_id, billing_period) values ('\(user(9))', '2026-11')",
+        ]
+    )
+    func others(statement: String) async throws {
+        try await withUsage { database in
+            for role in ["headroom_operator", "none"] {
+                let before = try await changes(database) ?? 0
+                try await database.psql.execute("begin; set role \(role); \(statement); reset role")
+                #expect(try await changes(database) == before + 1, "\(role): \(statement)")
+                try await database.psql.execute("rollback")
+            }
+        }
+    }
+
+    @Test("is told from counting: messages with and without keys, holds, releases and readings leave no row")
+    func counting() async throws {
+        let database = try await TestDatabase.fresh()
+        let harness = StoreHarness(database.conninfo)
+        try await harness.running {
+            for turn in 0..<3 {
+                let key = messageKey("hold \(turn)")
+                let outcomes = try await harness.ask([
+                    (user(1), .consume(1)), (user(2), .consume(2)), (user(1), .consume(1, key: messageKey("a"))),
+                    (user(3), .reserve(1, key: key, ttlSeconds: 60)), (user(3), .release(key)),
+                    (user(2), .check(1)), (user(1), .usage),
+                ])
+                #expect(outcomes.allSatisfy { $0.failure == nil }, "\(outcomes)")
+            }
+        }
+        for role in ["headroom_operator", "none"] {
+            try await database.psql.execute(
+                "set role \(role); select from increment_and_check_usage('\(user(1))'), headroom.prune_keys(); reset role"
+            )
+        }
+        #expect(try await changes(database) == 0)
+    }
+
+    @Test(
+        "is what the functions record themselves, once",
+        arguments: ["headroom_operator", "headroom_service", "none"]
+    )
+    func functions(role: String) async throws {
+        try await withUsage { database in
+            for call in [
+                "reset_billing_period('trial')", "reset_usage('\(user(1))')", "set_plan('\(user(1))', 'paid')",
+                "grant_messages('\(user(1))', 5, 'why')", "forget_user('\(user(2))')",
+            ] {
+                let before = try await changes(database) ?? 0
+                try await database.psql.execute("set role \(role); select from \(call); reset role")
+                #expect(try await changes(database) == before + 1, "\(role): \(call)")
+            }
+        }
+    }
+}

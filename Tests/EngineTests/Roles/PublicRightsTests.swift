@@ -1,0 +1,130 @@
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Looks at every object that the migrations make, so that it fails for what a later one forgets.
+@Suite("The catalog")
+struct PublicRightsTests {
+    private static let schemas = "('headroom'::regnamespace, 'public'::regnamespace)"
+
+    /// Lines of text, or an empty list.
+    private func lines(_ sql: String) async throws -> [Substring] {
+        let database = try await TestDatabase.fresh()
+        let text = try await database.psql.text(
+            "select string_agg(line::text, E'\\n' order by line::text) from (\(sql)) as lines (line)"
+        )
+        return text?.split(separator: "\n") ?? []
+    }
+
+    @Test("has no right for PUBLIC on any of our functions, tables, views, sequences, types and schemas")
+    func nothingForPublic() async throws {
+        let found = try await lines(
+            """
+            select format('%s on %s', rights.privilege_type, objects.name)
+            from (
+                select oid::regprocedure::text, coalesce(proacl, acldefault('f', proowner))
+                from pg_proc where pronamespace in \(PublicRightsTests.schemas)
+                union all
+                select oid::regclass::text, coalesce(relacl, acldefault(case relkind when 'S' then 's' else 'r' end::"char", relowner))
+                from pg_class where relnamespace in \(PublicRightsTests.schemas) and relkind in ('r', 'p', 'v', 'm', 'S', 'f')
+                union all
+                select format('%s.%s', attrelid::regclass, attname), attacl
+                from pg_attribute join pg_class on pg_class.oid = attrelid
+                where relnamespace in \(PublicRightsTests.schemas) and attacl is not null
+                union all
+                select 'type ' || oid::regtype, coalesce(typacl, acldefault('T', typowner))
+                from pg_type where typnamespace in \(PublicRightsTests.schemas) and typcategory <> 'A'
+                union all
+                select 'schema ' || nspname, coalesce(nspacl, acldefault('n', nspowner))
+                from pg_namespace where nspname = 'headroom'
+            ) as objects (name, rights)
+            cross join lateral aclexplode(objects.rights) as rights
+            where rights.grantee = 0
+            """
+        )
+        #expect(found == [])
+    }
+
+    @Test("lets nobody grant on what was granted, and names no role but ours")
+    func grantees() async throws {
+        let found = try await lines(
+            """
+            select format('%s: %s%s', objects.name, rights.grantee::regrole, case when rights.is_grantable then '*' end)
+            from (
+                select oid::regprocedure::text, proacl, proowner from pg_proc where pronamespace in \(PublicRightsTests.schemas)
+                union all
+                select oid::regclass::text, relacl, relowner from pg_class where relnamespace in \(PublicRightsTests.schemas)
+                union all
+                select nspname, nspacl, nspowner from pg_namespace where nspname = 'headroom'
+            ) as objects (name, rights, owner)
+            cross join lateral aclexplode(objects.rights) as rights
+            where rights.grantee <> objects.owner and (rights.is_grantable or rights.grantee::regrole::text not in (
+                'headroom_service', 'headroom_operator', 'headroom_dashboard', 'headroom_user'
+            ))
+            """
+        )
+        #expect(found == [])
+    }
+
+    @Test("has the search path of every SECURITY DEFINER function fixed, and all of them belong to headroom_service")
+    func definers() async throws {
+        let definers = try await lines(
+            """
+            select format('%s %s %s', oid::regprocedure, proowner::regrole, proconfig::text)
+            from pg_proc where prosecdef and pronamespace in \(PublicRightsTests.schemas)
+            """
+        )
+        #expect(definers.count > 10)
+        for line in definers {
+            #expect(line.hasSuffix(#" headroom_service {"search_path=pg_catalog, pg_temp"}"#), "\(line)")
+        }
+        // What they call sets a path of its own, or none.
+        let paths = try await lines(
+            """
+            select oid::regprocedure from pg_proc
+            where pronamespace in \(PublicRightsTests.schemas) and proconfig <> array['search_path=pg_catalog, pg_temp']
+            """
+        )
+        #expect(paths == [])
+    }
+
+    @Test("lets the service execute every function of the schema headroom")
+    func service() async throws {
+        let refused = try await lines(
+            """
+            select oid::regprocedure from pg_proc
+            where pronamespace = 'headroom'::regnamespace
+                and not has_function_privilege('headroom_service', oid, 'EXECUTE')
+            """
+        )
+        // Its own, and those that can do no more than who calls them: definers() holds that there are no others.
+        #expect(refused == [])
+    }
+
+    @Test("leaves the functions that statements inline as they are: SECURITY DEFINER and SET end the inlining")
+    func inlined() async throws {
+        let marked = try await lines(
+            """
+            select replace(oid::regprocedure::text, 'headroom.', '') from pg_proc
+            where pronamespace in \(PublicRightsTests.schemas) and prolang = (select oid from pg_language where lanname = 'sql')
+                and (prosecdef or proconfig is not null)
+            """
+        )
+        #expect(marked == ["holds_of(uuid,text,timestamp with time zone)"])
+    }
+
+    @Test("has every function that changes something run as headroom_service")
+    func changing() async throws {
+        let found = try await lines(
+            """
+            select oid::regprocedure from pg_proc
+            where pronamespace = 'public'::regnamespace and not prosecdef
+                or pronamespace = 'headroom'::regnamespace and prorettype = 'trigger'::regtype and not prosecdef
+            order by 1
+            """
+        )
+        // Those of tokens run as who writes the row: the service is not to own what notes who that was.
+        #expect(found == ["keep_token_record()", "tell_tokens_changed()"])
+    }
+}

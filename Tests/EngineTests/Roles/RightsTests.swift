@@ -1,0 +1,204 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// A statement, and who may run it. Everybody else is refused with 42501.
+private struct Right: Sendable {
+    let sql: String
+    let actors: Set<Actor>
+
+    init(_ sql: String, _ actors: Actor...) {
+        self.sql = sql
+        self.actors = Set(actors)
+    }
+}
+
+@Suite("What each role may do")
+struct RightsTests {
+    private static let usage = [
+        Right("select * from message_usage", .service, .operator, .user),
+        Right(
+            "insert into message_usage (user_id, billing_period) values ('\(user(3))', '2026-11')",
+            .service,
+            .operator
+        ),
+        Right("update message_usage set message_count = 0", .service, .operator),
+        Right(#"update message_usage set "limit" = 5, plan = 'pro'"#, .service, .operator),
+        Right("delete from message_usage", .service, .operator),
+        Right("truncate message_usage"),
+        Right("alter table message_usage disable row level security"),
+        Right("alter table message_usage disable trigger record_change_by_hand"),
+    ]
+
+    private static let views = [
+        Right("select * from monthly_usage", .service, .operator, .dashboard),
+        Right("select * from billing_period_report", .service, .operator, .dashboard),
+        Right("select * from user_story", .service, .operator, .dashboard),
+        Right("select * from headroom.usage_rows", .service),
+    ]
+
+    private static let functions = [
+        Right("select from increment_and_check_usage('\(user(1))')", .service, .operator, .user),
+        Right("select from increment_and_check_usage('\(user(1))', 3)", .service, .operator, .user),
+        Right("select from increment_and_check_usage('\(user(1))', 'trial', 5)", .service, .operator, .user),
+        Right("select from increment_and_check_usage('\(user(2))')", .service, .operator),
+        Right("select from increment_and_check_usage('\(user(2))', 'trial', 5)", .service, .operator),
+        Right("select from increment_and_check_usage('\(user(9))', '9999-12', 5)", .service, .operator),
+        Right("select from reset_usage('\(user(1))')", .service, .operator),
+        Right("select from reset_billing_period('trial')", .service, .operator),
+        Right("select from set_plan('\(user(1))', 'pro')", .service, .operator),
+        Right("select from grant_messages('\(user(1))', 5, 'why')", .service, .operator),
+        Right("select from forget_user('\(user(1))')", .service, .operator),
+        Right("select from headroom.prune_keys()", .service, .operator),
+        Right(
+            "select from headroom.perform('\(user(1))', '{consume}', '{1}', '{null}', '{null}', 'trial')",
+            .service
+        ),
+        Right("select headroom.peek('\(user(1))', 'trial')", .service),
+        Right("select headroom.record_change(null, null, 'plan', null, '{}')", .service),
+        Right("select headroom.digest_of('\(user(1))')", .service),
+        Right("select headroom.count_in_period('\(user(1))', 'trial', 5)", .service),
+    ]
+
+    private static let tables = [
+        Right("select * from headroom.plans", .service, .operator),
+        Right("update headroom.plans set allowance = 900 where plan = 'paid'", .operator),
+        Right("insert into headroom.plans (plan, label, cycle) values ('team', 'Team', 'monthly')", .operator),
+        Right("delete from headroom.plans where plan = 'pro'", .operator),
+        Right("update headroom.plan_revision set revision = 9", .service),
+        Right("select * from headroom.subscribers", .service, .operator),
+        Right("update headroom.subscribers set anchor_day = 5", .service, .operator),
+        Right("insert into headroom.subscribers (user_id) values ('\(user(4))')", .service, .operator),
+        Right("delete from headroom.subscribers", .service, .operator),
+        Right("update headroom.subscriptions set expires_at = now()", .service, .operator),
+        Right("select * from headroom.message_keys", .service, .operator),
+        Right("delete from headroom.message_keys", .service),
+        Right("select * from headroom.lane_receipts", .service, .operator),
+        Right("delete from headroom.lane_receipts", .service),
+        Right("select * from headroom.grants", .service, .operator),
+        Right("update headroom.grants set messages = 1"),
+        Right("select * from headroom.audit_log", .service, .operator),
+        Right("insert into headroom.audit_log (at, action, actor) values (now(), 'plan', 'nobody')", .service),
+        Right("update headroom.audit_log set actor = 'nobody'"),
+        Right("delete from headroom.audit_log", .service),
+        Right("select * from headroom.secrets", .service),
+        Right("update headroom.secrets set inner_key = ''"),
+        Right("select * from headroom.spent_trials", .service),
+        Right("select * from headroom.words", .service, .operator),
+        Right("update headroom.words set other = ''"),
+        Right("select * from headroom.migrations", .service, .operator),
+        Right("delete from headroom.migrations"),
+        Right("select nextval('headroom.generations')", .service, .operator),
+        Right("select setval('headroom.generations', 1)"),
+    ]
+
+    private static let tokens = [
+        Right("select digest from headroom.tokens", .service, .operator),
+        Right("select headroom.create_token('b', '{chat}', sha256('b'))", .operator),
+        Right("insert into headroom.tokens (name, scopes, digest) values ('b', '{chat}', sha256('b'))", .operator),
+        Right("insert into headroom.tokens (name, scopes, digest, created_by) values ('b', '{chat}', 'b', 'c')"),
+        Right("select headroom.revoke_token(1)", .operator),
+        Right("update headroom.tokens set revoked_at = now()", .operator),
+        Right("update headroom.tokens set revoked_by = 'somebody'"),
+        Right("update headroom.tokens set scopes = '{operator}'"),
+        Right("update headroom.tokens set digest = sha256('b')"),
+        Right("update headroom.tokens set expires_at = null"),
+        Right("update headroom.tokens set last_used_at = now()", .service),
+        Right("delete from headroom.tokens"),
+        Right("alter table headroom.tokens disable trigger keep_token_record"),
+    ]
+
+    private static let activity = [
+        Right("select * from headroom.daily_activity", .service, .operator, .dashboard),
+        Right("insert into headroom.daily_activity (day) values ('2026-11-01')", .service),
+        Right("update headroom.daily_activity set messages = 0", .service),
+        Right("delete from headroom.daily_activity"),
+    ]
+
+    private static let event = """
+        {"event": {"source": "appstore", "id": "n", "type": "TEST", "at": "2026-11-01T00:00:00Z", "identities": [],
+            "effects": [], "payload": {}, "outcome": "ignored"}}
+        """
+
+    private static let billing = [
+        Right(
+            "select headroom.read_customer('appstore', 'n', false, '{}', '{}', '{}', '{}')",
+            .service,
+            .operator
+        ),
+        Right("select headroom.write_customer('\(event)')", .service, .operator),
+        Right("select headroom.prune_billing_events()", .service, .operator),
+        Right("select headroom.map_product('appstore', 'p', 'paid')", .operator),
+        Right("select headroom.unmap_product('appstore', 'p')", .operator),
+        Right("select headroom.map_entitlement('appstore', 'e', 'paid')", .operator),
+        Right("select headroom.unmap_entitlement('appstore', 'e')", .operator),
+        Right("select * from headroom.store_products", .service, .operator),
+        Right("insert into headroom.store_products (source, product, plan) values ('appstore', 'p', 'pro')", .operator),
+        Right("update headroom.store_products set plan = 'pro'", .operator),
+        Right("delete from headroom.store_products", .operator),
+        Right("select * from headroom.store_entitlements", .service, .operator),
+        Right("update headroom.store_entitlements set plan = 'pro'", .operator),
+        Right("delete from headroom.store_entitlements", .operator),
+        Right("select * from headroom.billing_events", .service, .operator),
+        Right("delete from headroom.billing_events", .service),
+        Right("update headroom.billing_events set payload = null", .service),
+        Right("select * from headroom.customers", .service, .operator),
+        Right("delete from headroom.customers", .service),
+        Right("select * from headroom.customer_names", .service, .operator),
+        Right("update headroom.customer_names set name = 'user:\(user(1))'", .service),
+        Right("select * from headroom.message_purchases", .service, .operator),
+        Right("delete from headroom.message_purchases", .service),
+        Right("select * from headroom.usage_transfers", .service, .operator),
+        Right("delete from headroom.usage_transfers", .service),
+        Right("select headroom.lock_customer('{}')", .service),
+        Right("select headroom.billing_user('\(user(1))')", .service),
+        Right("select headroom.billing_answer('ignored', null, null, null)", .service),
+        Right("select headroom.write_billing_event('\(event)'::jsonb -> 'event', null)", .service),
+        Right("select headroom.forget_billing('\(user(1))', 1)", .service),
+    ]
+
+    private static let making = [
+        Right("create table headroom.mine ()"),
+        Right("create table public.mine ()"),
+        Right("create function headroom.mine() returns integer language sql return 1"),
+        Right(
+            "create or replace function headroom.now() returns timestamptz language sql return '-infinity'::timestamptz"
+        ),
+    ]
+
+    @Test("is that and no more: every right and every denial, tried as that role", arguments: Actor.allCases)
+    func rights(of actor: Actor) async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.populate()
+        let all =
+            RightsTests.usage + RightsTests.views + RightsTests.functions + RightsTests.tables + RightsTests.tokens
+            + RightsTests.activity + RightsTests.billing + RightsTests.making
+        for right in all {
+            let outcome = try await database.attempt(
+                right.sql,
+                as: actor.rawValue,
+                subject: actor == .user ? user(1) : nil
+            )
+            #expect(outcome == (right.actors.contains(actor) ? "ok" : "42501"), "\(actor.rawValue): \(right.sql)")
+        }
+    }
+
+    @Test("is the service's only as that role: a member acts as it, and owns nothing")
+    func service() async throws {
+        let database = try await TestDatabase.fresh()
+        let tables = try await database.psql.number(
+            "select count(*) from pg_class where relowner = 'headroom_service'::regrole"
+        )
+        #expect(tables == 0)
+        let attributes = try await database.psql.text(
+            """
+            select string_agg(concat_ws(' ', rolname, rolsuper, rolcreaterole, rolcreatedb, rolcanlogin, rolbypassrls), ', ')
+            from pg_roles where rolname like 'headroom\\_%' and (rolsuper or rolcreaterole or rolcreatedb or rolcanlogin
+                or rolbypassrls or rolreplication)
+            """
+        )
+        #expect(attributes == nil)
+    }
+}

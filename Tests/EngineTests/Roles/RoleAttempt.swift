@@ -1,0 +1,52 @@
+import Postgres
+import TestSupport
+import Usage
+
+@testable import Engine
+
+/// Who tries a statement.
+enum Actor: String, CaseIterable, Sendable {
+    case service = "headroom_service"
+    case `operator` = "headroom_operator"
+    case dashboard = "headroom_dashboard"
+    /// An end user, signed in as user 1.
+    case user = "headroom_user"
+    /// A role that was granted nothing of ours, and so has what PUBLIC has.
+    case stranger = "pg_signal_backend"
+}
+
+extension TestDatabase {
+    /// Runs statements as a role and takes back what they did.
+    ///
+    /// - Parameter subject: the signed-in user, as PostgREST tells it.
+    /// - Returns: "ok", or the SQLSTATE of the refusal.
+    func attempt(_ sql: String, as role: String, subject: UserID? = nil) async throws -> String {
+        let claims = subject.map { #"{"sub": "\#($0)", "role": "\#(role)"}"# } ?? ""
+        return try await psql.run { connection in
+            func execute(_ script: String) throws { try connection.execute(script, deadline: .now + waitLimit) }
+            try execute("begin; set local role \(role); set local request.jwt.claims = '\(claims)'")
+            defer { try? execute("rollback") }
+            do {
+                try execute(sql)
+                return "ok"
+            } catch let error as PostgresError {
+                guard case .server(let state) = error.kind else { throw error }
+                return state.rawValue
+            }
+        }
+    }
+
+    /// User 1 on a plan, user 2 in a trial, with a key and a hold, a grant, a store event and a token.
+    func populate() async throws {
+        try await psql.execute(
+            """
+            select from set_plan('\(user(1))', 'paid');
+            select from increment_and_check_usage('\(user(1))');
+            select from increment_and_check_usage('\(user(2))');
+            select from headroom.perform('\(user(1))', '{consume,reserve}', '{1,1}', '{a,b}', '{null,60}', 'trial');
+            select from grant_messages('\(user(1))', 10, 'a test');
+            select from headroom.create_token('a', '{chat}', sha256('a'));
+            """
+        )
+    }
+}

@@ -1,0 +1,121 @@
+import Postgres
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("An answer in SQL")
+struct SQLAnswerTests {
+    private static let plans = [
+        Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 800),
+        Plan(name: "pro", label: "Pro", cycle: .monthly, allowance: nil),
+        Plan(name: "early", label: "Früh", cycle: .monthly, allowance: 7, gentlePercent: 0, prominentPercent: 50),
+        Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 100),
+        Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 0),
+        Plan(name: "taste", label: "Taste", cycle: .lifetime, allowance: 3),
+    ]
+
+    @Test(
+        "says field by field, words included, what the line protocol says of the same standing",
+        arguments: SeededGenerator.seeds
+    )
+    func agreement(seed: UInt64) async throws {
+        print("random standings with seed \(seed)")
+        let database = try await TestDatabase.fresh()
+        try await database.psql.run { connection in
+            for plan in SQLAnswerTests.plans { try PlanRow.write(plan, connection) }
+        }
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<400 {
+            let snapshot = randomStanding(&random)
+            let messages = random.element(of: [0, 1, 1, 2, 5, 801])
+            var after = snapshot
+            let answer: Answer
+            if messages == 0 {
+                answer = snapshot.usage(of: user(1))
+            } else {
+                answer = after.consume(messages, of: user(1))
+            }
+            let counted = answer.status == .allowed ? messages : 0
+            let told = try await database.psql.run { connection in
+                try SQLAnswerTests.answer(to: answer.snapshot, messages: messages, counted: counted, connection)
+            }
+            let expected = SQLAnswer.fields(of: answer)
+            for name in SQLAnswer.names where told[name] != expected[name] {
+                let (one, other) = (told[name] ?? nil, expected[name] ?? nil)
+                Issue.record("seed \(seed): \(name) is \(one ?? "null"), expected \(other ?? "null"): \(snapshot)")
+            }
+            if told != expected { return }
+        }
+    }
+
+    private static func answer(
+        /// After what was asked.
+        to snapshot: UsageSnapshot,
+        messages: Int,
+        counted: Int,
+        _ connection: Connection
+    ) throws -> SQLAnswer.Fields {
+        var parameters = Parameters()
+        parameters.append(uuid: (user(1).high, user(1).low))
+        parameters.append(text: snapshot.plan.name)
+        parameters.append(text: snapshot.state.rawValue)
+        parameters.append(text: snapshot.denialReason?.rawValue)
+        parameters.append(text: snapshot.period.label)
+        parameters.append(int32: Int32(snapshot.used))
+        parameters.append(int32: Int32(snapshot.held))
+        parameters.append(int32: snapshot.limit.map { Int32($0) })
+        for instant in [snapshot.startedAt, snapshot.resetsAt, snapshot.expiresAt] {
+            parameters.append(timestamptz: instant?.microsecondsSince1970)
+        }
+        parameters.append(text: snapshot.previousPlan)
+        parameters.append(timestamptz: snapshot.observedAt.microsecondsSince1970)
+        parameters.append(int64: Int64(counted))
+        parameters.append(int32: Int32(messages))
+        let sql = """
+            select answer.* from headroom.answer_to(
+                $1, row($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, null, $14, false)::headroom.snapshot, $15
+            ) as answer
+            """
+        return try SQLAnswer.rows(sql, parameters, connection)[0]
+    }
+
+    private func randomStanding(_ random: inout SeededGenerator) -> UsageSnapshot {
+        let plan = random.element(of: SQLAnswerTests.plans)
+        let observedAt = Instant(microsecondsSince1970: Int64.random(in: 0..<4_000_000_000_000_000, using: &random))
+        let limit = random.chance(15) ? nil : random.chance(30) ? random.element(of: [0, 1, 5, 1_000]) : plan.allowance
+        let percent = random.element(of: [0, 1, 50, 79, 80, 94, 95, 99, 100, 130])
+        let states: [(SubscriptionState, DenialReason?)] =
+            switch plan.cycle {
+            case .monthly:
+                [
+                    (.active, nil), (.active, nil), (.cancelled, nil), (.gracePeriod, nil),
+                    (.billingRetry, .billingRetry), (.expired, .expired), (.revoked, .revoked),
+                ]
+            case .trial:
+                [(.trial, nil), (.trial, nil), (.trial, .trialEnded), (.expired, .expired), (.revoked, .revoked)]
+            case .lifetime: [(.free, nil), (.free, .noSubscription), (.expired, .expired), (.revoked, .revoked)]
+            }
+        let (state, denialReason) = random.element(of: states)
+        func near(_ range: ClosedRange<Int64>) -> Instant {
+            let microseconds = Int64.random(in: range, using: &random)
+            return Instant(microsecondsSince1970: observedAt.microsecondsSince1970 + microseconds)
+        }
+        let month = Int64(31 * 86_400_000_000)
+        return UsageSnapshot(
+            plan: plan,
+            state: state,
+            period: plan.cycle == .monthly ? billingPeriod("2026-11") : BillingPeriod(planNamed: plan.name),
+            used: random.chance(3) ? UsageSnapshot.countMaximum - 1 : max(0, (limit ?? 100) * percent / 100),
+            held: random.chance(80) ? 0 : random.element(of: [1, 3]),
+            limit: limit,
+            denialReason: denialReason,
+            startedAt: near(-month...(random.chance(10) ? month : 0)),
+            resetsAt: plan.cycle == .monthly ? near(1...month) : nil,
+            expiresAt: plan.isTrial || random.chance(50) ? near(-month...month) : nil,
+            previousPlan: random.chance(30) ? "paid" : nil,
+            observedAt: observedAt
+        )
+    }
+}

@@ -1,0 +1,144 @@
+import Postgres
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("A grant, in SQL")
+struct GrantTests {
+
+    private func fresh(unknownUsers: String = "trial") async throws -> Session {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
+        try await database.psql.execute(
+            """
+            set headroom.unknown_users = '\(unknownUsers)';
+            insert into headroom.plans (plan, label, cycle, allowance) values ('team', 'Team', 'monthly', 5000);
+            """
+        )
+        return database.psql
+    }
+
+    /// Used and limit as the next answer tells them.
+    private func numbers(_ psql: Session) async throws -> String? {
+        try await psql.text(
+            """
+            select snapshot.used || ' of ' || coalesce(snapshot."limit"::text, 'unlimited')
+            from headroom.peek('\(ada)', headroom.unknown_users()) as snapshot
+            """
+        )
+    }
+
+    @Test("raises the limit of this period, and lets messages through that were refused")
+    func unblocks() async throws {
+        let psql = try await fresh()
+        try await psql.execute("select set_plan('\(ada)', 'paid'); select increment_and_check_usage('\(ada)', 800)")
+        #expect(try await psql.text("select status from increment_and_check_usage('\(ada)')") == "BLOCKED")
+        #expect(try await psql.number("select remaining from grant_messages('\(ada)', 50, 'outage')") == 50)
+        #expect(try await psql.text("select status from increment_and_check_usage('\(ada)', 50)") == "ALLOWED")
+        #expect(try await psql.text("select status from increment_and_check_usage('\(ada)')") == "BLOCKED")
+        #expect(try await numbers(psql) == "850 of 850")
+    }
+
+    @Test("without a key grants each time; with one, once")
+    func keys() async throws {
+        let psql = try await fresh()
+        try await psql.execute("select set_plan('\(ada)', 'paid')")
+        for _ in 0..<2 { try await psql.execute("select grant_messages('\(ada)', 10)") }
+        #expect(try await numbers(psql) == "0 of 820")
+        for _ in 0..<3 { try await psql.execute("select grant_messages('\(ada)', 10, 'once', 'ticket 1')") }
+        #expect(try await numbers(psql) == "0 of 830")
+        #expect(try await psql.refusal("select grant_messages('\(ada)', 11, 'once', 'ticket 1')") == "HR002")
+        #expect(try await numbers(psql) == "0 of 830")
+        #expect(try await psql.number("select count(*) from headroom.grants where user_id = '\(ada)'") == 3)
+        #expect(try await psql.number("select count(*) from headroom.audit_log where action = 'grant'") == 3)
+    }
+
+    @Test("outlasts every change of plan within its period, and ends with the period")
+    func changesOfPlan() async throws {
+        let psql = try await fresh()
+        try await psql.execute("select set_plan('\(ada)', 'paid'); select increment_and_check_usage('\(ada)', 3)")
+        try await psql.execute("select grant_messages('\(ada)', 100)")
+        var seen: [String?] = [try await numbers(psql)]
+        for plan in ["team", "pro", "paid", "team"] {
+            try await psql.execute("select set_plan('\(ada)', '\(plan)'); select increment_and_check_usage('\(ada)')")
+            seen.append(try await numbers(psql))
+        }
+        try await psql.execute("update headroom.plans set allowance = 6000 where plan = 'team'")
+        seen.append(try await numbers(psql))
+        try await psql.execute("update headroom.test_clock set at = '2026-12-01T00:00:00Z'")
+        seen.append(try await numbers(psql))
+        #expect(
+            seen == [
+                "3 of 900", "4 of 5100", "5 of unlimited", "6 of 900", "7 of 5100", "7 of 6100", "0 of 6000",
+            ]
+        )
+    }
+
+    @Test("adds to what an operator wrote into the row")
+    func afterAnUpdate() async throws {
+        let psql = try await fresh()
+        try await psql.execute("select set_plan('\(ada)', 'paid'); select increment_and_check_usage('\(ada)')")
+        try await psql.execute("update message_usage set \"limit\" = 1000 where user_id = '\(ada)'")
+        try await psql.execute("select grant_messages('\(ada)', 50)")
+        #expect(try await numbers(psql) == "1 of 1050")
+    }
+
+    @Test("waits for a user who is not known yet, and starts no trial")
+    func unknownUser() async throws {
+        let psql = try await fresh()
+        try await psql.execute("select grant_messages('\(ada)', 5)")
+        #expect(try await psql.number("select count(*) from headroom.subscribers") == 0)
+        // Refused, so this starts none either.
+        #expect(try await psql.text("select status from increment_and_check_usage('\(ada)', 106)") == "BLOCKED")
+        #expect(try await psql.number("select count(trial_started_at) from headroom.subscribers") == 0)
+        try await psql.execute("update headroom.test_clock set at = '2026-11-20T12:00:00Z'")
+        #expect(try await psql.text("select status from increment_and_check_usage('\(ada)', 105)") == "ALLOWED")
+        #expect(
+            try await psql.text("select trial_started_at at time zone 'UTC' from headroom.subscribers")
+                == "2026-11-20 12:00:00"
+        )
+        try await psql.execute("update headroom.test_clock set at = '2026-11-23T12:00:00Z'")
+        #expect(try await psql.text("select reason from increment_and_check_usage('\(ada)')") == "trial_ended")
+    }
+
+    @Test("gives a free user messages, and a denied one none until there is a plan")
+    func withoutSubscription() async throws {
+        let free = try await fresh(unknownUsers: "free")
+        try await free.execute("select grant_messages('\(ada)', 2)")
+        #expect(try await free.text("select status from increment_and_check_usage('\(ada)', 2)") == "ALLOWED")
+        #expect(try await free.text("select status from increment_and_check_usage('\(ada)')") == "BLOCKED")
+        let denied = try await fresh(unknownUsers: "deny")
+        try await denied.execute("select grant_messages('\(ada)', 2)")
+        #expect(try await denied.text("select reason from increment_and_check_usage('\(ada)')") == "no_subscription")
+        try await denied.execute("select set_plan('\(ada)', 'free')")
+        #expect(try await denied.text("select status from increment_and_check_usage('\(ada)', 2)") == "ALLOWED")
+    }
+
+    @Test("changes nothing when it is refused")
+    func refusals() async throws {
+        let psql = try await fresh()
+        try await psql.execute(
+            """
+            select set_plan('\(ada)', 'paid'); select increment_and_check_usage('\(ada)');
+            update message_usage set "limit" = 2147483000 where user_id = '\(ada)';
+            """
+        )
+        let calls = [
+            ("'\(ada)', 0", "22023"), ("'\(ada)', -5", "22023"), ("'\(ada)', 1000001", "22023"), ("null, 5", "22004"),
+            ("'\(ada)', null", "22004"), ("'\(ada)', 5, p_key => ''", "22023"),
+            ("'\(ada)', 5, p_key => repeat('k', 129)", "22023"), ("'\(ada)', 5, p_key => E'a\\nb'", "22023"),
+            ("'\(ada)', 5, E'two\\nlines'", "22023"), ("'\(ada)', 5, repeat('r', 1025)", "22023"),
+            ("'\(ada)', 648, p_key => 'k'", "22003"),
+        ]
+        for (arguments, state) in calls {
+            #expect(try await psql.refusal("select grant_messages(\(arguments))") == state, "\(arguments)")
+        }
+        #expect(try await numbers(psql) == "1 of 2147483000")
+        #expect(try await psql.number("select count(*) from headroom.grants") == 0)
+        #expect(try await psql.number("select count(*) from headroom.audit_log where action = 'grant'") == 0)
+        try await psql.execute("select grant_messages('\(ada)', 647, p_key => 'k')")
+        #expect(try await numbers(psql) == "1 of 2147483647")
+    }
+}

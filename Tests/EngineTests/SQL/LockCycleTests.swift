@@ -1,0 +1,144 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// Sessions that lock the same users must not each hold what the other waits for. Users are locked in the order of their
+/// ids, and of each user the subscriber before the usage (docs/decisions/0003-lock-order.md).
+@Suite("Two sessions that lock the same users")
+struct LockCycleTests {
+    private func waitUntilBlocked(_ number: Int, _ database: TestDatabase) async throws {
+        try await waitUntil("\(number) sessions wait for a lock") {
+            try await database.psql.number(
+                """
+                select count(*) from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock'
+                """
+            ) == number
+        }
+    }
+
+    private func countStatement(_ user: UserID) -> String {
+        "select headroom.perform('\(user)', array['consume'], array[1], array[null], array[null::integer], 'trial')"
+    }
+
+    private func expectNoDeadlock(_ database: TestDatabase) async throws {
+        let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()"
+        #expect(try await database.psql.number(deadlocks) == 0)
+    }
+
+    @Test("a billing event inserts no later user while it waits for an earlier one")
+    func newUser() async throws {
+        let database = try await TestDatabase.fresh()
+        let (known, new) = (user(1), user(2))
+        try await database.psql.execute(countStatement(known))
+        let batch = try await Session.open(database.conninfo)
+        let notification = try await Session.open(database.conninfo)
+        try await batch.execute("begin; \(countStatement(known))")
+        let merged: [String: Any & Sendable] = ["kind": "merged", "identities": ["\(known)", "\(new)"]]
+        let second = Task { try await notification.take(Told("merge", "2026-11-06", by: ["\(known)"], merged)) }
+        try await waitUntilBlocked(1, database)
+        try await batch.execute("\(countStatement(new)); commit")
+        #expect(try await second.value["outcome"] == "applied")
+        #expect(try await database.count(of: new, period: "trial") == 1)
+        try await expectNoDeadlock(database)
+    }
+
+    @Test("a first message locks its user before the row that a grant has made")
+    func grantedRow() async throws {
+        let database = try await TestDatabase.fresh()
+        let granted = user(1)
+        try await database.psql.execute("select grant_messages('\(granted)', 5)")
+        let holder = try await Session.open(database.conninfo)
+        let batch = try await Session.open(database.conninfo)
+        let notification = try await Session.open(database.conninfo)
+        try await holder.execute("begin; select from message_usage where user_id = '\(granted)' for update")
+        let first = Task { try await batch.execute(countStatement(granted)) }
+        try await waitUntilBlocked(1, database)
+        let second = Task { try await notification.execute("select headroom.lock_subscriber('\(granted)')") }
+        try await waitUntilBlocked(2, database)
+        try await holder.execute("commit")
+        try await first.value
+        try await second.value
+        #expect(try await database.psql.number("select sum(message_count) from message_usage") == 1)
+        try await expectNoDeadlock(database)
+    }
+
+    @Test("a billing event lets a customer go that it has locked, when others were merged meanwhile")
+    func mergedCustomers() async throws {
+        let database = try await TestDatabase.fresh()
+        func lock(_ names: String) -> String { "select headroom.lock_customer('{\(names)}')" }
+        for name in ["a", "b", "c"] { try await database.psql.execute(lock(name)) }
+        let merging = try await Session.open(database.conninfo)
+        let holder = try await Session.open(database.conninfo)
+        let late = try await Session.open(database.conninfo)
+        let other = try await Session.open(database.conninfo)
+        try await merging.execute("begin; \(lock("a,b"))")
+        try await holder.execute("begin; \(lock("c"))")
+        let holderPID = try #require(try await holder.number("select pg_backend_pid()"))
+        // Finds the customers of b and c, and by the time it has locked that of c, b belongs to the customer of a.
+        let first = Task { try await late.execute(lock("b,c")) }
+        try await waitUntilBlocked(1, database)
+        try await merging.execute("commit")
+        try await waitUntil("the first session waits for the other holder") {
+            try await database.psql.number(
+                """
+                select count(*) from pg_stat_activity as waiting
+                cross join lateral unnest(pg_blocking_pids(waiting.pid)) as blocking (pid)
+                where waiting.datname = current_database() and blocking.pid = \(holderPID)
+                """
+            ) == 1
+        }
+        let second = Task { try await other.execute(lock("a,c")) }
+        try await waitUntilBlocked(2, database)
+        try await holder.execute("commit")
+        try await first.value
+        try await second.value
+        #expect(try await database.psql.number("select count(*) from headroom.customers") == 1)
+        try await expectNoDeadlock(database)
+    }
+
+    @Test("a plan that is set while its user is forgotten is the plan of a new user")
+    func forgotten() async throws {
+        let database = try await TestDatabase.fresh()
+        let person = user(1)
+        try await database.psql.execute("select set_plan('\(person)', 'paid')")
+        let forgetting = try await Session.open(database.conninfo)
+        let setting = try await Session.open(database.conninfo)
+        try await forgetting.execute("begin; select headroom.lock_subscriber('\(person)')")
+        let plan = Task { try await setting.execute("select set_plan('\(person)', 'pro')") }
+        try await waitUntilBlocked(1, database)
+        try await forgetting.execute("select forget_user('\(person)'); commit")
+        try await plan.value
+        #expect(try await database.psql.rows("select plan from headroom.subscriptions") == ["pro"])
+        try await expectNoDeadlock(database)
+    }
+
+    @Test("two first messages of a subscriber without a plan do not both hold the row that each of them changes")
+    func firstMessages() async throws {
+        let database = try await TestDatabase.fresh()
+        let subscriber = user(1)
+        try await database.psql.execute("insert into headroom.subscribers (user_id) values ('\(subscriber)')")
+        let holder = try await Session.open(database.conninfo)
+        let batches = [try await Session.open(database.conninfo), try await Session.open(database.conninfo)]
+        // What the check of a foreign key takes. Only "for update" waits for it.
+        try await holder.execute(
+            "begin; select from headroom.subscribers where user_id = '\(subscriber)' for key share"
+        )
+        let messages = batches.map { batch in Task { try await batch.execute(countStatement(subscriber)) } }
+        try await waitUntil("both have counted or wait") {
+            try await database.psql.number(
+                """
+                select count(*) from pg_stat_activity
+                where datname = current_database() and query like 'select headroom.perform%'
+                    and (wait_event_type = 'Lock' or state = 'idle')
+                """
+            ) == 2
+        }
+        try await holder.execute("commit")
+        for message in messages { try await message.value }
+        #expect(try await database.psql.number("select sum(message_count) from message_usage") == 2)
+        try await expectNoDeadlock(database)
+    }
+}

@@ -1,0 +1,77 @@
+import Postgres
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("Migrating")
+struct MigrationTests {
+    /// Everything that a migration could have changed, as text.
+    private static let fingerprint = """
+        select md5(string_agg(line, E'\\n' order by line)) from (
+            select format('%s %s %s', c.oid::regclass, c.relkind, c.relfilenode) from pg_class as c
+            join pg_namespace as n on n.oid = c.relnamespace and n.nspname in ('public', 'headroom')
+            union all select pg_get_functiondef(p.oid) || p.xmin from pg_proc as p
+            join pg_namespace as n on n.oid = p.pronamespace and n.nspname in ('public', 'headroom')
+            union all select format('%s %s', words, words.xmin) from headroom.words as words
+            union all select format('%s %s', plans, plans.xmin) from headroom.plans as plans
+            union all select format('%s %s', revised, revised.xmin) from headroom.plan_revision as revised
+        ) as lines (line)
+        """
+
+    @Test("twice changes nothing the second time")
+    func twice() async throws {
+        let database = try await TestDatabase.migrated()
+        let before = try await database.psql.text(MigrationTests.fingerprint)
+        let applied = try await database.psql.run { try Schema.migrate($0) }
+        #expect(applied.isEmpty)
+        #expect(try await database.psql.text(MigrationTests.fingerprint) == before)
+        #expect(before?.count == 32)
+    }
+
+    @Test("keeps the rows of a table that was there before, and counts in them")
+    func existingTable() async throws {
+        let session = try await Session.open(try await TestServer.emptyDatabase())
+        try await session.execute(
+            """
+            create table message_usage (
+                id bigserial primary key, user_id uuid not null, billing_period text not null,
+                message_count integer not null default 0, "limit" integer not null,
+                updated_at timestamptz not null default now()
+            );
+            insert into message_usage (user_id, billing_period, message_count, "limit")
+            values ('\(user(1))', '2026-11', 41, 100);
+            """
+        )
+        _ = try await session.run { try Schema.migrate($0) }
+        let fields = try await session.text(
+            "select increment_and_check_usage('\(user(1))', '2026-11', 100)"
+        )
+        #expect(fields == #"{"limit": 100, "allowed": true, "remaining": 58, "current_count": 42}"#)
+    }
+
+    @Test("gives the database the service's own words, and corrects one that differs")
+    func words() async throws {
+        let database = try await TestDatabase.migrated()
+        try await database.psql.execute(
+            """
+            update headroom.words set other = 'No.' where word = 'blocked_monthly';
+            update headroom.words set one = null where word = 'gentle';
+            """
+        )
+        _ = try await database.psql.run { try Schema.migrate($0) }
+        let stored = try await database.psql.run { connection in
+            let result = try connection.query(
+                "select word, one, other from headroom.words",
+                deadline: .now + waitLimit
+            )
+            return (0..<result.rowCount).map { row in
+                [result.text(row, 0), result.isNull(row, 1) ? nil : result.text(row, 1), result.text(row, 2)]
+            }
+        }
+        let expected = Words.allCases.map { [$0.rawValue, $0.one, $0.other] }
+        #expect(Set(stored) == Set(expected))
+        #expect(stored.count == expected.count)
+    }
+}

@@ -1,0 +1,170 @@
+import Postgres
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("A token, in SQL")
+struct TokenTests {
+    private func create(_ name: String, _ digest: String, scopes: String = "{chat}", expires: String = "null") -> String
+    {
+        "headroom.create_token('\(name)', '\(scopes)', sha256('\(digest)'), \(expires))"
+    }
+
+    /// Live tokens by name, as the service reads them.
+    private func live(_ psql: Session) async throws -> [String] {
+        try await psql.run { connection in
+            try TokenReading(connection, deadline: .now + waitLimit).tokens.map(\.name)
+        }
+    }
+
+    @Test("is live from the moment it is made until it is revoked, and its row stays")
+    func life() async throws {
+        let psql = try await TestDatabase.fresh().psql
+        try await psql.execute("set headroom.actor = 'ann'")
+        let id = try #require(try await psql.number("select \(create("backend", "a", scopes: "{chat,dashboard}"))"))
+        #expect(try await live(psql) == ["backend"])
+        #expect(try await psql.text("select created_by from headroom.tokens") == "ann")
+        try await psql.execute("set headroom.actor = 'bob'")
+        #expect(try await psql.text("select headroom.revoke_token(\(id))") == "backend")
+        #expect(try await live(psql) == [])
+        let when = try await psql.text("select revoked_at from headroom.tokens where revoked_by = 'bob'")
+        try await psql.execute("set headroom.actor = 'eve'; select headroom.revoke_token(\(id))")
+        #expect(try await psql.text("select revoked_at from headroom.tokens where revoked_by = 'bob'") == when)
+        #expect(try await psql.refusal("select headroom.revoke_token(\(id + 1))") == "P0002")
+    }
+
+    @Test("shares its name with its successor, and never its digest")
+    func rotation() async throws {
+        let psql = try await TestDatabase.fresh().psql
+        let first = try #require(try await psql.number("select \(create("backend", "a"))"))
+        try await psql.execute("select \(create("backend", "b"))")
+        #expect(try await live(psql) == ["backend", "backend"])
+        try await psql.execute("select headroom.revoke_token(\(first))")
+        #expect(try await live(psql) == ["backend"])
+        #expect(try await psql.refusal("select \(create("other", "a"))") == "23505")
+    }
+
+    @Test("ends by itself by the database's clock")
+    func expiry() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
+        let psql = database.psql
+        try await psql.execute("select \(create("short", "a", expires: "'2026-11-10T13:00:00Z'"))")
+        let before = ContinuousClock.now
+        let reading = try await psql.run { try TokenReading($0, deadline: .now + waitLimit) }
+        let end = try #require(reading.tokens.first?.expiresAt)
+        #expect(
+            (before + .seconds(3_600)...ContinuousClock.now + .seconds(3_600)).contains(end),
+            "an hour after reading"
+        )
+        try await database.moveClock(to: at("2026-11-10T13:00:00Z"))
+        let after = try await psql.run { try TokenReading($0, deadline: .now + waitLimit) }
+        #expect(after.tokens.isEmpty && after.wasEverCreated)
+        #expect(try await psql.refusal("select \(create("late", "b", expires: "'2026-11-10T12:00:00Z'"))") == "22023")
+    }
+
+    @Test(
+        "that means nothing is refused",
+        arguments: [
+            "headroom.create_token('Backend', '{chat}', sha256('a'))",
+            "headroom.create_token('two words', '{chat}', sha256('a'))",
+            "headroom.create_token('', '{chat}', sha256('a'))",
+            "headroom.create_token(repeat('a', 65), '{chat}', sha256('a'))",
+            "headroom.create_token('default', '{chat}', sha256('a'))",
+            "headroom.create_token('backend', '{}', sha256('a'))",
+            "headroom.create_token('backend', '{admin}', sha256('a'))",
+            "headroom.create_token('backend', '{chat,null}', sha256('a'))",
+            "headroom.create_token('backend', '{chat}', 'a')",
+        ]
+    )
+    func meaningless(_ call: String) async throws {
+        let psql = try await TestDatabase.fresh().psql
+        #expect(try await psql.refusal("select \(call)") == "23514")
+        #expect(try await live(psql) == [])
+        #expect(try await psql.run { try TokenReading($0, deadline: .now + waitLimit).wasEverCreated } == false)
+    }
+
+    @Test("is one of at most 1,000 live ones; those that are revoked or expired take no room")
+    func limit() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
+        let psql = database.psql
+        try await psql.execute(
+            """
+            select headroom.create_token('many', '{chat}', sha256(number::text::bytea),
+                case when number = 1 then timestamptz '2026-11-11' end) from generate_series(1, 1000) as number
+            """
+        )
+        #expect(try await psql.refusal("select \(create("more", "a"))") == "54000")
+        try await psql.execute("select headroom.revoke_token(500)")
+        try await psql.execute("select \(create("more", "a"))")
+        #expect(try await psql.refusal("select \(create("more", "b"))") == "54000")
+        try await database.moveClock(to: at("2026-11-11T00:00:00Z"))
+        try await psql.execute("select \(create("more", "b"))")
+    }
+
+    @Test("stays revoked, with its first revoker on record")
+    func records() async throws {
+        let psql = try await TestDatabase.fresh().psql
+        try await psql.execute("set headroom.actor = 'ann'; select \(create("backend", "a"))")
+        try await psql.execute("select headroom.revoke_token(1)")
+        #expect(try await psql.refusal("update headroom.tokens set revoked_at = null, revoked_by = null") == "55000")
+        try await psql.execute("update headroom.tokens set created_by = 'eve', revoked_by = 'eve'")
+        let record = "select created_by || ' ' || revoked_by from headroom.tokens"
+        #expect(try await psql.text(record) == "ann ann")
+        // Also not by who may write the columns that say what it is.
+        try await psql.execute("select \(create("other", "b"))")
+        try await psql.execute(
+            """
+            set role headroom_operator; set headroom.actor = '';
+            update headroom.tokens set revoked_at = '-infinity' where id = 2
+            """
+        )
+        #expect(try await psql.text("select revoked_by from headroom.tokens where id = 2") == "headroom_operator")
+        #expect(try await psql.text("select revoked_at > '2020-01-01' from headroom.tokens where id = 2") == "true")
+    }
+
+    @Test("tells who listens that it was made or revoked, and not that it was used")
+    func notifications() async throws {
+        let database = try await TestDatabase.fresh()
+        let listener = try await Session.open(database.conninfo)
+        try await listener.execute("listen headroom_tokens")
+        func isTold(after statement: String) async throws -> Bool {
+            try await database.psql.execute(statement)
+            return try await listener.run { connection in
+                // What was sent before this answer has come with it.
+                try connection.execute("select", deadline: .now + waitLimit)
+                return try connection.takeNotifications()
+            }
+        }
+        #expect(try await isTold(after: "select \(create("backend", "a"))"))
+        #expect(try await isTold(after: "update headroom.tokens set last_used_at = now()") == false)
+        #expect(try await isTold(after: "select headroom.revoke_token(1)"))
+        #expect(try await isTold(after: "delete from headroom.tokens"))
+        #expect(try await isTold(after: "select") == false)
+    }
+
+    @Test("is marked as used once a minute, however many instances tell of it")
+    func use() async throws {
+        let database = try await TestDatabase.fresh()
+        try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
+        let psql = database.psql
+        try await psql.execute("select \(create("backend", "a")); select \(create("other", "b"))")
+        func mark() async throws -> String? {
+            try await psql.run { try TokenReading.markUsed([1, 99], on: $0, deadline: .now + waitLimit) }
+            return try await psql.text(
+                """
+                select string_agg(coalesce(to_char(last_used_at at time zone 'UTC', 'HH24:MI:SS'), 'never'), ' ' order by id)
+                from headroom.tokens
+                """
+            )
+        }
+        #expect(try await mark() == "12:00:00 never")
+        try await database.moveClock(to: at("2026-11-10T12:01:00Z"))
+        #expect(try await mark() == "12:00:00 never")
+        try await database.moveClock(to: at("2026-11-10T12:01:01Z"))
+        #expect(try await mark() == "12:01:01 never")
+    }
+}

@@ -1,0 +1,27 @@
+import Usage
+
+@testable import Engine
+
+extension Request {
+    /// A request of a pure test: its slot tells it apart.
+    static func fixture(
+        _ user: UserID,
+        _ operation: EngineOperation,
+        slot: UInt64 = 0,
+        connection: Int = 0,
+        deadline: ContinuousClock.Instant
+    ) -> Request {
+        Request(
+            user: user,
+            operation: operation,
+            returnAddress: ReturnAddress(mailbox: 0, connection: connection, slot: slot),
+            deadline: deadline
+        )
+    }
+}
+
+extension Outcome {
+    var answer: Answer? { if case .answer(let answer) = self { answer } else { nil } }
+    var failure: EngineError? { if case .failure(let error) = self { error } else { nil } }
+    var isAllowed: Bool { answer?.status == .allowed }
+}

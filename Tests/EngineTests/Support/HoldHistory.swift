@@ -1,0 +1,125 @@
+import TestSupport
+import Usage
+
+@testable import Engine
+
+/// Users, plans and keys of random histories of keys and holds. Allowances are small, so that limits are met often.
+struct HoldHistory {
+    static let plans = [
+        Plan(name: "small", label: "Small", cycle: .monthly, allowance: 40),
+        Plan(name: "other", label: "Other", cycle: .monthly, allowance: 60), .pro, .free,
+        Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 30),
+    ]
+    static let plansSQL = """
+        insert into headroom.plans (plan, label, cycle, allowance) values
+            ('small', 'Small', 'monthly', 40), ('other', 'Other', 'monthly', 60);
+        delete from headroom.plans where plan = 'paid';
+        update headroom.plans set allowance = 30 where plan = 'trial';
+        """
+
+    /// What happens between two readings of the clock.
+    enum Step {
+        /// So many requests, taken in at once.
+        case ask([(user: UserID, operation: EngineOperation)])
+        /// An operator's plain UPDATE of `message_count`, raised or lowered by so many.
+        case raise(UserID, by: Int)
+        /// An operator's plain DELETE of the current period's row.
+        case delete(UserID)
+        case move(to: Instant)
+    }
+
+    private static let periods = ["2026-11", "2026-12", "2027-01"].map(billingPeriod)
+
+    static let start = at("2026-11-28T12:00:00Z")
+    static let users = (0..<5).map { user(UInt64($0)) }
+    /// Few, so that most are used again. Their characters mean something in arrays, strings and lines.
+    private static let keys = ["a", "b", "{c,\"d\"}", "e\\'f", "NULL", "ключ"]
+
+    private(set) var now = HoldHistory.start
+    private var ends: [Instant] = []
+    private var steps = 0
+    private var generator: SeededGenerator
+
+    init(seed: UInt64) {
+        generator = SeededGenerator(seed: seed)
+    }
+
+    mutating func next() -> Step {
+        steps += 1
+        return switch Int.random(in: 0..<100, using: &generator) {
+        case 0..<6: .raise(generator.element(of: HoldHistory.users), by: Int.random(in: -9...4, using: &generator))
+        case 6..<8: .delete(generator.element(of: HoldHistory.users))
+        case 8..<24: .move(to: later())
+        default: .ask(requests(Int.random(in: 1...20, using: &generator)))
+        }
+    }
+
+    private mutating func requests(_ count: Int) -> [(user: UserID, operation: EngineOperation)] {
+        var requests: [(user: UserID, operation: EngineOperation)] = []
+        for _ in 0..<count {
+            let user = generator.element(of: HoldHistory.users)
+            requests.append((user, operation(of: user)))
+        }
+        return requests
+    }
+
+    private mutating func operation(of user: UserID) -> EngineOperation {
+        let key = key()
+        let messages = generator.element(of: [1, 1, 1, 2, 3, 9])
+        switch Int.random(in: 0..<100, using: &generator) {
+        case 0..<20: return .consume(messages)
+        case 20..<45: return .consume(messages, key: key)
+        case 45..<63:
+            let ttlSeconds = generator.element(of: [1, 10, 120, 7_200, 86_400])
+            ends.append(now.advanced(bySeconds: Int64(ttlSeconds)))
+            return .reserve(messages, key: key, ttlSeconds: ttlSeconds)
+        case 63..<75: return .commit(key)
+        case 75..<85: return .release(key)
+        case 85..<88: return .check(messages)
+        case 88..<92: return .usage
+        case 92..<94:
+            let calendarMonth = BillingPeriod(year: now.date.year, month: now.date.month)
+            let period = generator.element(of: HoldHistory.periods)
+            return period == calendarMonth || period.month == nil ? .usage : .usageInPeriod(period)
+        case 94..<96: return .resetUsage(nil)
+        default: return .setPlan(plan(of: user))
+        }
+    }
+
+    /// Keys change with time, or soon all would be spent; an old one is remembered now and then.
+    private mutating func key() -> MessageKey {
+        let newest = steps / 20
+        let age = Int.random(in: 0...(generator.chance(90) ? 1 : 9), using: &generator)
+        return messageKey(generator.element(of: HoldHistory.keys) + (newest > age ? "\(newest - age)" : ""))
+    }
+
+    private mutating func plan(of user: UserID) -> PlanChange {
+        let choices: [(String, SubscriptionState?)] = [
+            ("small", nil), ("small", nil), ("small", nil), ("other", nil), ("other", nil), ("pro", nil),
+            ("trial", nil),
+            ("small", .cancelled), generator.element(of: [("small", .expired), ("other", .revoked), ("free", nil)]),
+        ]
+        let (plan, state) = generator.element(of: choices)
+        return PlanChange(user: user, plan: plan, state: state)
+    }
+
+    /// By a little, to the very end of a hold or just before, or to the next month.
+    private mutating func later() -> Instant {
+        ends.removeAll { $0 <= now }
+        switch Int.random(in: 0..<10, using: &generator) {
+        case 0..<3:
+            now = now.advanced(bySeconds: Int64.random(in: 1...200, using: &generator))
+        case 3..<8:
+            let end = ends.min() ?? now.advanced(bySeconds: 60)
+            let early = Instant(microsecondsSince1970: end.microsecondsSince1970 - 1)
+            now = generator.chance(50) && early > now ? early : end
+        case 8:
+            now = now.advanced(bySeconds: 86_400)
+        default:
+            let date = now.date
+            let cycle = BillingCycle(year: date.year, month: date.month, anchorDay: 1)
+            now = generator.chance(50) ? cycle.end : max(now, cycle.end.advanced(bySeconds: -1))
+        }
+        return now
+    }
+}

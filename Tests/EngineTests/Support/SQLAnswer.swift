@@ -1,0 +1,76 @@
+import Postgres
+import TestSupport
+import Usage
+
+@testable import Engine
+
+/// An answer as the SQL functions give it: a row of `headroom.answer`, all of it as text, beside what the Swift side
+/// would say. nil stands for a field that does not apply.
+enum SQLAnswer {
+    typealias Fields = [String: String?]
+
+    static let names = [
+        "status", "user", "plan", "state", "tier", "display", "used", "held", "limit", "remaining", "period", "resets",
+        "expires", "day", "days", "crossed", "reason", "retry_after", "previous_plan", "label", "accessible", "notice",
+        "banner",
+    ]
+
+    static func read(_ sql: String, from session: Session) async throws -> Fields {
+        try await session.run { connection in
+            try rows(sql, Parameters(), connection)[0]
+        }
+    }
+
+    /// - Parameter sql: yields rows of `headroom.answer`.
+    static func rows(
+        _ sql: String,
+        _ parameters: borrowing Parameters,
+        _ connection: Connection
+    ) throws -> [Fields] {
+        // Instants as microseconds since 1970: no format, and no rounding.
+        let columns = names.map { name in
+            name == "resets" || name == "expires"
+                ? "(extract(epoch from answer.\(name)) * 1000000)::bigint::text" : "answer.\"\(name)\"::text"
+        }
+        let result = try connection.query(
+            "select \(columns.joined(separator: ", ")) from (\(sql)) as answer",
+            parameters,
+            deadline: .now + waitLimit
+        )
+        return (0..<result.rowCount).map { row in
+            var fields: Fields = [:]
+            for (column, name) in names.enumerated() {
+                fields[name] = .some(result.isNull(row, column) ? nil : result.text(row, column))
+            }
+            return fields
+        }
+    }
+
+    /// What a line of the protocol would say of an answer, field by field.
+    static func fields(of answer: Answer) -> Fields {
+        let snapshot = answer.snapshot
+        let showsReset = snapshot.limit != nil && snapshot.denialReason == nil && !snapshot.isPast
+        let showsExpiry = snapshot.plan.isTrial || snapshot.state == .cancelled
+        var status = "OK"
+        switch answer.status {
+        case .ok: break
+        case .allowed: status = "ALLOWED"
+        case .held: status = "HELD"
+        case .blocked: status = "BLOCKED"
+        }
+        func text(_ instant: Instant?) -> String? { instant.map { String($0.microsecondsSince1970) } }
+        func text(_ number: Int?) -> String? { number.map(String.init) }
+        return [
+            "status": status, "user": "\(answer.user)", "plan": snapshot.plan.name, "state": snapshot.state.rawValue,
+            "tier": snapshot.tier.rawValue, "display": snapshot.display.rawValue, "used": text(snapshot.used),
+            "held": snapshot.held > 0 ? text(snapshot.held) : nil, "limit": text(snapshot.limit),
+            "remaining": text(snapshot.remaining), "period": snapshot.period.label,
+            "resets": showsReset ? text(snapshot.resetsAt) : nil,
+            "expires": showsExpiry ? text(snapshot.expiresAt) : nil, "day": text(snapshot.trialDay?.day),
+            "days": text(snapshot.trialDay?.days), "crossed": answer.crossed?.rawValue,
+            "reason": answer.reason?.rawValue, "retry_after": answer.retryAfterSeconds.map(String.init),
+            "previous_plan": snapshot.previousPlan, "label": snapshot.label, "accessible": snapshot.accessible,
+            "notice": snapshot.notice, "banner": snapshot.banner,
+        ]
+    }
+}

@@ -1,0 +1,144 @@
+import Logging
+import Postgres
+import Synchronization
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// A running store, and what an event loop is to it: submits requests, each with its slot, and awaits their outcomes.
+final class StoreHarness: Sendable {
+    let store: BatchingEngine
+    let mailbox = CollectingMailbox()
+    let log = RecordingLog()
+    private let number: Int
+    private let nextSlot = Mutex<UInt64>(0)
+
+    /// - Parameter requestTimeout: long, so that a busy machine does not fail the tests in which time is no matter.
+    init(
+        _ conninfo: String,
+        unknownUsers: UnknownUsers = .trial,
+        lanes: Int = 2,
+        requestTimeout: Duration = waitLimit
+    ) {
+        let configuration = EngineConfiguration(
+            databaseURL: conninfo,
+            unknownUsers: unknownUsers,
+            lanes: lanes,
+            requestTimeout: requestTimeout,
+            connectTimeout: waitLimit
+        )
+        store = BatchingEngine(configuration, logger: log.logger)
+        number = store.register(mailbox)
+    }
+
+    /// Runs the store while `body` does its work, and closes it after.
+    func running<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
+        let store = store
+        let run = Task { await store.run() }
+        do {
+            try await waitUntil("every lane connects") { isConnected }
+            let value = try await body()
+            store.close()
+            await run.value
+            for event in log.events where event.level == .critical {
+                Issue.record("the store says: \(event.message) \(event.metadata)")
+            }
+            return value
+        } catch {
+            store.close()
+            await run.value
+            throw error
+        }
+    }
+
+    var isConnected: Bool { store.snapshot.lanesConnected == store.configuration.lanes }
+
+    /// Submits requests as one turn of an event loop would: all requests of a lane at once.
+    ///
+    /// - Parameter timeout: until the requests' deadline; the store's own unless given.
+    /// - Returns: a slot for each request.
+    func submit(_ asked: [(user: UserID, operation: EngineOperation)], within timeout: Duration? = nil) -> [UInt64] {
+        let deadline = ContinuousClock.now + (timeout ?? store.configuration.requestTimeout)
+        let first = nextSlot.withLock { next in
+            defer { next += UInt64(asked.count) }
+            return next
+        }
+        var staged: [[Request]] = Array(repeating: [], count: store.configuration.lanes)
+        for (index, (user, operation)) in asked.enumerated() {
+            staged[store.lane(of: user)].append(
+                Request(
+                    user: user,
+                    operation: operation,
+                    returnAddress: ReturnAddress(mailbox: number, connection: 0, slot: first + UInt64(index)),
+                    deadline: deadline
+                )
+            )
+        }
+        for lane in staged.indices where !staged[lane].isEmpty {
+            guard let (refused, error) = store.enqueue(staged[lane], lane: lane) else { continue }
+            mailbox.deliver(refused.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(error)) })
+        }
+        return asked.indices.map { first + UInt64($0) }
+    }
+
+    /// Outcomes in the order of the slots.
+    func outcomes(of slots: [UInt64], sourceLocation: SourceLocation = #_sourceLocation) async throws -> [Outcome] {
+        var outcomes: [Outcome] = []
+        for slot in slots {
+            let outcome = await mailbox.outcome(of: slot)
+            outcomes.append(try #require(outcome, "request \(slot) got no outcome", sourceLocation: sourceLocation))
+        }
+        return outcomes
+    }
+
+    func ask(
+        _ asked: [(user: UserID, operation: EngineOperation)],
+        within timeout: Duration? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> [Outcome] {
+        try await outcomes(of: submit(asked, within: timeout), sourceLocation: sourceLocation)
+    }
+
+    /// Asks the reader.
+    ///
+    /// - Returns: the slot, whose outcome may be there already where the reader refuses.
+    func submit(_ reading: Reading, within timeout: Duration = waitLimit) -> UInt64 {
+        let slot = nextSlot.withLock { next in
+            defer { next += 1 }
+            return next
+        }
+        let address = ReturnAddress(mailbox: number, connection: 0, slot: slot)
+        let request = ReadingRequest(reading: reading, returnAddress: address, deadline: .now + timeout)
+        if let error = store.reader.enqueue(request) {
+            mailbox.deliver([Completion(returnAddress: address, outcome: .failure(error))])
+        }
+        return slot
+    }
+
+    /// Asks the watcher, as the connection with this number.
+    func watch(_ users: [UserID], connection: Int, within timeout: Duration = waitLimit) -> UInt64 {
+        let slot = nextSlot.withLock { next in
+            defer { next += 1 }
+            return next
+        }
+        let address = ReturnAddress(mailbox: number, connection: connection, slot: slot)
+        store.watcher.watch(WatchRequest(users: users, returnAddress: address, deadline: .now + timeout))
+        return slot
+    }
+
+    func subscriber(_ connection: Int) -> Subscriber { Subscriber(mailbox: number, connection: connection) }
+
+    func read(_ reading: Reading, sourceLocation: SourceLocation = #_sourceLocation) async throws -> Outcome {
+        try await outcomes(of: [submit(reading)], sourceLocation: sourceLocation)[0]
+    }
+
+    func ask(
+        _ user: UserID,
+        _ operation: EngineOperation,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> Outcome {
+        try await ask([(user, operation)], sourceLocation: sourceLocation)[0]
+    }
+}

@@ -1,0 +1,142 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+/// A lane that counts for a user again and again is told the entitlement once. Whatever changes them, with a plain UPDATE too,
+/// must be in the very next answer.
+@Suite("Entitlement that a lane knows already")
+struct TermsVersionTests {
+
+    /// Runs with Ada on the paid plan, her entitlement known to the store by a first message.
+    private func running(
+        _ body: @Sendable (_ database: TestDatabase, _ store: StoreHarness) async throws -> Void
+    ) async throws {
+        let database = try await TestDatabase.fresh()
+        let store = StoreHarness(database.conninfo)
+        try await store.running {
+            _ = try await store.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
+            for _ in 1...3 { _ = try await store.ask(ada, .consume(1)) }
+            try await body(database, store)
+        }
+    }
+
+    private func version(_ database: TestDatabase) async throws -> Int? {
+        try await database.psql.number("select terms_version from message_usage where user_id = '\(ada)'")
+    }
+
+    @Test("are not sent again while they stay")
+    func unchanged() async throws {
+        try await running { database, store in
+            let before = try await version(database)
+            #expect(before != nil)
+            let first = try #require(try await store.ask(ada, .consume(1)).answer)
+            let second = try #require(try await store.ask(ada, .consume(2)).answer)
+            // The lane gives out what it knows; entitlement that come from the database are new each time.
+            #expect(first.snapshot.entitlement === second.snapshot.entitlement)
+            #expect(second.snapshot.used == 6)
+            #expect(try await version(database) == before)
+        }
+    }
+
+    @Test("follow a plain UPDATE of the limit")
+    func limit() async throws {
+        try await running { database, store in
+            let before = try await version(database)
+            try await database.psql.execute(#"update message_usage set "limit" = 1000"#)
+            #expect(try await version(database) != before)
+            let answer = try #require(try await store.ask(ada, .consume(1)).answer)
+            #expect(answer.snapshot.limit == 1_000 && answer.snapshot.used == 4 && answer.snapshot.remaining == 996)
+        }
+    }
+
+    @Test(
+        "follow a plain UPDATE of what Headroom derives",
+        arguments: [
+            ("plan = 'pro'", "pro active nil"), ("state = 'cancelled'", "paid cancelled nil"),
+            ("previous_plan = 'pro'", "paid active pro"),
+        ]
+    )
+    func derived(change: String, expected: String) async throws {
+        try await running { database, store in
+            try await database.psql.execute("update message_usage set \(change)")
+            let snapshot = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+            let shown = "\(snapshot.plan.name) \(snapshot.state.rawValue) \(standing.previousPlan ?? "nil")"
+            #expect(shown == expected)
+        }
+    }
+
+    @Test("follow a plain UPDATE of a date", arguments: ["started_at", "resets_at", "expires_at"])
+    func date(column: String) async throws {
+        try await running { database, store in
+            try await database.psql.execute("update message_usage set \(column) = '2099-01-02'")
+            let snapshot = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+            let dates = [
+                "started_at": snapshot.startedAt, "resets_at": snapshot.resetsAt, "expires_at": snapshot.expiresAt,
+            ]
+            #expect(dates[column] == at("2099-01-02"))
+        }
+    }
+
+    @Test("follow an edit of the plan that changes no number in the row")
+    func planEdited() async throws {
+        try await running { database, store in
+            try await database.psql.execute(
+                "update headroom.plans set label = 'Gold', gentle_percent = 1 where plan = 'paid'"
+            )
+            let snapshot = try #require(try await store.ask(ada, .consume(20)).answer).snapshot
+            #expect(snapshot.plan.label == "Gold")
+            #expect(snapshot.tier == .gentle)
+            #expect(try await store.ask(ada, .consume(1)).answer?.snapshot.plan.label == "Gold")
+        }
+    }
+
+    @Test("follow a row that was deleted and made anew by hand")
+    func rowMadeAnew() async throws {
+        try await running { database, store in
+            try await database.psql.execute(
+                #"""
+                create temporary table copy as select * from message_usage;
+                delete from message_usage;
+                insert into message_usage (
+                    user_id, billing_period, message_count, "limit", plan, plan_limit, state, started_at, resets_at,
+                    usable_until, plan_revision
+                )
+                select
+                    user_id, billing_period, 7, 9, plan, plan_limit, state, started_at, resets_at, usable_until,
+                    plan_revision
+                from copy;
+                """#
+            )
+            let snapshot = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+            #expect(snapshot.used == 8 && snapshot.limit == 9)
+        }
+    }
+
+    @Test("come with what is held, as long as something is")
+    func held() async throws {
+        try await running { database, store in
+            _ = try await store.ask(ada, .reserve(5, key: messageKey("hold"), ttlSeconds: 60))
+            let during = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+            #expect(during.used == 4 && during.held == 5)
+            _ = try await store.ask(ada, .release(messageKey("hold")))
+            let after = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+            #expect(after.used == 5 && after.held == 0)
+        }
+    }
+
+    @Test("are sent each time by a row from before versions were kept, and right")
+    func noVersion() async throws {
+        try await running { database, store in
+            try await database.psql.execute("update message_usage set terms_version = null")
+            for used in 4...6 {
+                let snapshot = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+                #expect(snapshot.used == used && snapshot.limit == 800)
+            }
+            try await database.psql.execute(#"update message_usage set "limit" = 500"#)
+            #expect(try await store.ask(ada, .consume(1)).answer?.snapshot.limit == 500)
+            #expect(try await version(database) != nil)
+        }
+    }
+}

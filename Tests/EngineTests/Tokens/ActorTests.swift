@@ -1,0 +1,68 @@
+import TestSupport
+import Testing
+import Usage
+
+@testable import Engine
+
+@Suite("Who makes a change")
+struct ActorTests {
+
+    @Test("goes on record, for that change and no other")
+    func actor() async throws {
+        let database = try await TestDatabase.fresh()
+        let harness = StoreHarness(database.conninfo, lanes: 1)
+        let log = "select string_agg(action || ' ' || actor, ', ' order by id) from headroom.audit_log"
+        let changes: [(EngineOperation, action: String)] = [
+            (.setPlan(PlanChange(user: ada, plan: "paid")), "plan"),
+            (.grant(5, key: messageKey("g"), reason: nil), "grant"), (.resetUsage(nil), "reset"),
+        ]
+        try await harness.running {
+            for (change, _) in changes { _ = try await harness.ask(ada, .attributed(change, actor: "token:app")) }
+            _ = try await harness.ask(ada, .resetUsage(nil))
+            let named = changes.map { "\($0.action) token:app" }.joined(separator: ", ")
+            #expect(try await database.psql.text(log) == named + ", reset headroom_service")
+            _ = try await harness.ask(ada, .attributed(.forget, actor: "token:app"))
+            #expect(try await database.psql.text(log)?.hasSuffix("forget token:app") == true)
+        }
+    }
+
+    @Test("has a reason on record, for that change and no other")
+    func reason() async throws {
+        let database = try await TestDatabase.fresh()
+        let harness = StoreHarness(database.conninfo, lanes: 1)
+        try await harness.running {
+            _ = try await harness.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
+            let reset = EngineOperation.attributed(
+                .resetUsage(nil),
+                actor: "token:ann",
+                reason: "ticket 4711, it's \"late\""
+            )
+            _ = try await harness.ask(ada, reset)
+            _ = try await harness.ask(ada, .attributed(.resetUsage(nil), actor: "token:ann"))
+            _ = try await harness.ask(ada, .resetUsage(nil))
+            let log =
+                "select string_agg(coalesce(reason, 'none'), '; ' order by id) from headroom.audit_log where action = 'reset'"
+            #expect(try await database.psql.text(log) == "ticket 4711, it's \"late\"; none; none")
+        }
+    }
+
+    @Test("is refused what it would be refused without a name")
+    func refusals() async throws {
+        let database = try await TestDatabase.fresh()
+        let harness = StoreHarness(database.conninfo, lanes: 1)
+        try await harness.running {
+            let changes: [EngineOperation] = [
+                .setPlan(PlanChange(user: ada, plan: "none")), .resetUsage(billingPeriod("2020-01")),
+            ]
+            for change in changes {
+                let plain = try await harness.ask(ada, change)
+                #expect(try await harness.ask(ada, .attributed(change, actor: "token:app")) == plain)
+                guard case .failure(let error) = plain else {
+                    Issue.record("\(change) was done")
+                    return
+                }
+                #expect(error.code == .notFound)
+            }
+        }
+    }
+}

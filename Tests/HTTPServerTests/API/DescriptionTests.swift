@@ -1,0 +1,60 @@
+import Engine
+import Foundation
+import Hummingbird
+import Logging
+import TestSupport
+import Testing
+
+@testable import HTTPServer
+@testable import HeadroomServer
+
+@Suite("The description of the API")
+struct DescriptionTests {
+    private struct Document: Decodable {
+        struct Operation: Decodable {
+            var operationId: String
+            var responses: [String: Value]
+        }
+
+        struct Value: Decodable {}
+
+        var openapi: String
+        var paths: [String: [String: Operation]]
+    }
+
+    /// All that the port takes; nothing is connected.
+    private func routes() throws -> [Router<HTTPContext>.RouteDescription] {
+        let configuration = try ServerConfiguration(SettingsReader(flags: [:], environment: [:]))
+        let logger = Logger.silent
+        let parts = ServiceParts(
+            configuration,
+            databaseURL: "",
+            access: AccessControl(.off, connectionsPerTokenMaximum: 1, logger: logger),
+            tls: nil,
+            logger: logger
+        )
+        let dependencies = HTTPServerDependencies(
+            parts,
+            configuration: try #require(configuration.http),
+            senders: try StoreSenders(configuration.webhooks),
+            logger: logger
+        )
+        return dependencies.router().routes
+    }
+
+    @Test("has each path that the port takes, but for those of stores and of people, and no other")
+    func paths() throws {
+        let document = try JSONDecoder().decode(Document.self, from: OpenAPIDocument.data)
+        #expect(document.openapi.hasPrefix("3.1."))
+        let described = document.paths.flatMap { path, operations in
+            operations.keys.map { "\($0.uppercased()) \(path)" }
+        }
+        let taken = try routes().map { "\($0.method.rawValue) \($0.path.description)" }.filter { route in
+            !["/webhooks/", "/dashboard"].contains { route.contains(" \($0)") } && route != "GET /"
+        }
+        #expect(described.sorted() == taken.sorted())
+        let operations = document.paths.values.flatMap(\.values)
+        #expect(Set(operations.map(\.operationId)).count == operations.count)
+        #expect(operations.allSatisfy { $0.responses["200"] != nil && $0.responses["405"] != nil })
+    }
+}

@@ -1,0 +1,117 @@
+import Engine
+import Foundation
+import TestSupport
+import Testing
+import Usage
+
+@testable import HTTPServer
+
+@Suite("The page")
+struct UserPageTests {
+    private let library: PageLibrary
+
+    init() throws {
+        library = try PageLibrary()
+    }
+
+    private func user(_ figures: UserFigures = DashboardFixtures.user, mayChange: Bool = true) -> String {
+        let page = UserPresenter(figures: figures).page(
+            DashboardFixtures.frame("User"),
+            notices: [],
+            actions: mayChange ? DashboardFixtures.actions : nil
+        )
+        return library.render(.user, page)
+    }
+
+    @Test("of a user has the standing, the words shown, and the story")
+    func story() {
+        let page = user()
+        for text in [
+            "772 of 800", "prominent", "Almost there — 26 messages left until December 1", "1 December 2026, 00:00 UTC",
+            "2 <span",
+            "token:ann", "outage of the 12th", "count 801 → 0", "limit 800, period 2026-11", "RENEWAL",
+            "the product tokens_50 is not mapped", "2000000123456789", "Grant messages",
+        ] {
+            #expect(page.contains(text), "\(text)")
+        }
+        #expect(!user(mayChange: false).contains("<form class=\"card\""))
+    }
+
+    private func user(_ answer: Answer) -> String {
+        var figures = DashboardFixtures.user
+        figures.usage = .success(answer)
+        return user(figures)
+    }
+
+    @Test("of a user without access promises none, however long something was paid for")
+    func access() {
+        let revoked = user(DashboardFixtures.answer(12, state: .revoked, denialReason: .revoked, ends: "2026-12-17"))
+        #expect(!revoked.contains("Access until") && revoked.contains("<dt>Access</dt><dd>none</dd>"))
+        #expect(revoked.contains("The subscription is revoked."))
+        let expired = user(DashboardFixtures.answer(12, state: .expired, denialReason: .expired, ends: "2026-11-17"))
+        #expect(expired.contains("<dt>Access ended</dt>") && !expired.contains("Comes back"))
+        let cancelled = user(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-11-30"))
+        #expect(cancelled.contains("<dt>Access until</dt>") && !cancelled.contains("Comes back"))
+        #expect(user(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-12-17")).contains("Comes back"))
+        var renewed = DashboardFixtures.answer(12, state: .active, ends: "2026-12-17")
+        #expect(user(renewed).contains("<dt>Access until</dt>") && !user(renewed).contains("Renews"))
+        renewed.snapshot.renewsAt = at("2026-12-17")
+        #expect(user(renewed).contains("<dt>Renews</dt>") && !user(renewed).contains("Access until"))
+    }
+
+    @Test("of a user whose subscription was revoked ends it then")
+    func revokedSubscription() {
+        var figures = DashboardFixtures.user
+        var subscription = DashboardFixtures.subscription
+        subscription.revokedAt = at("2026-11-20T08:00:00Z")
+        figures.records = .success(UserRecords(subscriptions: [subscription]))
+        let page = user(figures)
+        #expect(page.contains("until <time datetime=\"2026-11-20T08:00:00Z\""))
+        #expect(page.contains("Revoked; paid until 1 December 2026, 10:00 UTC"))
+    }
+
+    @Test("of a user whose payment failed says that first, and nothing about it is green")
+    func failedPayment() throws {
+        let grace = user(DashboardFixtures.answer(12, state: .gracePeriod, ends: "2026-12-02"))
+        let (notice, state, tier) = (
+            try #require(grace.range(of: "A payment failed.")),
+            try #require(grace.range(of: "<span class=\"state bad\">grace period</span>")),
+            try #require(grace.range(of: "<span class=\"tier \">silent</span>"))
+        )
+        #expect(notice.lowerBound < state.lowerBound && state.lowerBound < tier.lowerBound)
+        let retry = user(
+            DashboardFixtures.answer(12, state: .billingRetry, denialReason: .billingRetry, ends: "2026-11-17")
+        )
+        #expect(retry.contains("no access until the payment is made") && retry.contains("state bad\">billing retry"))
+        #expect(user().contains("<span class=\"state good\">active</span>"))
+    }
+
+    @Test("of a user of whom nothing is known says so")
+    func unknown() {
+        var figures = DashboardFixtures.user
+        figures.usage = .success(DashboardFixtures.answer(0, limit: 100, plan: DashboardFixtures.trial))
+        figures.history = .success([])
+        figures.records = .success(UserRecords())
+        let page = user(figures)
+        #expect(page.contains("This user is not known yet."))
+        #expect(page.contains("day 1 of 3") || page.contains("day 2 of 3"))
+        figures.usage = .failure(EngineError(.unavailable, "away"))
+        figures.records = .failure(EngineError(.unavailable, "away"))
+        #expect(UserPresenter(figures: figures).isIncomplete)
+        #expect(user(figures).contains("The database is away."))
+        #expect(!user(figures).contains("Grant messages"), "nothing can be granted to whom nobody can look at")
+    }
+
+    @Test("of a user without a limit has no bar, and one over it is full")
+    func limits() {
+        var figures = DashboardFixtures.user
+        figures.usage = .success(DashboardFixtures.answer(5_000, limit: nil))
+        #expect(!user(figures).contains("id=\"usage-title\""))
+        #expect(user(figures).contains("unlimited"))
+        figures.usage = .success(DashboardFixtures.answer(900))
+        #expect(user(figures).contains("900 of 800"))
+        #expect(user(figures).contains("limit reached"))
+        figures.usage = .success(DashboardFixtures.answer(0, limit: 0))
+        #expect(user(figures).contains("0 of 0"))
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import Testing
+
+@testable import HTTPServer
+
+@Suite("Figures are documented")
+struct MetricsDocumentationTests {
+    private func file(_ path: String) throws -> String {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        return try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    @Test("each family stands in the reference with type, labels and meaning, in their order, and no other does")
+    func reference() throws {
+        let page = try file("docs/reference.md")
+        let section = try #require(page.firstRange(of: "\n## Metrics\n"))
+        let rows = page[section.upperBound...].prefix { _ in true }.split(separator: "\n## ")[0]
+            .split(separator: "\n").filter { $0.hasPrefix("| `") }
+            .map { $0.split(separator: "|").map { $0.trimmingCharacters(in: CharacterSet(charactersIn: " `")) } }
+        let expected = Metric.all.map { metric in
+            let labels = metric.labels.isEmpty ? "–" : metric.labels.joined(separator: "`, `")
+            return [metric.name, metric.kind.rawValue, labels, metric.meaning]
+        }
+        #expect(rows == expected)
+    }
+
+    @Test("each family that a dashboard, a rule or a page names is one that there is")
+    func names() throws {
+        let known = Set(
+            Metric.all.flatMap { metric in
+                metric.kind == .histogram ? ["_bucket", "_sum", "_count"].map { metric.name + $0 } : [metric.name]
+            }
+        )
+        let paths = [
+            "deploy/grafana/dashboards/headroom.json", "deploy/prometheus/rules.yml", "docs/operations.md",
+        ]
+        for path in paths {
+            var count = 0
+            for match in try file(path).matches(of: /\b(headroom|process)_[a-z_]+_[a-z]+\b/) {
+                let name = String(match.0)
+                // Roles and files are called so, too.
+                if name.firstMatch(of: /^headroom_(service|operator|dashboard|user|set_aside)/) != nil { continue }
+                count += 1
+                #expect(known.contains(name) || Metric.all.contains { $0.name == name }, "\(name) in \(path)")
+            }
+            #expect(count >= 3, "\(path)")
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import TestSupport
+import Testing
+import Usage
+
+@Suite("A standing")
+struct StandingTests {
+    @Test("counts up to the limit and never past it, and says each tier once")
+    func runToTheLimit() {
+        var snapshot = UsageSnapshot.monthly(used: 0)
+        var crossed: [Int: Tier] = [:]
+        for number in 1...800 {
+            let answer = snapshot.consume(1, of: ada)
+            #expect(answer.status == .allowed)
+            #expect(answer.snapshot.used == number)
+            if let tier = answer.crossed { crossed[number] = tier }
+        }
+        #expect(crossed == [640: .gentle, 760: .prominent, 800: .blocked])
+        let refused = snapshot.consume(1, of: ada)
+        #expect(refused.status == .blocked(.limitReached))
+        #expect(refused.crossed == nil)
+        #expect(snapshot.used == 800)
+    }
+
+    @Test(
+        "says only the tier in which a jump ends",
+        arguments: [
+            (0, 639, nil), (0, 640, .gentle), (639, 1, .gentle), (640, 119, nil), (600, 160, .prominent),
+            (0, 800, .blocked), (700, 100, .blocked), (799, 1, .blocked),
+        ] as [(Int, Int, Tier?)]
+    )
+    func jump(used: Int, messages: Int, crossed: Tier?) {
+        var snapshot = UsageSnapshot.monthly(used: used)
+        let answer = snapshot.consume(messages, of: ada)
+        #expect(answer.status == .allowed)
+        #expect(answer.crossed == crossed)
+        #expect(answer.snapshot.used == used + messages)
+    }
+
+    @Test("counts all of a request or nothing")
+    func allOrNothing() {
+        var snapshot = UsageSnapshot.monthly(used: 795)
+        #expect(snapshot.consume(6, of: ada).status == .blocked(.limitReached))
+        #expect(snapshot.used == 795)
+        #expect(snapshot.consume(5, of: ada).status == .allowed)
+        #expect(snapshot.used == 800)
+    }
+
+    @Test("leaves no room where messages are held")
+    func held() {
+        var snapshot = UsageSnapshot.monthly(used: 790)
+        snapshot.held = 10
+        #expect(snapshot.refusal(of: 1) == .limitReached)
+        snapshot.held = 9
+        #expect(snapshot.refusal(of: 1) == nil)
+        #expect(snapshot.refusal(of: 2) == .limitReached)
+    }
+
+    @Test("says in a check what would happen, and stays as it is")
+    func check() {
+        let snapshot = UsageSnapshot.monthly(used: 639)
+        let answer = snapshot.check(1, of: ada)
+        #expect(answer.status == .allowed)
+        #expect(answer.snapshot == snapshot)
+        #expect(answer.crossed == nil)
+        #expect(snapshot.check(162, of: ada).status == .blocked(.limitReached))
+        #expect(answer.isDetailed == false)
+        #expect(snapshot.usage(of: ada).isDetailed)
+        #expect(snapshot.usage(of: ada).status == .ok)
+    }
+
+    @Test("stops an unlimited count at the largest integer of the database")
+    func countMaximum() {
+        var snapshot = UsageSnapshot.monthly(used: UsageSnapshot.countMaximum - 1, limit: nil, plan: .pro)
+        #expect(snapshot.remaining == nil)
+        #expect(snapshot.consume(1_000_000, of: ada).status == .allowed)
+        #expect(snapshot.used == 2_147_483_647)
+        #expect(snapshot.consume(1, of: ada).snapshot.used == 2_147_483_647)
+    }
+
+    @Test(
+        "says why a message is refused",
+        arguments: [
+            (UsageSnapshot.monthly(used: 800), .limitReached),
+            (.monthly(used: 0, limit: 0), .limitReached),
+            (.trial(used: 100), .trialLimitReached),
+            (.trial(used: 5, denialReason: .trialEnded), .trialEnded),
+            (.lifetime(used: 3, limit: 3), .limitReached),
+            (.lifetime(used: 0, limit: 0), .noSubscription),
+            (.monthly(used: 5, denialReason: .expired), .expired),
+            (.monthly(used: 800, denialReason: .revoked), .revoked),
+            (.monthly(used: 5, denialReason: .billingRetry), .billingRetry),
+            (.trial(used: 99), nil),
+            (.monthly(used: 799), nil),
+        ] as [(UsageSnapshot, DenialReason?)]
+    )
+    func refusal(snapshot: UsageSnapshot, refusal: DenialReason?) {
+        #expect(snapshot.refusal(of: 1) == refusal)
+        #expect(snapshot.check(1, of: ada).status == refusal.map { .blocked($0) } ?? .allowed)
+    }
+
+    @Test(
+        "says how long to wait only where waiting alone mends it",
+        arguments: [
+            // From November 10, 12:00 to December 1, 00:00: 20 days and 12 hours.
+            (UsageSnapshot.monthly(used: 800), 1, 1_771_200),
+            (.monthly(used: 800), 800, 1_771_200),
+            (.monthly(used: 800), 801, nil),
+            (.monthly(used: 800, observedAt: at("2026-12-01").justBefore), 1, 1),
+            (.monthly(used: 800, observedAt: at("2026-11-30T23:59:59Z")), 1, 1),
+            (.monthly(used: 800, observedAt: at("2026-11-30T23:59:58.999999Z")), 1, 2),
+            (.monthly(used: 800, observedAt: at("2026-12-01")), 1, nil),
+            // Access ends before, or at, the reset.
+            (.monthly(used: 800, expiresAt: at("2026-11-20")), 1, nil),
+            (.monthly(used: 800, expiresAt: at("2026-12-01")), 1, nil),
+            (.monthly(used: 800, expiresAt: at("2026-12-01").justAfter), 1, 1_771_200),
+            // An operator's edit of this month's limit does not outlive the month.
+            (.monthly(used: 10, limit: 10), 1, 1_771_200),
+            (.monthly(used: 10, limit: 10, plan: .pro), 5_000, 1_771_200),
+            (.monthly(used: 5, denialReason: .expired), 1, nil),
+            (.monthly(used: 800, denialReason: .revoked), 1, nil),
+            (.monthly(used: 5, denialReason: .billingRetry), 1, nil),
+            (.trial(used: 100), 1, nil),
+            (.lifetime(used: 3, limit: 3), 1, nil),
+            (.monthly(used: 0), 1, nil),
+        ] as [(UsageSnapshot, Int, Int64?)]
+    )
+    func retryAfter(snapshot: UsageSnapshot, messages: Int, seconds: Int64?) {
+        #expect(snapshot.check(messages, of: ada).retryAfterSeconds == seconds)
+        var consumed = snapshot
+        #expect(consumed.consume(messages, of: ada).retryAfterSeconds == seconds)
+    }
+}
