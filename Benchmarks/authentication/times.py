@@ -22,9 +22,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Tests"))
 
-from support import processes, settings  # noqa: E402
-from support.postgres import Cluster  # noqa: E402
-from support.service import Service  # noqa: E402
+from support import processes, settings
+from support.postgres import Cluster
+from support.service import Service
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 

@@ -20,8 +20,8 @@ from . import document, machine, result
 from .bench import Bench, Options
 from .machine import say
 from .peers import redis_version
-from .rows import QUICK, ROWS, STAGES, USERS, USUAL, samples_wanted
 from .report import print_report
+from .rows import QUICK, ROWS, STAGES, USERS, USUAL, samples_wanted
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs/performance.md"

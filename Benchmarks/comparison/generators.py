@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Iterable, Sequence
+from typing import Any
 
 from support.processes import Failure, run
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from support.processes import Failure, run
 
-
 IN_MEMORY = {"tmpfs", "ramfs"}
 
 

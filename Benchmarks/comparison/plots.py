@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any
 
 import matplotlib
 
 matplotlib.use("svg")
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot
 
-from .document import CURVES, PEERS, medians, whole  # noqa: E402
-from .result import Result  # noqa: E402
-from .rows import TITLES  # noqa: E402
+from .document import CURVES, PEERS, medians, whole
+from .result import Result
+from .rows import TITLES
 
 # Pages are light or dark: nothing is drawn behind, and these can be read on white and on black.
 INK = "#777777"

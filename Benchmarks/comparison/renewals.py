@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Callable, Iterator
 
 from .figures import Sample, percentile, rounded
 from .visitors import Visitor, renew, renewal

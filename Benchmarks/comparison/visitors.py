@@ -10,7 +10,8 @@ import json
 import socket
 import threading
 import time
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 from support.processes import Failure
 from support.users import numbered_user

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
 import shutil
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable
 
 import checker
 from clusters import DATABASE, FaultedCluster, SmallDisk, psql, synchronous_standby
@@ -96,7 +97,7 @@ class Case:
             with open(history, "w", encoding="utf-8") as out:
                 await asyncio.wait_for(self.play(Recorder(out)), self.seconds * 3 + 150)
             self.judge(history)
-        except Exception as error:  # noqa: BLE001  # whatever it is, it is this run's failure and not the others'
+        except Exception as error:  # whatever it is, it is this run's failure and not the others'
             self.result.error = f"{type(error).__name__}: {error}"
             if not isinstance(error, (RuntimeError, TimeoutError)):
                 self.result.error += "\n" + traceback.format_exc()
@@ -241,10 +242,8 @@ async def operate(recorder: Recorder, url: str, stop: asyncio.Event, seed: int) 
             recorder.reply(op, "ERROR", "FAILED")
         else:
             recorder.reply(op, "CLOSED")
-        try:
+        with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
             await asyncio.wait_for(stop.wait(), 0.5)
-        except (asyncio.TimeoutError, TimeoutError):
-            pass
 
 
 async def read_final(scene: Scene, recorder: Recorder) -> None:

@@ -31,7 +31,7 @@ SETTINGS = {
 class FaultedCluster(Cluster):
     """One PostgreSQL that faults happen to."""
 
-    def __init__(self, home: Path, like: Path | None = None, primary: "FaultedCluster | None" = None, **settings: str) -> None:
+    def __init__(self, home: Path, like: Path | None = None, primary: FaultedCluster | None = None, **settings: str) -> None:
         self.port = free_port()
         super().__init__({**SETTINGS, **settings}, home, like, primary, has_roles=False)
 

@@ -8,9 +8,9 @@ import random
 import re
 import signal
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Awaitable, Callable
 
 from clusters import FaultedCluster
 from instance import Instance

@@ -6,8 +6,8 @@ import asyncio
 import multiprocessing
 import signal
 import sys
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Iterator, Sequence
 
 from case import Assignment, Case, Result
 from support import processes

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-import checker  # noqa: E402
+import checker
 
 USER = "00000001-0001-4000-8000-000000000001"
 OTHER = "00000002-0001-4000-8000-000000000002"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import bisect
 from collections import defaultdict
-from typing import Any, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 from history import NEVER, SECOND, Effect, History, Op, Violation
 

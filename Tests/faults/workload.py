@@ -6,8 +6,8 @@ import asyncio
 import random
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Callable
 
 from recorder import Recorder
 from support.users import numbered_user
@@ -107,7 +107,7 @@ class Link:
 
 @dataclass
 class Client:
-    workload: "Workload"
+    workload: Workload
     id: int
     kind: int
     random: random.Random

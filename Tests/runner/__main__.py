@@ -9,8 +9,8 @@ import subprocess
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable
 
 from support import processes
 
@@ -58,7 +58,7 @@ def main() -> int:
     def guarded(part: Callable[[], None]) -> None:
         try:
             part()
-        except Exception:  # noqa: BLE001: a fault of the runner is a failure like any other
+        except Exception:  # a fault of the runner is a failure like any other
             report.add(Result("runner", "script/test", "runs all tests", 0, traceback.format_exc()))
 
     def end(*_: object) -> None:

@@ -17,8 +17,9 @@ import sys
 import time
 import traceback
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 from support import processes, settings
 

@@ -155,7 +155,8 @@ class Browser:
             raise AssertionError(f"axe did not run: {report}")
         assert len(report["passes"]) > 10, "axe looked at nothing"
         return [
-            f"{rule['id']}: {rule['help']}: " + "; ".join(node["html"][:160] + json.dumps(node["any"][:1])[:300] for node in rule["nodes"][:3])
+            f"{rule['id']}: {rule['help']}: "
+            + "; ".join(node["html"][:160] + json.dumps(node["any"][:1])[:300] for node in rule["nodes"][:3])
             for rule in report["violations"]
         ]  # fmt: skip
 

@@ -183,7 +183,7 @@ class DefaultPort:
 
     def _on_this_machine(self):
         # Another test may have it now. Whoever waits for the lock gets it when its holder is gone, however that ended.
-        self._turn = open(f"{tempfile.gettempdir()}/headroom-tests-port-{PORT}.lock", "w")
+        self._turn = open(f"{tempfile.gettempdir()}/headroom-tests-port-{PORT}.lock", "w")  # noqa: SIM115  # the lock lives as long as it
         fcntl.flock(self._turn, fcntl.LOCK_EX)
         try:
             return socket.create_server(("127.0.0.1", PORT), backlog=64)

@@ -33,7 +33,7 @@ def rc(kind, at, **fields):
     names = {"until": "expiration_at_ms", "bought": "purchased_at_ms", "grace": "grace_period_expiration_at_ms",
              "reason": "cancel_reason", "next": "new_product_id", "product": "product_id"}  # fmt: skip
     told = {names.get(name, name): value for name, value in fields.items()}
-    event = lambda user, transaction: revenuecat(kind, at, user, transaction, **{"expiration_at_ms": END, **told})  # noqa: E731
+    event = lambda user, transaction: revenuecat(kind, at, user, transaction, **{"expiration_at_ms": END, **told})
     event.at = at
     return event
 
@@ -122,7 +122,8 @@ REVENUECAT = [
     ),
     History(
         "a temporary grant",
-        [rc("TEMPORARY_ENTITLEMENT_GRANT", MIDDLE, until=...)], (MIDDLE, ACTIVE), ("2026-03-21T12:00:00Z", {**BLOCKED, "reason": "expired"}),
+        [rc("TEMPORARY_ENTITLEMENT_GRANT", MIDDLE, until=...)], (MIDDLE, ACTIVE),
+        ("2026-03-21T12:00:00Z", {**BLOCKED, "reason": "expired"}),
     ),
     History(
         "a temporary grant that becomes a purchase",
@@ -140,7 +141,7 @@ def app_store_histories(store):
     def told(kind, subtype, at, **fields):
         fields = {"expiresDate": END, "purchaseDate": PURCHASE, **fields}
         # Only the purchase names the user: the others are found by their transaction.
-        event = lambda user, transaction: store.notification(  # noqa: E731
+        event = lambda user, transaction: store.notification(
             kind, subtype, at, user if kind in ("SUBSCRIBED", "ONE_TIME_CHARGE") else None, transaction,
             **{n: transaction + v[2:] if isinstance(v, str) and v.startswith("{}") else v for n, v in fields.items()},
         )  # fmt: skip
@@ -257,7 +258,7 @@ def app_store_histories(store):
 
 
 def sub(kind, status, at, period=(PURCHASE, END), names_user=True, **fields):
-    event = lambda user, transaction: stripe_subscription(  # noqa: E731
+    event = lambda user, transaction: stripe_subscription(
         kind, status, at, user if names_user else None, transaction, period, **fields
     )  # fmt: skip
     event.at = at
@@ -265,25 +266,25 @@ def sub(kind, status, at, period=(PURCHASE, END), names_user=True, **fields):
 
 
 def invoice(kind, at, period=(END, MAY), **fields):
-    event = lambda user, transaction: stripe_invoice(kind, at, transaction, period, **fields)  # noqa: E731
+    event = lambda user, transaction: stripe_invoice(kind, at, transaction, period, **fields)
     event.at = at
     return event
 
 
 def refund(at, **fields):
-    event = lambda user, transaction: stripe_refund(at, transaction, **fields)  # noqa: E731
+    event = lambda user, transaction: stripe_refund(at, transaction, **fields)
     event.at = at
     return event
 
 
 def checkout(at):
-    event = lambda user, transaction: stripe_checkout(at, user, transaction)  # noqa: E731
+    event = lambda user, transaction: stripe_checkout(at, user, transaction)
     event.at = at
     return event
 
 
 def other(kind, at):
-    event = lambda user, transaction: stripe(kind, at, id=transaction, object="thing", customer=stripe_customer(transaction))  # noqa: E731
+    event = lambda user, transaction: stripe(kind, at, id=transaction, object="thing", customer=stripe_customer(transaction))
     event.at = at
     return event
 

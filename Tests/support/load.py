@@ -36,7 +36,7 @@ class Client:
                     line = None
                     continue
                 self._note(reply)
-        except BaseException as failure:  # noqa: BLE001: told by `stop`
+        except BaseException as failure:  # told by `stop`
             self.failure = failure
         finally:
             if line:

@@ -25,7 +25,8 @@ class Peer:
                     elif not is_known:
                         answer = "-NOAUTH send AUTH first"
                     else:
-                        answer = {"PING": "+PONG", "INFO": f"*2\r\n+version={peer.version}\r\n+database=up"}.get(words[0], "-ERR unknown command")
+                        replies = {"PING": "+PONG", "INFO": f"*2\r\n+version={peer.version}\r\n+database=up"}
+                        answer = replies.get(words[0], "-ERR unknown command")
                     self.wfile.write(answer.encode() + b"\r\n")
 
             def request_words(self):

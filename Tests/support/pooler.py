@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import socket
+from pathlib import Path
 
 from . import processes
 from .postgres import hand_over, unprivileged
@@ -50,7 +51,7 @@ class Pooler:
 
     def answers(self):
         if self.process.poll() is not None:
-            text = "".join(open(path).read() for path in (self.home + "/output", self.home + "/log") if os.path.exists(path))
+            text = "".join(Path(path).read_text() for path in (self.home + "/output", self.home + "/log") if os.path.exists(path))
             raise processes.Failure(f"PgBouncer ended:\n{text[-2000:]}")
         with socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0

@@ -1,5 +1,6 @@
 """A PostgreSQL of our own: in a directory of its own, on a Unix socket, as a user who is not root."""
 
+import contextlib
 import glob
 import os
 import pwd
@@ -203,10 +204,8 @@ class Cluster:
 
     def signal_all(self, number):
         for pid in self.processes():
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
-            except ProcessLookupError:
-                pass
 
     # Its databases
 
@@ -300,8 +299,6 @@ class Session:
         return int(self.value(sql))
 
     def close(self):
-        try:
+        with contextlib.suppress(OSError):
             self.process.stdin.close()
-        except OSError:
-            pass
         processes.stop(self.process)

@@ -172,10 +172,8 @@ def pause(pid):
 
 
 def resume(pid):
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGCONT)
-    except ProcessLookupError:
-        pass
 
 
 def children(pid):

@@ -1,5 +1,6 @@
 """A TLS client that decides itself which bytes go to the socket, and when."""
 
+import contextlib
 import socket
 import ssl
 import time
@@ -58,10 +59,8 @@ class RecordClient:
         self.send_records()
 
     def send_close_notify(self):
-        try:
+        with contextlib.suppress(ssl.SSLWantReadError):
             self.session.unwrap()
-        except ssl.SSLWantReadError:
-            pass
         self.send_records()
 
     def rest(self):

@@ -35,7 +35,8 @@ def revenuecat(kind, at, user, transaction, **fields):
     """An event of RevenueCat's. Names that end in `_at_ms` may be instants; `...` leaves a field out."""
     event = {
         "id": str(uuid.uuid4()), "type": kind, "event_timestamp_ms": milliseconds(at), "app_id": "app1234567890",
-        "app_user_id": user, "original_app_user_id": user, "aliases": user if user is ... else [user], "environment": "PRODUCTION", "store": "APP_STORE",
+        "app_user_id": user, "original_app_user_id": user, "aliases": user if user is ... else [user], "environment": "PRODUCTION",
+        "store": "APP_STORE",
         "product_id": "premium", "period_type": "NORMAL", "transaction_id": transaction if transaction is ... else transaction + "-1",
         "original_transaction_id": transaction, "currency": "USD", "price": 4.99, "country_code": "US",
         "subscriber_attributes": {"$email": {"value": "ann@example.com", "updated_at_ms": 1}}, "presented_offering_id": None,

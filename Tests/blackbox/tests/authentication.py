@@ -17,6 +17,7 @@ from support.service import Service, command, environment
 from support.waiting import PATIENCE, wait_until
 from support.wire import Closed, array
 
+
 class TokenCase(Case):
     @classmethod
     def token(cls, name, *scopes, days=None):
@@ -296,7 +297,8 @@ class Required(TokenCase):
         shown = []
         for request in (
             "AUTH s3cret-guess", "AUTH s3cret=option", "AUTH a s3cret-guess b", "HELLO 3 AUTH s3cret-guess", "s3cret-guess",
-            f"HELLO {self.tokens['chat']}", f"CONSUME {self.tokens['chat']}", f"CONSUME {self.user()} {self.tokens['chat']}=1", "AUTH \x7fs3cret-guess",
+            f"HELLO {self.tokens['chat']}", f"CONSUME {self.tokens['chat']}", f"CONSUME {self.user()} {self.tokens['chat']}=1",
+            "AUTH \x7fs3cret-guess",
         ):  # fmt: skip
             shown.append(line.ask(request))
         shown.append("\n".join(line.ask_list("INFO") + line.ask_list("HELP")))
@@ -405,7 +407,7 @@ class Changing(TokenCase):
             wait_until(lambda: self.connect().ask(f"AUTH many-{index % 3} {token}") == "+OK", "it is known")
         self.revoke(made[5][0])
         wait_until(lambda: self.connect().ask(f"AUTH {made[5][1]}").startswith("-NOAUTH "), "it is revoked")
-        for number, token in made[:5] + made[6:]:
+        for _number, token in made[:5] + made[6:]:
             self.assertEqual(self.connect().ask(f"AUTH {token}"), "+OK")
 
 

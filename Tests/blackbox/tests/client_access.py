@@ -42,7 +42,7 @@ class OverTLS(Case):
         user = self.user()
         self.assertIn("+OK ", self.ask(f"SETPLAN {user} paid"))
         self.assertIn("+ALLOWED ", self.ask(f"CONSUME {user}"))
-        for command, said in (
+        for arguments, shown in (
             (["ping", f"127.0.0.1:{self.service.port}"], "PONG"),
             (["status", *self.target], "up"),
             (["user", user, *self.target], "Premium"),
@@ -50,10 +50,10 @@ class OverTLS(Case):
             (["top", "--once", *self.target], "127.0.0.1"),
             (["top", "--once", "--json", *self.target], user),
         ):
-            with self.subTest(command=command[0]):
-                outcome = run(*command, *self.access)
+            with self.subTest(command=arguments[0]):
+                outcome = run(*arguments, *self.access)
                 self.assertEqual(outcome.returncode, 0, outcome)
-                self.assertIn(said, outcome.stdout)
+                self.assertIn(shown, outcome.stdout)
 
     def test_bench_puts_its_load_on_over_tls(self):
         outcome = run(

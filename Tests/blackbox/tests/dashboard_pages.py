@@ -178,7 +178,8 @@ class Pages(PagesCase):
                 " group by plan"
             )
             shown = zip(*[self.texts("[data-part=plans] tbody " + cell) for cell in ("th .muted", "td:nth-child(2)", "td:nth-child(3)")])
-            self.assertEqual(sorted([plan, str(number(users)), str(number(used))] for plan, users, used in shown if users != "0"), sorted(plans))
+            shown_plans = [[plan, str(number(users)), str(number(used))] for plan, users, used in shown if users != "0"]
+            self.assertEqual(sorted(shown_plans), sorted(plans))
 
     def test_the_charts_and_their_tables_are_those_of_the_database(self):
         self.browser.open("/dashboard")
@@ -210,7 +211,9 @@ class Pages(PagesCase):
         scale = heights[-1] / int(wanted[0][1])
         for height, row in zip(reversed(heights), wanted):
             self.assertAlmostEqual(height, scale * int(row[1]), delta=0.2)
-        titles = self.browser.run("return [...document.querySelectorAll('svg[role=img]')].every(s => s.querySelector('title,desc') || s.ariaLabel)")
+        titles = self.browser.run(
+            "return [...document.querySelectorAll('svg[role=img]')].every(s => s.querySelector('title,desc') || s.ariaLabel)"
+        )
         self.assertTrue(titles)
 
     def test_a_users_page_is_what_the_database_knows(self):
@@ -225,7 +228,8 @@ class Pages(PagesCase):
         text = self.browser.text()
         answer = Answer(self.ask(f"USAGE {user}"))
         self.assertIn("770 of 790 messages prominent", text.replace("\n", " "))
-        for fact in [f"Remaining\n{answer['remaining']}", "State\ncancelled", "Plan\nPremium paid", "Held\n5", answer["banner"], answer["notice"]]:
+        for fact in [f"Remaining\n{answer['remaining']}", "State\ncancelled", "Plan\nPremium paid", "Held\n5",
+                     answer["banner"], answer["notice"]]:
             self.assertIn(fact, text)
         self.assertIn("limit 800 → 790", text)
         self.assertIn("as asked <b>for</b>", text)
@@ -403,7 +407,8 @@ class FirstSteps(Case):
         user = self.user()
         self.ask(f"CONSUME {user} 3")
         self.psql.run(
-            "insert into headroom.billing_events (source, id, type, happened_at, received_at, identities, user_id, outcome, problem, attempts)"
+            "insert into headroom.billing_events (source, id, type, happened_at, received_at, identities,"
+            " user_id, outcome, problem, attempts)"
             f" values ('revenuecat', 'one', 'RENEWAL', now(), now(), '{{}}', '{user}', 'failed', 'the product gold is not mapped', 1)"
         )
         self.assert_is_fine(shown, "failed-event", "1 store event failed.")

@@ -1,5 +1,6 @@
 """Peers that want more than their share, or hold what they do not use: what the others notice of it, and what it costs."""
 
+import contextlib
 import os
 import re
 import resource
@@ -286,10 +287,8 @@ class Places(Case):
                 sockets.append(peer)
                 # None of them ever reads; a quarter says nothing, a quarter half of what it has to say.
                 data = (b"", b"ECHO " + b"x" * 1_000, b"HELP\n" * 1_000, f"USAGE {user}\n".encode() * 1_024)[number % 4]
-                try:
+                with contextlib.suppress(BlockingIOError):
                     peer.send(data)
-                except BlockingIOError:
-                    pass
             with service.connect() as good:
                 for _ in range(20):
                     self.assertIn("+OK ", good.ask(f"USAGE {user}"))

@@ -59,7 +59,6 @@ class API(Case):
             "cancelled": self.subscriber(options="state=cancelled expires=2026-03-20", used=5),
             "grace": self.subscriber(options="state=grace_period", used=5),
             "revoked": self.subscriber(options="state=revoked"),
-            "free": self.subscriber("free"),
             "lapsed": self.subscriber(options="state=cancelled expires=2026-03-01"),
         }
         held = self.subscriber(used=1)
@@ -107,9 +106,9 @@ class API(Case):
     def test_rate_limit_fields_tell_the_allowance_and_when_it_comes_back(self):
         month, left = 31 * 86_400, 16 * 86_400 + 14 * 3_600 + 30 * 60
         cases = [
-            (self.subscriber(used=160), '"paid";q=800;w=%d' % month, '"paid";r=640;t=%d' % left),
-            (self.subscriber(used=800), '"paid";q=800;w=%d' % month, '"paid";r=0;t=%d' % left),
-            (self.subscriber("trial", used=41), '"trial";q=100;w=%d' % (3 * 86_400), '"trial";r=59'),
+            (self.subscriber(used=160), f'"paid";q=800;w={month}', f'"paid";r=640;t={left}'),
+            (self.subscriber(used=800), f'"paid";q=800;w={month}', f'"paid";r=0;t={left}'),
+            (self.subscriber("trial", used=41), f'"trial";q=100;w={3 * 86_400}', '"trial";r=59'),
             (self.subscriber("free"), '"free";q=0', '"free";r=0'),
             (self.subscriber(options="state=revoked"), '"paid";q=800', '"paid";r=0'),
             (self.subscriber("pro", used=1), None, None),

@@ -109,8 +109,8 @@ class HTTPBodies(Webhooks):
         # One session: while it waits for a lock, the next event waits for it.
         environment = {**TAKES_EVENTS, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET}
         service = self.serve("--billing-sessions", "1", env=environment)
-        metrics = lambda: service.http("GET", "/metrics").text  # noqa: E731
-        gone = lambda count: f'headroom_webhook_requests_total{{source="revenuecat",type="none",outcome="gone"}} {count}\n'  # noqa: E731
+        metrics = lambda: service.http("GET", "/metrics").text
+        gone = lambda count: f'headroom_webhook_requests_total{{source="revenuecat",type="none",outcome="gone"}} {count}\n'
         headers = PATHS["/webhooks/revenuecat"]
         begun, waiting, last = self.event(), self.event(), self.event()
         direct = {"source": "chargebee", "id": str(uuid.uuid4()), "at": PURCHASE, "kind": "cancelled", "transaction": "1"}

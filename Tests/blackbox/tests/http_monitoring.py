@@ -8,7 +8,6 @@ import urllib.parse
 import urllib.request
 
 import yaml
-
 from support import http, processes
 from support.case import Case
 from support.service import command
@@ -154,7 +153,7 @@ class Running(Case):
             wait_until(lambda: empty_panels() == self.EMPTY, "all panels show something", seconds=2 * PATIENCE)
             rules = self.ask(api, "rules")["groups"][0]["rules"]
             self.assertGreater(len(rules), 10)
-            names = {each for each in self.ask(api, "label/__name__/values")}
+            names = set(self.ask(api, "label/__name__/values"))
             for rule in rules:
                 self.assertNotEqual(rule["health"], "err", f"{rule['name']}: {rule.get('lastError')}")
                 for name in re.findall(r"\b(?:headroom|process)_[a-z_]+", rule["query"]):

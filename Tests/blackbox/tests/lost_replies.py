@@ -58,7 +58,7 @@ class LostReplies(Case):
             for turn in range(3):
                 self.proxy.cut_after_commit(runs(b"count_batch"))
                 line.send("".join(f"CONSUME {user}\nCONSUME {user} 2\nCHECK {user}\n" for user in users))
-                for user in users:
+                for _ in users:
                     one, two, check = (Answer(line.line()) for _ in range(3))
                     before = 637 + 3 * turn
                     self.assertEqual([a.status for a in (one, two, check)], ["ALLOWED"] * 3)

@@ -44,7 +44,8 @@ class OpenPeriods(Case):
         cls.open[adopted] = ("2026-12", 3)
         # One of them has a plan by now, and uses it.
         known = cls.user()
-        cls.psql.run(f"insert into message_usage (user_id, billing_period, message_count, \"limit\") values ('{known}', '2026-12', 60, 800)")
+        cls.psql.run(f"insert into message_usage (user_id, billing_period, message_count, \"limit\")"
+                     f" values ('{known}', '2026-12', 60, 800)")
         cls.expect(known, "founder", 1, "SETPLAN {} founder", "CONSUME {}")
         cls.set_clock("2026-12-10T09:00:00Z")
 

@@ -17,7 +17,7 @@ def in_threads(work, count):
     def one(index):
         try:
             results[index] = work(index)
-        except BaseException as failure:  # noqa: BLE001: it is raised again below
+        except BaseException as failure:  # it is raised again below
             failures.append(failure)
 
     threads = [threading.Thread(target=one, args=(index,), daemon=True) for index in range(count)]

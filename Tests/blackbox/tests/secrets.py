@@ -14,7 +14,8 @@ from support.service import Service, environment
 from support.waiting import PATIENCE, wait_until
 
 PASSWORD = "hunter2-and-more"
-LINE = re.compile(r'^time=\S+ level=[a-z]+ msg=("(?:[^"\\\x00-\x1f\x7f]|\\.)*"|[^\s"]+)(?: [A-Za-z0-9_.-]+=("(?:[^"\\\x00-\x1f\x7f]|\\.)*"|[^\s"]+))*$')
+VALUE = r'("(?:[^"\\\x00-\x1f\x7f]|\\.)*"|[^\s"]+)'
+LINE = re.compile(rf"^time=\S+ level=[a-z]+ msg={VALUE}(?: [A-Za-z0-9_.-]+={VALUE})*$")
 HOSTILE = "x\nlevel=info msg=forged\r\x1b[2J\x1b]0;title\x07\x9b31m\u202e\u2028 \"quoted\" back\\slash"
 
 
@@ -32,7 +33,8 @@ class Secrets(Case):
         for number in (signal.SIGSEGV, signal.SIGABRT):
             with self.subTest(signal=number.name):
                 # Names of functions would take a minute.
-                service = self.serve_with_password(env={"SWIFT_BACKTRACE": "symbolicate=off,unwind=fast,threads=crashed,images=none,limit=8"})
+                backtrace = "symbolicate=off,unwind=fast,threads=crashed,images=none,limit=8"
+                service = self.serve_with_password(env={"SWIFT_BACKTRACE": backtrace})
                 home = os.readlink(f"/proc/{service.process.pid}/cwd")
                 self.assertIn("+ALLOWED ", service.ask(f"CONSUME {self.user()}"))
                 with open(f"/proc/{service.process.pid}/limits") as file:
@@ -204,7 +206,7 @@ class LogLines(Case):
         self.assert_harmless(service.log())
 
     def quoted(self, text):
-        parts = ["chr(%d)" % ord(character) if ord(character) < 32 or character in "\"\\'" else f"'{character}'" for character in text]
+        parts = [f"chr({ord(character)})" if ord(character) < 32 or character in "\"\\'" else f"'{character}'" for character in text]
         return " || ".join(parts)
 
     def test_settings_with_line_ends_are_refused_without_being_written_out(self):

@@ -144,7 +144,7 @@ class SQLFunctions(Case):
         answer = Answer(self.ask(f"CONSUME {user}"))
         self.assertEqual((answer["expires"], answer["resets"]), ("2026-03-20T00:00:00Z", "2026-04-10T00:00:00Z"))
         for call in (
-            f"set_plan('{user}', 'nosuch')", f"set_plan('{user}', 'paid', 'trial')", f"set_plan(null, 'paid')",
+            f"set_plan('{user}', 'nosuch')", f"set_plan('{user}', 'paid', 'trial')", "set_plan(null, 'paid')",
             f"set_plan('{user}', 'paid', p_anchor => 32)", f"set_plan('{user}', 'paid', p_expires => 'infinity')",
         ):  # fmt: skip
             with self.assertRaises(SQLError, msg=call):

@@ -11,10 +11,17 @@ import time
 from support import processes
 from support.case import Case
 from support.service import Service, command
-from support.waiting import PATIENCE, wait_until
 from support.stores import (
-    AUTHORIZATION, BUNDLE, SIGNING_SECRET, AppStore, compact, milliseconds, revenuecat, revenuecat_signature,
+    AUTHORIZATION,
+    BUNDLE,
+    SIGNING_SECRET,
+    AppStore,
+    compact,
+    milliseconds,
+    revenuecat,
+    revenuecat_signature,
 )  # fmt: skip
+from support.waiting import PATIENCE, wait_until
 from support.webhooks import END, PURCHASE, Webhooks
 from support.wire import Answer
 
@@ -107,7 +114,7 @@ class Requests(Webhooks):
 
     def test_bad_notifications_of_the_app_store_get_the_reason_and_change_nothing(self):
         store, other = self.app_store, AppStore()
-        told = lambda by, **fields: by.notification(  # noqa: E731
+        told = lambda by, **fields: by.notification(
             "DID_RENEW", None, PURCHASE, self.user(), self.transaction(), expiresDate=END, **fields
         )
         good = told(store)["signedPayload"]
@@ -115,17 +122,19 @@ class Requests(Webhooks):
         renewal = {"notificationType": "TEST", "notificationUUID": "x", "signedDate": milliseconds(PURCHASE)}
         forged = base64.urlsafe_b64encode(compact({**renewal, "notificationType": "DID_RENEW"})).rstrip(b"=").decode()
         mixed = store.sign({**renewal, "data": {"bundleId": BUNDLE, "signedTransactionInfo": other.sign(renewal)}})
-        with_renewal = lambda **how: store.sign(renewal, **how)  # noqa: E731
+        with_renewal = lambda **how: store.sign(renewal, **how)
         before = self.kept()
         for signed, status, text in [
             (None, 400, "signedPayload"), (7, 400, "signedPayload"), ("", 400, "JWS"), ("s3cret", 400, "JWS"), ("a.b.c", 400, "header"),
             ("....", 400, "JWS"), ("." * 100_000, 400, "JWS"), ("A" * 200_000, 400, "JWS"), (f"{header}.{payload}", 400, "JWS"),
-            (f"{header}.!!.{signature}", 401, "signature"), (f"{header}.{payload}.!!", 400, "base64url"), (f"{header}.{payload}.", 401, "signature"),
+            (f"{header}.!!.{signature}", 401, "signature"), (f"{header}.{payload}.!!", 400, "base64url"),
+            (f"{header}.{payload}.", 401, "signature"),
             (f"{header}.{payload}.{signature[:-8]}", 401, "signature"), (f"{header}.{forged}.{signature}", 401, "signature"),
             (told(other)["signedPayload"], 401, "appstore-root-certificate"), (mixed, 401, "data.signedTransactionInfo"),
             (with_renewal(algorithm="none"), 401, "ES256"), (with_renewal(algorithm="HS256"), 401, "ES256"),
             (with_renewal(chain=store.chain[:2]), 401, "exactly 3"), (with_renewal(chain=[*store.chain, store.root]), 401, "exactly 3"),
-            (with_renewal(chain=store.chain[::-1]), 401, "root"), (store.sign(DEEP[:10_000]), 413, "deeper"), (store.sign("{}".encode("utf-16")), 415, "UTF-8"),
+            (with_renewal(chain=store.chain[::-1]), 401, "root"), (store.sign(DEEP[:10_000]), 413, "deeper"),
+            (store.sign("{}".encode("utf-16")), 415, "UTF-8"),
             (store.sign(b"{}"), 400, "signedDate"), (store.sign({"signedDate": milliseconds(PURCHASE)}), 400, "notificationType"),
             (store.sign({**renewal, "signedDate": "s3cret"}), 400, "signedDate"),
             (told(store, bundle="com.example.other")["signedPayload"], 403, "appstore-bundle-id"),
@@ -187,7 +196,7 @@ class Requests(Webhooks):
 
     def test_an_unknown_user_is_kept_and_counts_as_soon_as_an_event_names_him(self):
         user, transaction = self.user(), self.transaction()
-        told = lambda kind, who, at, **fields: self.tell(  # noqa: E731
+        told = lambda kind, who, at, **fields: self.tell(
             self.app_store.notification(kind, None, at, who, transaction, expiresDate=END, purchaseDate=PURCHASE, **fields)
         )
         self.assertEqual(told("SUBSCRIBED", None, PURCHASE)["outcome"], "failed")
@@ -349,7 +358,7 @@ class DatabaseAway(Case):
         user, now = self.user(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
         event = revenuecat("INITIAL_PURCHASE", now, user, "1000", purchased_at_ms=now, expiration_at_ms=later)
-        tell = lambda: service.http("POST", "/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})  # noqa: E731
+        tell = lambda: service.http("POST", "/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})
         self.assertEqual(service.http("POST", "/webhooks/revenuecat", revenuecat("TEST", now, user, "1"),
                                       {"Authorization": AUTHORIZATION}).status, 200)  # fmt: skip
         self.psql.close()

@@ -5,7 +5,13 @@ import time
 
 from support.service import command
 from support.stores import (
-    STRIPE_SECRET, compact, stripe_checkout, stripe_invoice, stripe_refund, stripe_signature, stripe_subscription,
+    STRIPE_SECRET,
+    compact,
+    stripe_checkout,
+    stripe_invoice,
+    stripe_refund,
+    stripe_signature,
+    stripe_subscription,
 )  # fmt: skip
 from support.webhooks import END, PURCHASE, Webhooks
 
@@ -134,7 +140,7 @@ class Stripe(Webhooks):
         for text in ("ann@", "cus_", transaction, STRIPE_SECRET):
             self.assertNotIn(text, self.service.log())
         tables = ("subscriptions", "customer_names", "message_purchases", "usage_transfers")
-        rows = lambda: [self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables]  # noqa: E731
+        rows = lambda: [self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables]
         before = rows()
         for event in events:
             replayed = command("events", "replay", "stripe", event["id"], database_url=self.database_url)

@@ -173,8 +173,8 @@ class Access(Webhooks):
         other = self.user()
         self.assertIn("+ALLOWED ", self.line.ask(f"CONSUME {user} 10"))
         transfer = revenuecat("TRANSFER", "2026-03-02T12:00:00Z", ..., transaction, transferred_from=[user], transferred_to=[other],
-                              **{name: ... for name in ("original_app_user_id", "aliases", "environment", "product_id",
-                                                        "transaction_id", "original_transaction_id", "period_type")})  # fmt: skip
+                              **dict.fromkeys(("original_app_user_id", "aliases", "environment", "product_id", "transaction_id",
+                                               "original_transaction_id", "period_type"), ...))  # fmt: skip
         self.set_clock("2026-03-02T12:00:00Z")
         self.assertEqual(self.tell(transfer)["outcome"], "applied")
         self.assert_stands(other, {"plan": "paid", "state": "active", "used": "10", "status": "ALLOWED"}, "who has it now")
