@@ -14,7 +14,7 @@ declare
         '{text,varchar,bpchar}', '{varchar,bpchar}', '{smallint,bigint,numeric}', '{smallint,bigint,numeric}', '{timestamp}'
     ];
     v_ours constant text[] := '{generation,released,held,bucket,plan,plan_limit,state,started_at,resets_at,expires_at,'
-        'previous_plan,usable_until,plan_revision,terms_version,granted}';
+        'previous_plan,usable_until,plan_revision,entitlement_version,granted}';
     v_table_row pg_class;
     v_kind text;
     v_findings text[];
@@ -148,7 +148,7 @@ begin
         )
         from pg_trigger
         where tgrelid = v_table and not tgisinternal
-            and tgname in ('record_change_by_hand', 'end_holds_of_row', 'count_was_reset', 'terms_changed')
+            and tgname in ('record_manual_change', 'end_holds', 'start_new_generation', 'advance_entitlement_version')
         union all
         select 14, format(
             '%s %s: %s', coalesce(keys.conname, keys.indexname),

@@ -2,7 +2,7 @@
 --
 -- Who may use a table or a view, and who besides the service may execute a function, stands in the file that makes it.
 
--- hand_over.sql granted this for the moment.
+-- grant_create.sql granted this for the moment.
 revoke create on schema headroom, public from headroom_service;
 
 do $$
@@ -11,7 +11,7 @@ declare
         select string_agg(oid::regprocedure::text, ', ') from pg_proc
         where pronamespace = 'public'::regnamespace and proowner = 'headroom_service'::regrole
     );
-    v_views constant text := 'public.monthly_usage, public.billing_period_report, public.user_story';
+    v_views constant text := 'public.monthly_usage, public.billing_period_report, public.audit_trail';
     v_role text;
     v_type regtype;
 begin
@@ -68,10 +68,10 @@ begin
         execute format('grant execute on function %s to service_role', v_functions);
         execute format('grant select on %s to service_role', v_views);
         grant select, insert, update, delete on public.message_usage to service_role;
-        grant usage on headroom.generations, headroom.terms_versions to service_role;
+        grant usage on headroom.generations, headroom.entitlement_versions to service_role;
         grant execute on function
-            headroom.now(), headroom.bucket_of(uuid), headroom.held_now(uuid, text, integer),
-            headroom.holds_of(uuid, text, timestamptz), headroom.tier_of(bigint, bigint, integer, integer),
+            headroom.now(), headroom.bucket_of(uuid), headroom.held_messages(uuid, text, integer),
+            headroom.active_holds(uuid, text, timestamptz), headroom.tier_of(bigint, bigint, integer, integer),
             headroom.change_text(jsonb, jsonb)
         to service_role;
     end if;

@@ -325,7 +325,7 @@ def soak_stage(bench: Bench) -> None:
     finally:
         over.set()
         watcher.join()
-    headroom.counted("the soak", load["messages"])
+    headroom.count_batch_row("the soak", load["messages"])
     for minute, sample in enumerate(soak_minutes(load["series"], before, states), start=1):
         bench.round = minute
         bench.record("soak_minute", sample)

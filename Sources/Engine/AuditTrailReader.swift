@@ -32,7 +32,7 @@ public struct AuditTrailReader {
         var parameters = Parameters()
         parameters.append(uuid: (user.high, user.low))
         parameters.append(int64: Int64(limit))
-        let result = try connection.query(EmbeddedSQL.readStory, parameters, deadline: .now + .seconds(30))
+        let result = try connection.query(EmbeddedSQL.readAuditTrail, parameters, deadline: .now + .seconds(30))
         return try (0..<result.rowCount).map { row throws(PostgresError) in try Event(result, row) }
     }
 }

@@ -44,7 +44,7 @@ extension BatchExecutor {
         let note =
             moved.rowCount == 1
             ? try make(request, on: connection)
-            : try connection.query(EmbeddedSQL.readNote, receipt, deadline: request.deadline)
+            : try connection.query(EmbeddedSQL.readReceiptAnswer, receipt, deadline: request.deadline)
         let committed = try connection.query("commit", deadline: request.deadline)
         if isRepeated || committed.warnings.contains(where: { $0.sqlState == .warning }) {
             try trips.confirm(connection, deadline: request.deadline)

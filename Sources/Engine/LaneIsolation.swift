@@ -45,7 +45,7 @@ extension BatchExecutor {
         do throws(PostgresError) {
             guard let connection = link.connection else { throw PostgresError(.connectionLost, "no connection") }
             // It waits for no lock, so a slow answer means that the database is in trouble.
-            let locked = try connection.query(EmbeddedSQL.readLocked, parameters, deadline: .now + .milliseconds(250))
+            let locked = try connection.query(EmbeddedSQL.readLockedUsers, parameters, deadline: .now + .milliseconds(250))
             for row in 0..<locked.rowCount { isLocked[locked.place(row, 0)] = true }
         } catch {
             logger.debug("locked rows could not be found", metadata: ["error": "\(error)"])

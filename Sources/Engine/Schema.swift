@@ -15,7 +15,7 @@ public enum Schema {
                 ],
                 migrations: EmbeddedSQL.migrations.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) },
                 makeRoom: EmbeddedSQL.setAside,
-                definitions: [Definition(file: "hand_over.sql", sql: EmbeddedSQL.handOver)]
+                definitions: [Definition(file: "grant_create.sql", sql: EmbeddedSQL.grantCreate)]
                     + EmbeddedSQL.definitions.map {
                         Definition(file: "functions/\($0.schema)/\($0.name).sql", sql: $0.sql)
                     },
@@ -72,8 +72,8 @@ public enum Schema {
         guard rights.mayServe else { throw LoginError.mayNotServe(rights) }
         try connection.execute("set role \(ServiceRole.name)", deadline: .now + .seconds(30))
         try migrator.requireCurrent(connection, owner: rights.owner)
-        let words = try connection.query(EmbeddedSQL.countOtherWords, wordParameters(), deadline: .now + .seconds(30))
-        try proveCounting(connection)
+        let words = try connection.query(EmbeddedSQL.countChangedWords, wordParameters(), deadline: .now + .seconds(30))
+        try verifyCounting(connection)
         return Preparation(applied: MigrationPlan(), hasOtherWords: try words.int32(0, 0) > 0)
     }
 
@@ -81,13 +81,13 @@ public enum Schema {
     private static func finish(_ connection: Connection) throws(PostgresError) {
         try writeWords(connection)
         try connection.execute("set local role \(ServiceRole.name)", deadline: .now + .seconds(30))
-        try proveCounting(connection)
+        try verifyCounting(connection)
     }
 
     /// Counts a message and undoes it, as the role that the lanes have.
-    private static func proveCounting(_ connection: Connection) throws(PostgresError) {
+    private static func verifyCounting(_ connection: Connection) throws(PostgresError) {
         do throws(PostgresError) {
-            _ = try connection.query(EmbeddedSQL.proveCounting, deadline: .now + .seconds(90))
+            _ = try connection.query(EmbeddedSQL.verifyCounting, deadline: .now + .seconds(90))
         } catch {
             throw PostgresError(
                 error.kind,

@@ -13,7 +13,7 @@ struct StoredColumn: Sendable {
     }
 
     fileprivate func invalid(_ value: some CustomStringConvertible, unless condition: String) -> PostgresError {
-        // As headroom.refuse_row reports it. The message is the same for all rows, so that it is logged once.
+        // As headroom.raise_invalid_row reports it. The message is the same for all rows, so that it is logged once.
         PostgresError(
             .server(.invalidStoredValue),
             "\(table).\(name) is out of range",

@@ -1,7 +1,7 @@
 import Postgres
 import Usage
 
-/// The columns that count_batch (but for its first row), perform_batch, read_batch, read_watched and read_period have
+/// The columns that count_batch (but for its first row), perform_batch, read_batch, read_watched_users and read_period have
 /// in common, in their order.
 struct UsageSnapshotRow {
     private let result: QueryResult
@@ -66,7 +66,7 @@ struct UsageSnapshotRow {
         )
     }
 
-    /// From read_batch and read_watched, which alone return when a store renews the subscription, and to which plan.
+    /// From read_batch and read_watched_users, which alone return when a store renews the subscription, and to which plan.
     func standingWithRenewal(_ catalog: PlanCatalog) throws(PostgresError) -> UsageSnapshot {
         var snapshot = try snapshot(catalog)
         snapshot.renewsAt = try result.instantOrNil(row, first + 14, of: .expiresAt)

@@ -1,6 +1,6 @@
 /// `headroom audit`: what happened to a user, when, by whom and why.
 public struct AuditTrail: Sendable {
-    /// A row of the view user_story.
+    /// A row of the view audit_trail.
     public struct Event: Sendable, Equatable, Encodable {
         /// ISO 8601, UTC.
         public let at: String

@@ -8,7 +8,7 @@ struct Audit: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Tell a user's story: each reset, grant, change of plan or state, and change by hand.",
         discussion: """
-            Reads the view user_story in the database; no service need be running. Exit status 1 when nothing is on \
+            Reads the view audit_trail in the database; no service need be running. Exit status 1 when nothing is on \
             record about the user, 69 when the database cannot be reached.
             """
     )
@@ -52,7 +52,7 @@ struct Audit: AsyncParsableCommand {
         case SQLState(rawValue: "42P01"), SQLState(rawValue: "42703"), SQLState(rawValue: "3F000"):
             .schemaIsMissing
         case SQLState(rawValue: "42501"):
-            .noData("this role may not read user_story; connect as one that may (docs/operations.md, Hand out roles)")
+            .noData("this role may not read audit_trail; connect as one that may (docs/operations.md, Hand out roles)")
         default: CommandEnd(error)
         }
     }

@@ -62,7 +62,7 @@ struct KeyWaysTests {
     private func expectWay(_ isSlow: Bool, _ database: TestDatabase, isFirst: Bool) async throws {
         guard isFirst else { return }
         let way = try await database.psql.text(
-            "select standings is not null from headroom.lane_receipts order by moved_at desc limit 1"
+            "select answers is not null from headroom.lane_receipts order by moved_at desc limit 1"
         )
         #expect(way == (isSlow ? "true" : "false"))
     }

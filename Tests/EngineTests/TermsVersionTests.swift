@@ -23,7 +23,7 @@ struct TermsVersionTests {
     }
 
     private func version(_ database: TestDatabase) async throws -> Int? {
-        try await database.psql.number("select terms_version from message_usage where user_id = '\(ada)'")
+        try await database.psql.number("select entitlement_version from message_usage where user_id = '\(ada)'")
     }
 
     @Test("are not sent again while they stay")
@@ -129,7 +129,7 @@ struct TermsVersionTests {
     @Test("are sent each time by a row from before versions were kept, and right")
     func noVersion() async throws {
         try await running { database, store in
-            try await database.psql.execute("update message_usage set terms_version = null")
+            try await database.psql.execute("update message_usage set entitlement_version = null")
             for used in 4...6 {
                 let snapshot = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
                 #expect(snapshot.used == used && snapshot.limit == 800)

@@ -6,7 +6,7 @@ with granted as materialized (
     select headroom.grant_once($1, $2, $3, $4, $5) as is_replay
 )
 update headroom.lane_receipts as receipt
-set standings = case when granted.is_replay then 'replayed' end
+set answers = case when granted.is_replay then 'replayed' end
 from granted
 where receipt.bucket = 0 and receipt.lane = $6
-returning receipt.standings;
+returning receipt.answers;

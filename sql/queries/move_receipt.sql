@@ -2,6 +2,6 @@
 --
 -- $1 uuid: the lane. $2 bigint: the change's number.
 update headroom.lane_receipts as receipt
-set number = $2::bigint, counted = null, standings = null, moved_at = headroom.now()
+set number = $2::bigint, counts = null, answers = null, moved_at = headroom.now()
 where receipt.bucket = 0 and receipt.lane = $1 and receipt.number = $2::bigint - 1
 returning receipt.number;

@@ -7,12 +7,12 @@
 --
 -- A row per request, in their order: what it is told.
 select
-    standing.ordinal::integer, standing.used, standing.held, standing."limit", standing.plan, standing.state,
-    standing.started_at, standing.resets_at, standing.expires_at, standing.previous_plan, standing.plan_revision,
-    standing.observed_at, standing.billing_period, standing.lapse, standing.verdict, standing.messages,
-    standing.is_replay
+    snapshot.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
+    snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision,
+    snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason, snapshot.verdict, snapshot.messages,
+    snapshot.is_replay
 from unnest(headroom.perform_batch($1, $2::bigint, $3::uuid[], $4::integer[], $5::text[], $6::integer[], $7::text[], $8::integer[], $9))
-    with ordinality as standing (
-        plan, state, lapse, billing_period, used, held, "limit", started_at, resets_at, expires_at, previous_plan,
+    with ordinality as snapshot (
+        plan, state, denial_reason, billing_period, used, held, "limit", started_at, resets_at, expires_at, previous_plan,
         observed_at, plan_revision, verdict, messages, is_replay, ordinal
     );

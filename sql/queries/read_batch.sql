@@ -2,21 +2,21 @@
 --
 -- $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: trial, free or deny.
 --
--- The row itself where it may be used as it is, else headroom.peek, which derives everything anew and is only evaluated
+-- The row itself where it may be used as it is, else headroom.read_usage_snapshot, which derives everything anew and is only evaluated
 -- when the first part of the union found nothing. is_stale says that the period has a row which a message, even a refused
 -- one, would write anew. renews_at and next_plan are looked up in the subscription, because neither the row nor the terms
 -- show whether a store or an operator set the plan.
 select
-    request.ordinal::integer, standing.used, standing.held, standing."limit", standing.plan, standing.state,
-    standing.started_at, standing.resets_at, standing.expires_at, standing.previous_plan, standing.plan_revision,
-    standing.observed_at, standing.billing_period, standing.lapse, standing.is_stale,
+    request.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
+    snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision,
+    snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason, snapshot.is_stale,
     renewal.renews_at, renewal.next_plan
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
 cross join lateral (
     select
         usage.message_count as used, usage.held, usage."limit", usage.plan, usage.state, usage.started_at,
         usage.resets_at, usage.expires_at, usage.previous_plan, usage.plan_revision, headroom.now() as observed_at,
-        usage.billing_period, null::text as lapse, false as is_stale
+        usage.billing_period, null::text as denial_reason, false as is_stale
     from public.message_usage as usage
     where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
         and usage.billing_period = request.billing_period
@@ -24,16 +24,16 @@ cross join lateral (
         and usage.plan_revision = (select revision from headroom.plan_revision)
     union all
     select
-        peek.used, peek.held, peek."limit", peek.plan, peek.state, peek.started_at, peek.resets_at, peek.expires_at,
-        peek.previous_plan, peek.plan_revision, peek.observed_at, peek.billing_period, peek.lapse,
-        peek.lapse is null and exists (
+        snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state, snapshot.started_at, snapshot.resets_at, snapshot.expires_at,
+        snapshot.previous_plan, snapshot.plan_revision, snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason,
+        snapshot.denial_reason is null and exists (
             select from public.message_usage as usage
             where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
-                and usage.billing_period = peek.billing_period
-                and (usage.usable_until <= headroom.now() or usage.plan_revision <> peek.plan_revision)
+                and usage.billing_period = snapshot.billing_period
+                and (usage.usable_until <= headroom.now() or usage.plan_revision <> snapshot.plan_revision)
         )
-    from headroom.peek(request.user_id, $3) as peek
+    from headroom.read_usage_snapshot(request.user_id, $3) as snapshot
     limit 1
-) as standing
-left join lateral headroom.next_renewal(request.user_id, standing.state, standing.plan, standing.expires_at) as renewal
+) as snapshot
+left join lateral headroom.next_renewal(request.user_id, snapshot.state, snapshot.plan, snapshot.expires_at) as renewal
     on true;

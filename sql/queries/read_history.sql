@@ -5,7 +5,7 @@
 select
     usage.billing_period, usage.message_count, usage."limit",
     headroom.tier_of(
-        usage.message_count::bigint + headroom.held_now(usage.user_id, usage.billing_period, usage.held), usage."limit",
+        usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held), usage."limit",
         plans.gentle_percent, plans.prominent_percent
     )
 from public.message_usage as usage

@@ -4,7 +4,7 @@
 -- older clients wrote has none, and shows as paid. It is not the user's current period, so it is over by now, whatever
 -- its cycle: a trial that became a subscription, say.
 select
-    usage.message_count as used, headroom.held_now(usage.user_id, usage.billing_period, usage.held), usage."limit",
+    usage.message_count as used, headroom.held_messages(usage.user_id, usage.billing_period, usage.held), usage."limit",
     coalesce(usage.plan, 'paid'), coalesce(usage.state, 'active'), coalesce(usage.started_at, usage.updated_at),
     least(usage.resets_at, headroom.now()), usage.expires_at, usage.previous_plan, revised.revision, headroom.now(),
     usage.billing_period

@@ -2,4 +2,4 @@
 -- counted nothing, which looks the same.
 --
 -- $1 uuid: the lane.
-select receipt.number, receipt.counted from headroom.lane_receipts as receipt where receipt.bucket = 0 and receipt.lane = $1;
+select receipt.number, receipt.counts from headroom.lane_receipts as receipt where receipt.bucket = 0 and receipt.lane = $1;

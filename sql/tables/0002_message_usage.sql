@@ -62,8 +62,8 @@ $$;
 create sequence headroom.generations;
 -- Numbers what an answer shows of a row other than its counts. A lane sends the number that it has, and the row's fields
 -- are returned only when the row has another.
-create sequence headroom.terms_versions;
-grant usage on headroom.generations, headroom.terms_versions to headroom_service, headroom_operator;
+create sequence headroom.entitlement_versions;
+grant usage on headroom.generations, headroom.entitlement_versions to headroom_service, headroom_operator;
 
 alter table public.message_usage
     add column generation bigint not null default 0,
@@ -79,13 +79,13 @@ alter table public.message_usage
     add column previous_plan text,
     add column usable_until timestamptz not null default '-infinity',
     add column plan_revision integer not null default 0,
-    add column terms_version bigint,
+    add column entitlement_version bigint,
     add column granted integer,
     -- Each message checks these, and PostgreSQL reads them anew in each statement: few constants, and no function, which would
     -- be looked up.
     add constraint numbers_are_not_negative check (
         least(message_count, held, released, granted, "limit", plan_limit, plan_revision) >= 0
-        and least(generation, terms_version) >= 0
+        and least(generation, entitlement_version) >= 0
     ),
     add constraint instants_are_in_the_years_2000_to_9999 check (
         least(updated_at, started_at, resets_at, expires_at) >= '2000-01-01T00:00:00Z'
@@ -96,7 +96,7 @@ alter table public.message_usage
 -- already share generation 0, and have no number of their terms until these change.
 alter table public.message_usage
     alter column generation set default nextval('headroom.generations'),
-    alter column terms_version set default nextval('headroom.terms_versions');
+    alter column entitlement_version set default nextval('headroom.entitlement_versions');
 
 comment on column public.message_usage."limit" is
     'Messages allowed in this period; null is unlimited. A plain UPDATE of it holds until the plan itself changes.';
@@ -153,7 +153,7 @@ begin
         );
         -- A row that is inserted is numbered.
         if pg_catalog.has_any_column_privilege(v_grantee, 'public.message_usage', 'INSERT') then
-            execute format('grant usage on sequence headroom.generations, headroom.terms_versions to %I', v_grantee);
+            execute format('grant usage on sequence headroom.generations, headroom.entitlement_versions to %I', v_grantee);
         end if;
     end loop;
     -- It may number its rows in a column of its own as well.

@@ -52,18 +52,18 @@ create table headroom.lane_receipts (
     lane uuid not null,
     bucket smallint not null default 0,
     number bigint not null,
-    counted bigint[],
-    standings text,
+    counts bigint[],
+    answers text,
     moved_at headroom.instant not null,
     constraint number_is_not_negative check (number >= 0),
     primary key (bucket, lane)
 ) with (
     fillfactor = 50, toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000
 );
-alter table headroom.lane_receipts alter column counted set storage main;
-comment on column headroom.lane_receipts.counted is
+alter table headroom.lane_receipts alter column counts set storage main;
+comment on column headroom.lane_receipts.counts is
     'Answers of a counting batch: for each request counted, its place in the batch * 2^32 + message_count after it.';
-comment on column headroom.lane_receipts.standings is 'Answers of a slow batch: its array of headroom.standing.';
+comment on column headroom.lane_receipts.answers is 'Answers of a slow batch: its array of headroom.usage_snapshot.';
 
 grant select, insert, update, delete on headroom.message_keys, headroom.lane_receipts to headroom_service;
 grant select on headroom.message_keys, headroom.lane_receipts to headroom_operator;

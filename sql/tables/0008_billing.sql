@@ -30,8 +30,8 @@ create table headroom.billing_events (
     payload jsonb,
     user_id uuid,
     outcome text not null,
-    lacks text,
-    lacks_product text,
+    missing text,
+    missing_product text,
     problem text,
     effect jsonb,
     attempts integer not null,
@@ -39,7 +39,7 @@ create table headroom.billing_events (
     primary key (source, id),
     constraint source_is_a_name check (source ~ '^[a-z][a-z0-9_]{0,31}$'),
     constraint outcome_is_known check (outcome in ('applied', 'waiting', 'outdated', 'ignored', 'failed', 'forgotten')),
-    constraint lacks_is_known check (lacks in ('user', 'product', 'time')),
+    constraint missing_is_known check (missing in ('user', 'product', 'time')),
     constraint a_failure_has_a_problem check ((outcome = 'failed') = (problem is not null)),
     constraint attempts_are_counted check (attempts >= 0)
 );
@@ -48,8 +48,8 @@ comment on column headroom.billing_events.identities is
     'Whom it names, best first: UUIDs, and SHA-256 digests of whatever else a store knows somebody by.';
 comment on column headroom.billing_events.effects is
     'What it does, with the plans that its products were mapped to when it was applied. Null once its user is forgotten.';
-comment on column headroom.billing_events.lacks is 'What a failed one lacks, where that may still come.';
-comment on column headroom.billing_events.lacks_product is 'The product that is not mapped.';
+comment on column headroom.billing_events.missing is 'What a failed one missing, where that may still come.';
+comment on column headroom.billing_events.missing_product is 'The product that is not mapped.';
 comment on column headroom.billing_events.effect is 'What its user had after it was applied.';
 comment on column headroom.billing_events.payload is
     'What is kept of the store''s own words, for a replay: ids, dates and enumerations. Null after 400 days.';

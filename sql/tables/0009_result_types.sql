@@ -1,12 +1,12 @@
 -- What functions return.
 
 -- What a user may do, and until when that answer holds by itself.
-create type headroom.terms as (
-    is_known boolean,
+create type headroom.entitlement as (
+    has_subscription boolean,
     plan text,
     cycle text,
     state text,
-    lapse text,
+    denial_reason text,
     billing_period text,
     allowance integer,
     started_at timestamptz,
@@ -22,10 +22,10 @@ create type headroom.terms as (
 -- A user's standing as the service and increment_and_check_usage answer it, after what was asked, and what became of it.
 -- verdict: allowed, blocked, held, released, ok; conflict, expired, unknown_key, released_key for a key that cannot be
 -- used so. "messages" is what was counted, held or given back by this very request, 0 for a repetition.
-create type headroom.standing as (
+create type headroom.usage_snapshot as (
     plan text,
     state text,
-    lapse text,
+    denial_reason text,
     billing_period text,
     used integer,
     held integer,
@@ -69,7 +69,7 @@ create type headroom.answer as (
 );
 
 -- What headroom.count_batch counted: in the first row all counts, in the others what its caller does not know of a user.
-create type headroom.counted as (
+create type headroom.count_batch_row as (
     ordinal integer,
     message_count integer,
     held integer,
@@ -82,6 +82,6 @@ create type headroom.counted as (
     previous_plan text,
     plan_revision integer,
     observed_at timestamptz,
-    terms_version bigint,
+    entitlement_version bigint,
     counts bigint[]
 );

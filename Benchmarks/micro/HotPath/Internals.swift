@@ -203,7 +203,7 @@ extension QueryResult {
     fileprivate static func counted(_ messages: [Int64]) -> QueryResult {
         let columns = [
             "ordinal", "message_count", "held", "limit", "plan", "state", "started_at", "resets_at", "expires_at",
-            "previous_plan", "plan_revision", "now", "terms_version", "counted",
+            "previous_plan", "plan_revision", "now", "entitlement_version", "counted",
         ]
         guard let result = PQmakeEmptyPGresult(nil, PGRES_TUPLES_OK) else { preconditionFailure("out of memory") }
         let names = columns.map { strdup($0) }

@@ -102,13 +102,13 @@ public struct BillingEventRegister: ~Copyable {
         parameters.append(text: name?.source)
         parameters.append(text: name?.id)
         parameters.append(bool: onlyFailed)
-        let result = try query(EmbeddedSQL.listReplayable, parameters)
+        let result = try query(EmbeddedSQL.listReplayableEvents, parameters)
         return (0..<result.rowCount).map { Name(source: result.text($0, 0), id: result.text($0, 1)) }
     }
 
     /// What is kept of the store's own words, as JSON; nil when nothing is any more.
     public func payload(of name: Name) throws(PostgresError) -> String? {
-        let result = try query(EmbeddedSQL.readKeptPayload, parameters(of: name))
+        let result = try query(EmbeddedSQL.readEventPayload, parameters(of: name))
         return result.rowCount == 0 || result.isNull(0, 0) ? nil : result.text(0, 0)
     }
 

@@ -16,15 +16,15 @@ struct CustomerChange: Encodable {
         var payload: JSONValue
         var user: String?
         var outcome: String
-        var lacks: String?
-        var lacksProduct: String?
+        var missing: String?
+        var missingProduct: String?
         var problem: String?
         /// The outcome of an earlier attempt.
         var before: String?
 
         enum CodingKeys: String, CodingKey {
-            case source, id, customer, type, at, environment, identities, effects, payload, user, outcome, lacks
-            case lacksProduct = "lacks_product"
+            case source, id, customer, type, at, environment, identities, effects, payload, user, outcome, missing
+            case missingProduct = "missing_product"
             case problem, before
         }
     }
@@ -34,13 +34,13 @@ struct CustomerChange: Encodable {
         var id: String
         var outcome: String
         var user: String?
-        var lacks: String?
-        var lacksProduct: String?
+        var missing: String?
+        var missingProduct: String?
         var problem: String?
 
         enum CodingKeys: String, CodingKey {
-            case source, id, outcome, user, lacks
-            case lacksProduct = "lacks_product"
+            case source, id, outcome, user, missing
+            case missingProduct = "missing_product"
             case problem
         }
     }
@@ -114,8 +114,8 @@ struct CustomerChange: Encodable {
             payload: incoming.payload,
             user: result.user,
             outcome: result.outcome,
-            lacks: result.lacks,
-            lacksProduct: result.lacksProduct,
+            missing: result.missing,
+            missingProduct: result.missingProduct,
             problem: result.problem,
             before: document.before
         )
@@ -186,8 +186,8 @@ extension CustomerChange.Result {
         user = (result?.user?.description).flatMap { user in
             (document.users ?? []).contains { $0.user == user } ? user : nil
         }
-        lacks = result?.problem?.lacks
-        if case .unmappedProduct(let product)? = result?.problem { lacksProduct = product }
+        missing = result?.problem?.lacks
+        if case .unmappedProduct(let product)? = result?.problem { missingProduct = product }
         problem = result?.problem?.text(source: key.source)
     }
 
@@ -196,8 +196,8 @@ extension CustomerChange.Result {
         id = event.id
         outcome = event.outcome
         user = event.user
-        lacks = event.lacks
-        lacksProduct = event.lacksProduct
+        missing = event.missing
+        missingProduct = event.missingProduct
         problem = event.problem
     }
 }

@@ -15,15 +15,15 @@ struct CustomerDocument: Decodable {
         var effects: [BillingEffect]
         var user: String?
         var outcome: String
-        var lacks: String?
-        var lacksProduct: String?
+        var missing: String?
+        var missingProduct: String?
         var problem: String?
 
         enum CodingKeys: String, CodingKey {
             case source, id, at
             case receivedAt = "received_at"
-            case environment, identities, effects, user, outcome, lacks
-            case lacksProduct = "lacks_product"
+            case environment, identities, effects, user, outcome, missing
+            case missingProduct = "missing_product"
             case problem
         }
 
@@ -180,9 +180,9 @@ extension CustomerDocument.Event {
     fileprivate var recorded: RecordedEvent {
         // Reduce again: the missing user may be known now, or the time may have come.
         let stored: BillingProblem? =
-            switch lacks {
+            switch missing {
             case "user", "time": nil
-            case "product": .unmappedProduct(lacksProduct ?? "")
+            case "product": .unmappedProduct(missingProduct ?? "")
             default: problem.map { .malformed($0) }
             }
         return RecordedEvent(

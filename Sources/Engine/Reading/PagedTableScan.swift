@@ -13,7 +13,7 @@ struct PagedTableScan {
     /// The largest page number that PostgreSQL has.
     private static let lastPage: Int64 = 4_294_967_294
 
-    static let statements: [PreparedQuery] = [.readExtent, .readReportPortion, .readTopPortion, .readPeriodsPortion]
+    static let statements: [PreparedQuery] = [.readTableSize, .readReportPageRange, .readTopPageRange, .readPeriodsPageRange]
 
     private let reading: Reading
     private let invalidValues: InvalidValueLog
@@ -42,7 +42,7 @@ struct PagedTableScan {
         on link: SessionLink,
         deadline: () -> ContinuousClock.Instant?
     ) throws(PostgresError) -> Outcome? {
-        if extent == nil { extent = try readExtent(on: link, deadline: deadline) }
+        if extent == nil { extent = try readTableSize(on: link, deadline: deadline) }
         guard let (pages, calendarMonth) = extent else { return nil }
         // The last portion has no end, because the table grows meanwhile. With one portion all is of one instant.
         let isLast = nextPage + reading.portionPages >= pages
@@ -65,11 +65,11 @@ struct PagedTableScan {
         }
     }
 
-    private func readExtent(
+    private func readTableSize(
         on link: SessionLink,
         deadline: () -> ContinuousClock.Instant?
     ) throws(PostgresError) -> (pages: Int64, calendarMonth: BillingPeriod) {
-        let result = try link.query(.readExtent, deadline: deadline)
+        let result = try link.query(.readTableSize, deadline: deadline)
         return (try result.int64(0, 0), BillingPeriod(storedLabel: result.text(0, 1)))
     }
 
@@ -84,7 +84,7 @@ struct PagedTableScan {
         switch reading {
         case .report(let period):
             parameters.append(text: period == .open ? nil : period.label)
-            let result = try link.query(.readReportPortion, parameters, deadline: deadline)
+            let result = try link.query(.readReportPageRange, parameters, deadline: deadline)
             for row in 0..<result.rowCount {
                 report.add(
                     users: Int(try result.int64(row, 1)),
@@ -96,10 +96,10 @@ struct PagedTableScan {
             parameters.append(text: period == .open ? nil : period.label)
             parameters.append(int32: Int32(count))
             parameters.append(int32: Int32(top.fewestThatMatter))
-            let result = try link.query(.readTopPortion, parameters, deadline: deadline)
+            let result = try link.query(.readTopPageRange, parameters, deadline: deadline)
             top.merge((0..<result.rowCount).compactMap { usage(result, $0) })
         case .allPeriods:
-            let result = try link.query(.readPeriodsPortion, parameters, deadline: deadline)
+            let result = try link.query(.readPeriodsPageRange, parameters, deadline: deadline)
             for row in 0..<result.rowCount { try addPeriod(result, row) }
         }
     }
@@ -146,10 +146,10 @@ struct PagedTableScan {
 }
 
 extension PreparedQuery {
-    static let readExtent = PreparedQuery(name: "read_extent", sql: EmbeddedSQL.readExtent)
-    static let readReportPortion = PreparedQuery(name: "read_report_portion", sql: EmbeddedSQL.readReportPortion)
-    static let readTopPortion = PreparedQuery(name: "read_top_portion", sql: EmbeddedSQL.readTopPortion)
-    static let readPeriodsPortion = PreparedQuery(name: "read_periods_portion", sql: EmbeddedSQL.readPeriodsPortion)
+    static let readTableSize = PreparedQuery(name: "read_table_size", sql: EmbeddedSQL.readTableSize)
+    static let readReportPageRange = PreparedQuery(name: "read_report_page_range", sql: EmbeddedSQL.readReportPageRange)
+    static let readTopPageRange = PreparedQuery(name: "read_top_page_range", sql: EmbeddedSQL.readTopPageRange)
+    static let readPeriodsPageRange = PreparedQuery(name: "read_periods_page_range", sql: EmbeddedSQL.readPeriodsPageRange)
 }
 
 extension Reading {

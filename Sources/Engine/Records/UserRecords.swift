@@ -72,7 +72,7 @@ extension UserRecords {
         }
         let subscriptions = try rows(EmbeddedSQL.readUserSubscriptions)
         let events = try rows(EmbeddedSQL.readUserEvents)
-        let changes = try rows(EmbeddedSQL.readStory)
+        let changes = try rows(EmbeddedSQL.readAuditTrail)
         return UserRecords(
             subscriptions: try (0..<subscriptions.rowCount).map { row throws(PostgresError) in
                 try Subscription(subscriptions, row)

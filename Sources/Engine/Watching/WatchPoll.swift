@@ -27,7 +27,7 @@ struct WatchPoll {
     /// However many are watched, changes are told within about twice this.
     private static let longestRest = Duration.seconds(1)
 
-    static let statements: [PreparedQuery] = [.pollClock, .pollWatched, .readWatched, .readPlans]
+    static let statements: [PreparedQuery] = [.pollClock, .pollWatchedUsers, .readWatchedUsers, .readPlans]
 
     init(link: SessionLink, configuration: EngineConfiguration, invalidValues: InvalidValueLog) {
         self.link = link
@@ -90,7 +90,7 @@ struct WatchPoll {
         var parameters = Parameters()
         parameters.appendUUIDs(count: asked.count) { (asked[first + $0].user.high, asked[first + $0].user.low) }
         parameters.appendTexts(count: asked.count) { asked[first + $0].fingerprint }
-        let changed = try link.query(.pollWatched, parameters, deadline: deadline())
+        let changed = try link.query(.pollWatchedUsers, parameters, deadline: deadline())
         list.markUnread((0..<changed.rowCount).map { asked[first + changed.place($0, 0)].user })
         remaining = remaining.dropFirst(asked.count)
     }
@@ -118,7 +118,7 @@ struct WatchPoll {
         parameters.append(text: configuration.unknownUsers.rawValue)
         let result: QueryResult
         do throws(PostgresError) {
-            result = try link.query(.readWatched, parameters, deadline: deadline())
+            result = try link.query(.readWatchedUsers, parameters, deadline: deadline())
         } catch let error where error.isAboutOneRow && taken.count > 1 {
             let middle = first + taken.count / 2
             return try read(taken[..<middle], &list) + read(taken[middle...], &list)
@@ -168,7 +168,7 @@ struct WatchPoll {
 
 extension PreparedQuery {
     static let pollClock = PreparedQuery(name: "poll_clock", sql: EmbeddedSQL.pollClock)
-    static let pollWatched = PreparedQuery(name: "poll_watched", sql: EmbeddedSQL.pollWatched)
-    static let readWatched = PreparedQuery(name: "read_watched", sql: EmbeddedSQL.readWatched)
+    static let pollWatchedUsers = PreparedQuery(name: "poll_watched_users", sql: EmbeddedSQL.pollWatchedUsers)
+    static let readWatchedUsers = PreparedQuery(name: "read_watched_users", sql: EmbeddedSQL.readWatchedUsers)
     static let readPlans = PreparedQuery(name: "read_plans", sql: EmbeddedSQL.readPlans)
 }

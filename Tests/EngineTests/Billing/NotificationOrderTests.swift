@@ -154,7 +154,7 @@ struct NotificationOrderTests {
             ),
             'rows', (
                 select jsonb_agg(
-                    to_jsonb(u) - '{user_id,updated_at,generation,terms_version}'::text[] order by u.billing_period
+                    to_jsonb(u) - '{user_id,updated_at,generation,entitlement_version}'::text[] order by u.billing_period
                 )
                 from message_usage as u where u.user_id = person.id and \(isUsed ? "u.granted > 0" : "true")
             ),
@@ -164,7 +164,7 @@ struct NotificationOrderTests {
             ),
             'now', to_jsonb(headroom.entitlement(person.id, headroom.now(), 'deny')),
             'events', (
-                select jsonb_agg(jsonb_build_array(substr(e.id, 6), e.outcome, e.lacks) order by e.id)
+                select jsonb_agg(jsonb_build_array(substr(e.id, 6), e.outcome, e.missing) order by e.id)
                 from headroom.billing_events as e where e.user_id = person.id
             )
         ) order by person.number)

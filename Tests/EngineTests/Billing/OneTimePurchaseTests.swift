@@ -44,7 +44,7 @@ struct OneTimePurchaseTests {
         try await database.psql.take(granted("another", transaction: "G2"))
         #expect(try await limit(database) == "1000")
         let story = try await database.psql.rows(
-            "select what, detail from user_story where user_id = '\(ada)' and what = 'grant' order by id limit 1"
+            "select action, detail from audit_trail where user_id = '\(ada)' and action = 'grant' order by id limit 1"
         )
         #expect(story == ["grant|count 0, limit 800 → 950, period 2026-11"])
     }

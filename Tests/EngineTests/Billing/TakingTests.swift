@@ -59,7 +59,7 @@ struct TakingTests {
         )
         #expect(kept == ["INITIAL_PURCHASE|true|production|applied|1|paid|INITIAL_PURCHASE"])
         #expect(
-            try await database.psql.rows("select what, reason, event_id from user_story where user_id = '\(ada)'")
+            try await database.psql.rows("select action, reason, event_id from audit_trail where user_id = '\(ada)'")
                 == ["store_event|INITIAL_PURCHASE reported by revenuecat|e"]
         )
     }
@@ -72,7 +72,7 @@ struct TakingTests {
         let answer = try await database.psql.take(Told("i", "2026-11-06", by: [ada], type: "INVOICE_ISSUANCE"))
         #expect(answer["outcome"] == "ignored" && answer["user"] == ada)
         let story = try await database.psql.rows(
-            "select detail from user_story where user_id = '\(ada)' and reason = 'INVOICE_ISSUANCE reported by revenuecat'"
+            "select detail from audit_trail where user_id = '\(ada)' and reason = 'INVOICE_ISSUANCE reported by revenuecat'"
         )
         #expect(story == ["happened 2026-11-06T00:00:00Z, outcome ignored"])
         #expect(try await database.psql.take(Told("i2", "2026-11-06", by: ["\(user(9))"]))["user"] == nil)

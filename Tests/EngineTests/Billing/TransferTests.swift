@@ -22,7 +22,7 @@ struct TransferTests {
         try await database.psql.rows(
             """
             select coalesce(peek.denialReason, 'fine'), peek.plan, peek.used, peek."limit"
-            from headroom.peek('\(user)', 'trial') as peek
+            from headroom.read_usage_snapshot('\(user)', 'trial') as peek
             """
         ).joined()
     }
@@ -234,7 +234,7 @@ struct TransferTests {
         try await database.psql.take(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         for person in [ada, bob] {
             let told = try await database.psql.text(
-                "select detail from user_story where user_id = '\(person)' and reason = 'TRANSFER reported by revenuecat'"
+                "select detail from audit_trail where user_id = '\(person)' and reason = 'TRANSFER reported by revenuecat'"
             )
             #expect(told?.contains("state active") == true)
         }

@@ -116,7 +116,7 @@ struct EventOrderTests {
                 select to_jsonb(s) - 'user_id' from headroom.subscribers as s where s.user_id = '\(user(number))'
             ),
             'usage', to_jsonb(
-                headroom.answer_to('\(user(number))', headroom.peek('\(user(number))', 'trial'), 0)
+                headroom.format_answer('\(user(number))', headroom.read_usage_snapshot('\(user(number))', 'trial'), 0)
             ) - 'user',
             'audited', (
                 select after - '{transaction,bought,product,paid_until,grace_until,billing_issue,unsubscribed,revoked,

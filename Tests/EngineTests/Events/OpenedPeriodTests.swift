@@ -59,7 +59,7 @@ struct OpenedPeriodTests {
         let store = StoreHarness(database.conninfo)
         try await store.running {
             try await setPlan(database, "'paid'")
-            let version = "select terms_version from message_usage where user_id = '\(ada)'"
+            let version = "select entitlement_version from message_usage where user_id = '\(ada)'"
             let before = try await database.psql.text(version)
             #expect(try await store.ask(ada, .consume(1)).isAllowed)
             #expect(try await database.psql.text(version) == before)

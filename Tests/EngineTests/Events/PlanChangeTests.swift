@@ -184,7 +184,7 @@ struct StorePlanChangeTests {
         let late = try await database.psql.apply(StoreEvent("revoked", "2026-11-09"))
         #expect(late["outcome"] == "outdated" && late["plan"] == "pro" && late["access"] == "true")
         #expect(
-            try await database.psql.text("select detail || ', ' || reason from user_story order by id desc limit 1")
+            try await database.psql.text("select detail || ', ' || reason from audit_trail order by id desc limit 1")
                 == "happened 2026-11-09T00:00:00Z, outcome outdated, revoked reported by revenuecat"
         )
         #expect(try await database.psql.apply(bought)["outcome"] == "duplicate")

@@ -121,7 +121,7 @@ extension TestDatabase {
     /// `USAGE` as SQL tells it.
     func usage(_ user: UserID) async throws -> SQLAnswer.Fields {
         try await SQLAnswer.read(
-            "select answer.* from headroom.answer_to('\(user)', headroom.peek('\(user)', 'trial'), 0) as answer",
+            "select answer.* from headroom.format_answer('\(user)', headroom.read_usage_snapshot('\(user)', 'trial'), 0) as answer",
             from: psql
         )
     }

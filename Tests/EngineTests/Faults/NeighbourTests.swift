@@ -97,8 +97,8 @@ struct NeighbourTests {
         try await harness.running {
             try await database.psql.execute(
                 """
-                alter function headroom.peek(uuid, text) rename to sound_peek;
-                create function headroom.peek(p_user_id uuid, p_unknown_users text) returns headroom.snapshot
+                alter function headroom.read_usage_snapshot(uuid, text) rename to sound_peek;
+                create function headroom.read_usage_snapshot(p_user_id uuid, p_unknown_users text) returns headroom.snapshot
                     language plpgsql stable as
                 $$
                 begin
@@ -108,7 +108,7 @@ struct NeighbourTests {
                     return headroom.sound_peek(p_user_id, p_unknown_users);
                 end
                 $$;
-                grant execute on function headroom.peek, headroom.sound_peek to headroom_service;
+                grant execute on function headroom.read_usage_snapshot, headroom.sound_peek to headroom_service;
                 """
             )
             for round in 0..<2 {

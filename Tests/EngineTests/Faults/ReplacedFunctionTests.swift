@@ -9,16 +9,16 @@ import Usage
 @Suite("A function that was replaced and returns something else")
 struct ReplacedFunctionTests {
     private static let parameters = """
-        p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_places integer[],
+        p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
         p_messages bigint[], p_terms_versions bigint[], p_keys text[] default null,
         p_key_messages integer[] default null, p_so_far bigint[] default null
         """
 
-    /// Columns of headroom.counted, with another value in place of one.
+    /// Columns of headroom.count_batch_row, with another value in place of one.
     private static func columns(_ replaced: String, _ value: String) -> String {
         [
             "ordinal", "message_count", "held", "\"limit\"", "plan", "state", "started_at", "resets_at", "expires_at",
-            "previous_plan", "plan_revision", "observed_at", "terms_version", "counts",
+            "previous_plan", "plan_revision", "observed_at", "entitlement_version", "counts",
         ].map { $0 == replaced ? value : "sound.\($0)" }.joined(separator: ", ")
     }
 
@@ -40,10 +40,10 @@ struct ReplacedFunctionTests {
         try await database.psql.execute(
             """
             alter function headroom.count_batch rename to sound_count_batch;
-            create function headroom.count_batch(\(Self.parameters)) returns setof headroom.counted language sql as $$
+            create function headroom.count_batch(\(Self.parameters)) returns setof headroom.count_batch_row language sql as $$
                 select \(Self.columns(column, value))
                 from headroom.sound_count_batch(
-                    p_bucket, p_lane, p_number, p_users, p_periods, p_places, p_messages, p_terms_versions, p_keys,
+                    p_bucket, p_lane, p_number, p_users, p_periods, p_period_ordinals, p_messages, p_terms_versions, p_keys,
                     p_key_messages, p_so_far
                 ) as sound
             $$;

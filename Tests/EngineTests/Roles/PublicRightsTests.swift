@@ -111,7 +111,7 @@ struct PublicRightsTests {
                 and (prosecdef or proconfig is not null)
             """
         )
-        #expect(marked == ["holds_of(uuid,text,timestamp with time zone)"])
+        #expect(marked == ["active_holds(uuid,text,timestamp with time zone)"])
     }
 
     @Test("has every function that changes something run as headroom_service")
@@ -125,6 +125,6 @@ struct PublicRightsTests {
             """
         )
         // Those of tokens run as who writes the row: the service is not to own what notes who that was.
-        #expect(found == ["keep_token_record()", "tell_tokens_changed()"])
+        #expect(found == ["stamp_token()", "notify_tokens_changed()"])
     }
 }

@@ -29,13 +29,13 @@ struct RightsTests {
         Right("delete from message_usage", .service, .operator),
         Right("truncate message_usage"),
         Right("alter table message_usage disable row level security"),
-        Right("alter table message_usage disable trigger record_change_by_hand"),
+        Right("alter table message_usage disable trigger record_manual_change"),
     ]
 
     private static let views = [
         Right("select * from monthly_usage", .service, .operator, .dashboard),
         Right("select * from billing_period_report", .service, .operator, .dashboard),
-        Right("select * from user_story", .service, .operator, .dashboard),
+        Right("select * from audit_trail", .service, .operator, .dashboard),
         Right("select * from headroom.usage_rows", .service),
     ]
 
@@ -56,9 +56,9 @@ struct RightsTests {
             "select from headroom.perform('\(user(1))', '{consume}', '{1}', '{null}', '{null}', 'trial')",
             .service
         ),
-        Right("select headroom.peek('\(user(1))', 'trial')", .service),
+        Right("select headroom.read_usage_snapshot('\(user(1))', 'trial')", .service),
         Right("select headroom.record_change(null, null, 'plan', null, '{}')", .service),
-        Right("select headroom.digest_of('\(user(1))')", .service),
+        Right("select headroom.user_digest('\(user(1))')", .service),
         Right("select headroom.count_in_period('\(user(1))', 'trial', 5)", .service),
     ]
 
@@ -107,7 +107,7 @@ struct RightsTests {
         Right("update headroom.tokens set expires_at = null"),
         Right("update headroom.tokens set last_used_at = now()", .service),
         Right("delete from headroom.tokens"),
-        Right("alter table headroom.tokens disable trigger keep_token_record"),
+        Right("alter table headroom.tokens disable trigger stamp_token"),
     ]
 
     private static let activity = [

@@ -74,7 +74,7 @@ struct SQLAnswerTests {
         parameters.append(int64: Int64(counted))
         parameters.append(int32: Int32(messages))
         let sql = """
-            select answer.* from headroom.answer_to(
+            select answer.* from headroom.format_answer(
                 $1, row($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 1, null, $14, false)::headroom.snapshot, $15
             ) as answer
             """

@@ -177,7 +177,7 @@ struct AuditTests {
         )
         #expect(
             try await psql.rows(
-                "select what, detail, actor, reason from user_story where user_id = '\(ada)' and actor = 'ann' order by id"
+                "select action, detail, actor, reason from audit_trail where user_id = '\(ada)' and actor = 'ann' order by id"
             ) == [
                 "reset|count 7 → 0, limit unlimited, period 2026-11|ann|asked for it",
                 "plan|anchor 1, plan pro → paid, previous_plan pro, state active|ann|asked for it",

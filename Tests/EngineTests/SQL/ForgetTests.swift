@@ -27,7 +27,7 @@ struct ForgetTests {
                 coalesce(snapshot.denialReason, case when snapshot.used >= snapshot."limit" then 'used up' else 'fine' end),
                 snapshot.plan, snapshot.state, snapshot.used, snapshot."limit",
                 to_char(snapshot.expires_at at time zone 'UTC', 'MM-DD HH24:MI')
-            from headroom.peek('\(ada)', '\(unknownUsers)') as snapshot
+            from headroom.read_usage_snapshot('\(ada)', '\(unknownUsers)') as snapshot
             """
         ).joined()
     }
@@ -200,7 +200,7 @@ struct ForgetTests {
     @Test("is not found by who has the table and not the key of its hash")
     func keyedHash() async throws {
         let psql = try await fresh()
-        let digest = "select headroom.digest_of('\(ada)')"
+        let digest = "select headroom.user_digest('\(ada)')"
         let one = try await psql.text(digest)
         #expect(one?.count == 2 + 64)
         #expect(try await psql.text("select sha256(uuid_send('\(ada)'))") != one)

@@ -25,7 +25,7 @@ struct GrantTests {
         try await psql.text(
             """
             select snapshot.used || ' of ' || coalesce(snapshot."limit"::text, 'unlimited')
-            from headroom.peek('\(ada)', headroom.unknown_users()) as snapshot
+            from headroom.read_usage_snapshot('\(ada)', headroom.unknown_users()) as snapshot
             """
         )
     }

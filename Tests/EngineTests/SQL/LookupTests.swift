@@ -22,9 +22,9 @@ struct LookupTests {
 
     private static let readings = [
         Reading(name: "read_batch", sql: EmbeddedSQL.readBatch, arguments: standings),
-        Reading(name: "read_watched", sql: EmbeddedSQL.readWatched, arguments: standings),
-        Reading(name: "poll_watched", sql: EmbeddedSQL.pollWatched, arguments: "\(users), array['', '', '']"),
-        Reading(name: "read_locked", sql: EmbeddedSQL.readLocked, arguments: users),
+        Reading(name: "read_watched_users", sql: EmbeddedSQL.readWatchedUsers, arguments: standings),
+        Reading(name: "poll_watched_users", sql: EmbeddedSQL.pollWatchedUsers, arguments: "\(users), array['', '', '']"),
+        Reading(name: "read_locked_users", sql: EmbeddedSQL.readLockedUsers, arguments: users),
     ]
 
     private static let tables = "('public.message_usage'), ('headroom.subscribers'), ('headroom.subscriptions')"

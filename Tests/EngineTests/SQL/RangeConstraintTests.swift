@@ -65,7 +65,7 @@ struct RangeConstraintTests {
         "refuse in a usage row what an answer could not show",
         arguments: [
             "message_count = -1", "held = -1", "released = -1", "granted = -1", #""limit" = -1"#, "plan_limit = -1",
-            "generation = -1", "plan_revision = -1", "terms_version = -1", "updated_at = 'infinity'",
+            "generation = -1", "plan_revision = -1", "entitlement_version = -1", "updated_at = 'infinity'",
             "started_at = '-infinity'", "started_at = '1999-12-31T23:59:59.999999Z'",
             "resets_at = '10000-01-01T00:00:00Z'", "expires_at = '294276-12-31'",
         ]

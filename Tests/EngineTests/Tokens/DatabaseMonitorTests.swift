@@ -89,7 +89,7 @@ struct DatabaseMonitorTests {
     @Test("finds changes that nobody tells, at its next look")
     func polling() async throws {
         let database = try await TestDatabase.fresh()
-        try await database.psql.execute("alter table headroom.tokens disable trigger tell_tokens_changed")
+        try await database.psql.execute("alter table headroom.tokens disable trigger notify_tokens_changed")
         try await watch(database, interval: .milliseconds(50)) { heard in
             try await waitUntil("the first look") { heard.names == [] }
             try await database.psql.execute(create("app"))

@@ -91,10 +91,10 @@ class AdoptionThatIsRefused(Case):
             [
                 self.TABLE.format(""),
                 "create function touch() returns trigger language plpgsql as $$ begin new.updated_at := now(); return new; end $$",
-                "create trigger terms_changed before update on message_usage for each row execute function touch()",
+                "create trigger advance_entitlement_version before update on message_usage for each row execute function touch()",
             ],
-            "the trigger terms_changed has the name of a trigger of Headroom's",
-            "alter trigger terms_changed on public.message_usage rename to terms_changed_before",
+            "the trigger advance_entitlement_version has the name of a trigger of Headroom's",
+            "alter trigger advance_entitlement_version on public.message_usage rename to terms_changed_before",
         )  # fmt: skip
 
     def test_a_trigger_that_finds_its_own_tables_by_the_search_path_alone(self):

@@ -250,7 +250,7 @@ class Required(TokenCase):
         line = self.connect(self.tokens["operator"])
         for request in (f"SETPLAN {user} paid", f"GRANT {user} 5 key=k", f"RESETUSAGE {user}"):
             self.assertTrue(line.ask(request).startswith("+OK "), request)
-        rows = self.psql.run(f"select what, actor from user_story where user_id = '{user}' order by id")
+        rows = self.psql.run(f"select action, actor from audit_trail where user_id = '{user}' order by id")
         self.assertEqual(rows, [["plan", "token:operator"], ["grant", "token:operator"], ["reset", "token:operator"]])
 
     def test_info_tells_who_is_connected_and_how_many_failed(self):
@@ -390,7 +390,7 @@ class Changing(TokenCase):
         self.assertTrue(self.connect(token).ask(f"FORGET {self.user()}").startswith("-FORBIDDEN "))
 
     def test_changes_without_a_notification_are_found_all_the_same(self):
-        self.psql.run("alter table headroom.tokens disable trigger tell_tokens_changed")
+        self.psql.run("alter table headroom.tokens disable trigger notify_tokens_changed")
         try:
             number, token = self.token("quiet", "chat")
             wait_until(lambda: self.connect().ask(f"AUTH {token}") == "+OK", "it is found")
@@ -398,7 +398,7 @@ class Changing(TokenCase):
             self.revoke(number)
             self.closed_with(line, "NOAUTH")
         finally:
-            self.psql.run("alter table headroom.tokens enable trigger tell_tokens_changed")
+            self.psql.run("alter table headroom.tokens enable trigger notify_tokens_changed")
 
     def test_many_at_once_are_all_told_apart(self):
         with ThreadPoolExecutor(4) as pool:

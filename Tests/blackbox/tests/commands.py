@@ -370,7 +370,7 @@ blocked        2  40.0 %
             self.assertEqual(event["at"], NOON)
         self.assertEqual((events[-1]["actor"], events[-1]["reason"]), ("ann", "an outage"))
         self.assertIsNone(events[-2]["reason"])
-        rows = self.psql.run(f"select what, detail, actor, reason from user_story where user_id = '{user}' order by id")
+        rows = self.psql.run(f"select action, detail, actor, reason from audit_trail where user_id = '{user}' order by id")
         self.assertEqual([[e["what"], e["detail"], e["actor"], e["reason"]] for e in events], rows)
         text = self.audit(user).stdout.splitlines()
         self.assertRegex(text[0], r"^at +what +by +why +detail$")
@@ -390,7 +390,7 @@ blocked        2  40.0 %
         self.psql.run("create role guest_of_commands login")
         try:
             guest = self.database_url.replace("user=postgres", "user=guest_of_commands")
-            self.refused(1, "may not read user_story", self.audit(MISSING, url=guest))
+            self.refused(1, "may not read audit_trail", self.audit(MISSING, url=guest))
         finally:
             self.psql.run("drop role guest_of_commands")
 

@@ -234,7 +234,7 @@ class Pages(PagesCase):
         self.assertIn("limit 800 → 790", text)
         self.assertIn("as asked <b>for</b>", text)
         self.assertEqual(self.browser.all("main b"), [])
-        story = self.psql.number(f"select count(*) from user_story where user_id = '{user}'")
+        story = self.psql.number(f"select count(*) from audit_trail where user_id = '{user}'")
         self.assertEqual(len(self.browser.all("ol.entries > li")), story)
         events = self.psql.number(f"select count(*) from headroom.billing_events where user_id = '{ADA}'")
         self.browser.open(f"/dashboard/users/{ADA}")

@@ -101,7 +101,7 @@ class Granting(Case):
         self.psql.run("reset headroom.actor")
         self.psql.run("reset headroom.reason")
         story = self.psql.run(
-            f"select what, detail, actor = 'ann', reason from user_story where user_id = '{user}' order by id"
+            f"select action, detail, actor = 'ann', reason from audit_trail where user_id = '{user}' order by id"
         )
         self.assertEqual(
             story[-2:],
@@ -147,7 +147,7 @@ class Forgetting(Case):
             self.assertTrue(self.ask(request).startswith("-NOTFOUND "), request)
         answer = Answer(self.ask(f"CHECK {user}"))
         self.assertEqual((answer["plan"], answer.used, answer["limit"]), ("trial", 0, "100"))
-        self.assertEqual(self.psql.number(f"select count(*) from user_story where user_id = '{user}'"), 0)
+        self.assertEqual(self.psql.number(f"select count(*) from audit_trail where user_id = '{user}'"), 0)
         self.assertEqual(self.ask(f"FORGET {user}"), "+OK")
         self.assertEqual(self.ask(f"FORGET {self.user()}"), "+OK")
 

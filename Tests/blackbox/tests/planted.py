@@ -259,7 +259,7 @@ class Planted(Case):
             f"forget_user('{customer}')", "headroom.map_product('revenuecat', 'premium', 'paid')",
             "headroom.unmap_product('revenuecat', 'premium')", "headroom.map_entitlement('revenuecat', 'premium', 'paid')",
             "headroom.unmap_entitlement('revenuecat', 'premium')", "headroom.prune_billing_events()",
-            "headroom.prune_keys()", "monthly_usage", "billing_period_report", "user_story",
+            "headroom.prune_keys()", "monthly_usage", "billing_period_report", "audit_trail",
         ):  # fmt: skip
             self.psql.run(f"select * from {call}")
             self.assert_none_ran(call)

@@ -46,7 +46,7 @@ class LeastPrivilegedLogin(Case):
     def test_the_service_acts_as_headroom_service_and_logs_in_as_itself(self):
         user = self.subscriber("paid", used=3)
         self.ask(f"RESETUSAGE {user}")
-        actors = self.psql.run(f"select distinct actor from user_story where user_id = '{user}' and what = 'reset'")
+        actors = self.psql.run(f"select distinct actor from audit_trail where user_id = '{user}' and action = 'reset'")
         self.assertEqual(actors, [["headroom_service"]])
         logins = self.psql.run("select distinct usename from pg_stat_activity where application_name = 'headroom lane'"
                                f" and datname = '{self.database}'")  # fmt: skip
@@ -57,7 +57,7 @@ class LeastPrivilegedLogin(Case):
         with self.service.connect() as line:
             for used in range(1, 51):
                 self.assertEqual(line.answer(f"CONSUME {user}").used, used)
-        self.assertEqual(self.psql.run(f"select * from user_story where user_id = '{user}'"), [])
+        self.assertEqual(self.psql.run(f"select * from audit_trail where user_id = '{user}'"), [])
 
     def test_a_login_that_may_not_act_as_the_service_is_told_what_to_run(self):
         self.psql.run("create role guest_of_roles login")
@@ -164,7 +164,7 @@ class OwnerWithFewRights(Case):
         owner.run("set session authorization app")
         owner.run(f"update message_usage set message_count = 9 where user_id = '{user}'")
         owner.run(f"select increment_and_check_usage('{user}')")
-        self.assertEqual(self.psql.run("select what, actor from user_story"), [["update", "app"]])
+        self.assertEqual(self.psql.run("select action, actor from audit_trail"), [["update", "app"]])
         # Later migrations replace functions that were handed over.
         owner.run("create or replace function public.reset_billing_period(p_billing_period text) returns bigint"
                   " language sql security definer set search_path = pg_catalog, pg_temp return 1")  # fmt: skip
@@ -274,7 +274,7 @@ class Supabase(Case):
             for statement in [
                 f"select reset_usage('{USERS[0]}')", "select reset_billing_period('trial')", f"select set_plan('{USERS[0]}', 'pro')",
                 f"select grant_messages('{USERS[0]}', 5)", f"select forget_user('{USERS[0]}')", "select headroom.write_customer('{}')",
-                "select * from monthly_usage", "select * from billing_period_report", "select * from user_story",
+                "select * from monthly_usage", "select * from billing_period_report", "select * from audit_trail",
                 "select * from headroom.plans", "truncate message_usage", f"insert into message_usage values ('{USERS[3]}', 'trial')",
             ]:  # fmt: skip
                 with self.subTest(role=role, statement=statement):
@@ -303,14 +303,14 @@ class Supabase(Case):
         for statement in [
             f"select increment_and_check_usage('{USERS[0]}')", f"select reset_usage('{USERS[0]}')", f"select set_plan('{USERS[0]}', 'pro')",
             f"select grant_messages('{USERS[0]}', 5)", f"select forget_user('{USERS[0]}')", "select * from monthly_usage",
-            "select * from user_story", "select * from billing_period_report", f"insert into message_usage values ('{USERS[3]}', 'trial')",
+            "select * from audit_trail", "select * from billing_period_report", f"insert into message_usage values ('{USERS[3]}', 'trial')",
         ]:  # fmt: skip
             with self.subTest(statement=statement):
                 self.assertNotIsInstance(attempt(self.client, statement, "service_role"), str)
         self.client.run("begin")
         self.client.run("set local role service_role")
         self.client.run("update message_usage set message_count = message_count + 1")
-        self.assertEqual(self.client.run("select distinct what, actor from user_story"), [["update", "service_role"]])
+        self.assertEqual(self.client.run("select distinct action, actor from audit_trail"), [["update", "service_role"]])
         self.client.run("rollback")
 
     def test_a_service_with_a_login_of_its_own_counts(self):
@@ -377,7 +377,7 @@ class AdoptedGrants(Case):
         self.psql.run("set local role writer")
         self.psql.run(f"update message_usage set message_count = 1 where user_id = '{USERS[0]}'")
         self.psql.run("reset role")
-        self.assertEqual(self.psql.run("select what, actor from user_story"), [["update", "writer"]])
+        self.assertEqual(self.psql.run("select action, actor from audit_trail"), [["update", "writer"]])
         self.psql.run("rollback")
 
     def test_the_public_reads_nothing_any_more(self):

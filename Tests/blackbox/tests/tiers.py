@@ -116,7 +116,7 @@ class Tiers(Case):
                 with self.subTest(options=options, used=used):
                     self.assertEqual(Answer(self.ask(f"USAGE {user}"))["banner"], wanted)
                     self.assertEqual(self.service.http("GET", f"/v1/usage/{user}").json["banner"], wanted)
-                    in_sql = f"select (headroom.answer_to('{user}', headroom.peek('{user}', 'deny'), 0)).banner"
+                    in_sql = f"select (headroom.format_answer('{user}', headroom.read_usage_snapshot('{user}', 'deny'), 0)).banner"
                     self.assertEqual(self.psql.value(in_sql), wanted)
                     self.assertEqual("retry_after" in Answer(self.ask(f"CHECK {user} 9")), is_dated and used > 791)
 

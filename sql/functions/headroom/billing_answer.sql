@@ -1,16 +1,16 @@
--- What became of a billing event, and what its user has now by these terms.
+-- What became of a billing event, and what its user has now by these entitlement.
 create or replace function headroom.billing_answer(
-    p_outcome text, p_user_id uuid, p_problem text, p_terms headroom.terms
+    p_outcome text, p_user_id uuid, p_problem text, p_entitlement headroom.entitlement
 ) returns jsonb
     language sql stable parallel safe
     return jsonb_strip_nulls(jsonb_build_object('outcome', p_outcome, 'user', p_user_id, 'problem', p_problem)) || case
-        when (p_terms).is_known then jsonb_strip_nulls(jsonb_build_object(
-            'plan', (p_terms).plan,
-            'state', (p_terms).state,
-            'access', (p_terms).lapse is null,
-            'reason', (p_terms).lapse,
-            'expires', headroom.instant_text((p_terms).expires_at),
-            'previous_plan', (p_terms).previous_plan
+        when (p_entitlement).has_subscription then jsonb_strip_nulls(jsonb_build_object(
+            'plan', (p_entitlement).plan,
+            'state', (p_entitlement).state,
+            'access', (p_entitlement).denial_reason is null,
+            'reason', (p_entitlement).denial_reason,
+            'expires', headroom.instant_text((p_entitlement).expires_at),
+            'previous_plan', (p_entitlement).previous_plan
         ))
         else '{}'
     end;

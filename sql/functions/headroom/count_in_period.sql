@@ -11,8 +11,8 @@ as $$
 declare
     v_now constant timestamptz := headroom.now();
     v_unknown_users constant text := headroom.unknown_users();
-    v_terms headroom.terms;
-    v_standing headroom.standing;
+    v_entitlement headroom.entitlement;
+    v_snapshot headroom.usage_snapshot;
     v_is_allowed boolean := false;
 begin
     if p_user_id is null or p_billing_period is null then
@@ -26,9 +26,9 @@ begin
     -- Makes the user known without a subscription, and brings back a trial that was used before forget_user. Whatever else
     -- changes the user's plan or usage waits.
     perform headroom.lock_subscriber(p_user_id);
-    v_terms := headroom.entitlement(p_user_id, v_now, v_unknown_users);
-    v_standing := headroom.peek(p_user_id, v_unknown_users);
-    if not v_terms.is_known and not exists (
+    v_entitlement := headroom.entitlement(p_user_id, v_now, v_unknown_users);
+    v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users);
+    if not v_entitlement.has_subscription and not exists (
         select from headroom.subscribers
         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and trial_started_at is not null
     ) then
@@ -36,31 +36,31 @@ begin
             p_user_id, p_billing_period,
             case
                 -- CONSUME denies users without a plan, or their plan has no messages.
-                when v_terms.lapse is not null or v_standing."limit" = 0 then 0
+                when v_entitlement.denial_reason is not null or v_snapshot."limit" = 0 then 0
                 -- CONSUME counts in the same row.
-                when p_billing_period = v_terms.billing_period then least(p_limit, v_standing."limit")
+                when p_billing_period = v_entitlement.billing_period then least(p_limit, v_snapshot."limit")
                 else p_limit
             end
         );
     end if;
     if p_billing_period not in (
-        v_terms.billing_period, headroom.month_label((v_now at time zone 'UTC')::date), 'trial'
+        v_entitlement.billing_period, headroom.month_label((v_now at time zone 'UTC')::date), 'trial'
     ) then
-        raise exception 'this user''s open period is %, not %', v_terms.billing_period, quote_literal(p_billing_period)
+        raise exception 'this user''s open period is %, not %', v_entitlement.billing_period, quote_literal(p_billing_period)
             using errcode = 'invalid_parameter_value',
                 hint = 'Name that period, the current month (YYYY-MM, UTC) or trial: each stands for the open period.';
     end if;
     -- The fast path counts without the subscriber's lock.
-    perform headroom.lock_usage(p_user_id, v_terms.billing_period);
-    v_standing := headroom.peek(p_user_id, v_unknown_users);
-    if p_limit is null or v_standing.used::bigint + v_standing.held < p_limit then
-        v_standing := (headroom.perform(
+    perform headroom.lock_usage(p_user_id, v_entitlement.billing_period);
+    v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users);
+    if p_limit is null or v_snapshot.used::bigint + v_snapshot.held < p_limit then
+        v_snapshot := (headroom.perform(
             p_user_id, array['consume'], array[1], array[null::text], array[null::integer], v_unknown_users
         ))[1];
-        v_is_allowed := v_standing.verdict = 'allowed';
+        v_is_allowed := v_snapshot.verdict = 'allowed';
     end if;
-    return headroom.count_record(
-        v_is_allowed, v_standing.used, v_standing.held, least(v_standing."limit", p_limit), v_standing.lapse is not null
+    return headroom.count_result(
+        v_is_allowed, v_snapshot.used, v_snapshot.held, least(v_snapshot."limit", p_limit), v_snapshot.denial_reason is not null
     );
 end
 $$;

@@ -8,7 +8,7 @@ declare
     v_row constant public.message_usage := headroom.lock_usage(p_user_id, p_billing_period);
     -- Holds that have ended by themselves must not refuse a message. They are added up with the row locked, or a hold that
     -- is being made would be missed.
-    v_held constant integer := headroom.held_now(p_user_id, p_billing_period, v_row.held);
+    v_held constant integer := headroom.held_messages(p_user_id, p_billing_period, v_row.held);
     v_used integer;
 begin
     if coalesce(p_limit, 1) > 0 then
@@ -21,6 +21,6 @@ begin
         where usage.message_count::bigint + v_held < coalesce(p_limit::bigint, 9223372036854775807)
         returning usage.message_count into v_used;
     end if;
-    return headroom.count_record(v_used is not null, coalesce(v_used, v_row.message_count, 0), v_held, p_limit);
+    return headroom.count_result(v_used is not null, coalesce(v_used, v_row.message_count, 0), v_held, p_limit);
 end
 $$;

@@ -9,7 +9,7 @@ begin atomic
     cross join lateral (
         select events.identities
         union all
-        select headroom.names_in(events.effects)
+        select headroom.effect_identities(events.effects)
     ) as lists (identities)
     where events.customer_id = p_customer_id;
 end;

@@ -5,15 +5,15 @@
 -- took ten times as long to plan as to run, and with the states as nested expressions twice as long as this.
 create or replace function headroom.entitlement(
     p_user_id uuid, p_at timestamptz, p_unknown_users text
-) returns headroom.terms
+) returns headroom.entitlement
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_subscriber headroom.subscribers;
     v_held record;
-    v_terms headroom.terms;
+    v_entitlement headroom.entitlement;
     v_state text;
-    v_lapse text;
+    v_denial_reason text;
     v_ends_at timestamptz;
     v_rank bigint;
     v_best_rank bigint;
@@ -26,14 +26,14 @@ declare
     v_trial_ends_at timestamptz;
 begin
     select * into v_subscriber from headroom.subscribers where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
-    v_terms.previous_plan := v_subscriber.previous_plan;
+    v_entitlement.previous_plan := v_subscriber.previous_plan;
     v_trial_started_at := least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at);
     v_trial_ends_at := v_subscriber.trial_ends_at;
     if v_subscriber.user_id is null and p_unknown_users = 'trial' then
         select
             min(spent.trial_started_at), min(spent.trial_ends_at),
             sum(spent.messages) filter (where spent.plan = 'trial')
-        into v_trial_started_at, v_trial_ends_at, v_terms.spent_messages
+        into v_trial_started_at, v_trial_ends_at, v_entitlement.spent_messages
         from headroom.spent_trials as spent
         where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = (
             select headroom.keyed_digest(p_user_id, secrets.inner_key, secrets.outer_key)
@@ -41,10 +41,10 @@ begin
         );
     end if;
     if not (headroom.is_instant(v_trial_started_at) and headroom.is_instant(v_trial_ends_at))
-        or v_subscriber.anchor_day not between 1 and 31 or v_terms.spent_messages < 0 then
-        perform headroom.refuse_row('headroom.subscribers', to_jsonb(v_subscriber)),
-            headroom.refuse_row('headroom.spent_trials', jsonb_build_object(
-                'messages', v_terms.spent_messages, 'trial_started_at', v_trial_started_at, 'trial_ends_at', v_trial_ends_at
+        or v_subscriber.anchor_day not between 1 and 31 or v_entitlement.spent_messages < 0 then
+        perform headroom.raise_invalid_row('headroom.subscribers', to_jsonb(v_subscriber)),
+            headroom.raise_invalid_row('headroom.spent_trials', jsonb_build_object(
+                'messages', v_entitlement.spent_messages, 'trial_started_at', v_trial_started_at, 'trial_ends_at', v_trial_ends_at
             ));
     end if;
 
@@ -52,7 +52,7 @@ begin
     -- plan never carry the revision from after it.
     for v_held in
         select
-            subscription.user_id is not null as is_known, subscription.original_transaction_id as name, plans.plan,
+            subscription.user_id is not null as has_subscription, subscription.original_transaction_id as name, plans.plan,
             plans.cycle, plans.allowance, plans.trial_days, plans.gentle_percent, plans.prominent_percent,
             revised.revision, subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
             subscription.revoked_at,
@@ -74,12 +74,12 @@ begin
             or v_held.cycle = 'trial' and coalesce(v_held.trial_days, 0) not between 1 and 3650
             or least(v_held.gentle_percent, v_held.prominent_percent) < 0
             or greatest(v_held.gentle_percent, v_held.prominent_percent) > 100 then
-            perform headroom.refuse_row('headroom.subscriptions', to_jsonb(v_held)),
-                headroom.refuse_row('headroom.plans', to_jsonb(v_held));
+            perform headroom.raise_invalid_row('headroom.subscriptions', to_jsonb(v_held)),
+                headroom.raise_invalid_row('headroom.plans', to_jsonb(v_held));
         end if;
         -- Several states may hold: revoked comes first, then a billing issue, then cancelled, then active. Intervals
         -- are half-open: at expires_at itself access is over.
-        v_lapse := null;
+        v_denial_reason := null;
         v_ends_at := v_held.expires_at;
         if v_held.cycle = 'trial' then
             v_ends_at := coalesce(v_ends_at, v_held.started_at + make_interval(hours => 24 * v_held.trial_days));
@@ -92,7 +92,7 @@ begin
         if v_held.revoked_at <= p_at then
             v_state := 'revoked';
         elsif v_held.cycle = 'trial' then
-            v_lapse := case when p_at >= v_ends_at then 'trial_ended' end;
+            v_denial_reason := case when p_at >= v_ends_at then 'trial_ended' end;
             -- Somebody ended it; it did not run out. Who cancels a trial before that has it to its end.
             v_state := case when p_at >= v_ends_at and v_held.unsubscribed_at >= v_ends_at then 'expired' else 'trial' end;
         elsif v_held.billing_issue_at is not null then
@@ -101,14 +101,14 @@ begin
             v_state := 'expired';
         elsif v_held.cycle = 'lifetime' then
             v_state := 'free';
-            v_lapse := case when not v_held.is_known and p_unknown_users = 'deny' then 'no_subscription' end;
+            v_denial_reason := case when not v_held.has_subscription and p_unknown_users = 'deny' then 'no_subscription' end;
         elsif v_held.unsubscribed_at is not null then
             v_state := 'cancelled';
         else
             v_state := 'active';
         end if;
         if v_state in ('revoked', 'expired', 'billing_retry') then
-            v_lapse := v_state;
+            v_denial_reason := v_state;
         end if;
         -- Any of a user's subscriptions that changes may change which of them counts.
         v_changes_at := least(
@@ -117,7 +117,7 @@ begin
         );
 
         v_bought_until := null;
-        if v_held.is_known and v_held.cycle = 'trial' and v_lapse is null then
+        if v_held.has_subscription and v_held.cycle = 'trial' and v_denial_reason is null then
             -- Until when the last of what was bought gave access.
             select max(least(bought.revoked_at, greatest(bought.expires_at, bought.grace_until), 'infinity'))
             into v_bought_until
@@ -131,11 +131,11 @@ begin
         v_rank := 100000000000 * case
                 when v_held.plan = 'free' then 4
                 when v_held.started_at >= v_bought_until then 0
-                when v_held.cycle = 'trial' then 2 + (v_lapse is not null)::integer
-                else (v_lapse is not null)::integer
+                when v_held.cycle = 'trial' then 2 + (v_denial_reason is not null)::integer
+                else (v_denial_reason is not null)::integer
             end
             + case
-                when v_lapse is null then 10 * (2147483647 - coalesce(v_held.allowance, 2147483647))::bigint
+                when v_denial_reason is null then 10 * (2147483647 - coalesce(v_held.allowance, 2147483647))::bigint
                 else 0
             end
             + case v_state
@@ -146,32 +146,32 @@ begin
         if v_best_rank is null or v_rank < v_best_rank
             or (v_rank = v_best_rank
                 and (coalesce(v_ends_at, 'infinity'), v_held.name)
-                    > (coalesce(v_terms.expires_at, 'infinity'), v_best_name))
+                    > (coalesce(v_entitlement.expires_at, 'infinity'), v_best_name))
         then
             v_best_rank := v_rank;
             v_best_name := v_held.name;
-            v_terms.is_known := v_held.is_known;
-            v_terms.plan := v_held.plan;
-            v_terms.cycle := v_held.cycle;
-            v_terms.state := v_state;
-            v_terms.lapse := v_lapse;
-            v_terms.allowance := case v_lapse when 'no_subscription' then 0 else v_held.allowance end;
-            v_terms.started_at := v_held.started_at;
-            v_terms.expires_at := v_ends_at;
-            v_terms.plan_revision := v_held.revision;
+            v_entitlement.has_subscription := v_held.has_subscription;
+            v_entitlement.plan := v_held.plan;
+            v_entitlement.cycle := v_held.cycle;
+            v_entitlement.state := v_state;
+            v_entitlement.denial_reason := v_denial_reason;
+            v_entitlement.allowance := case v_denial_reason when 'no_subscription' then 0 else v_held.allowance end;
+            v_entitlement.started_at := v_held.started_at;
+            v_entitlement.expires_at := v_ends_at;
+            v_entitlement.plan_revision := v_held.revision;
         end if;
     end loop;
 
-    if v_terms.plan is null then
+    if v_entitlement.plan is null then
         raise exception 'headroom.plans has no plan named %, which users without a subscription are on',
             case p_unknown_users when 'trial' then 'trial' else 'free' end
             using hint = 'Insert it, or start the service with another --unknown-users.';
     end if;
-    v_terms.usable_until := v_changes_at;
-    if v_terms.cycle <> 'monthly' then
-        v_terms.billing_period := v_terms.plan;
-        v_terms.started_at := coalesce(v_terms.started_at, p_at);
-        return v_terms;
+    v_entitlement.usable_until := v_changes_at;
+    if v_entitlement.cycle <> 'monthly' then
+        v_entitlement.billing_period := v_entitlement.plan;
+        v_entitlement.started_at := coalesce(v_entitlement.started_at, p_at);
+        return v_entitlement;
     end if;
     v_anchor_day := coalesce(v_subscriber.anchor_day, 1);
     v_month := headroom.cycle_month(p_at, v_anchor_day);
@@ -181,20 +181,20 @@ begin
         select from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
             and usage.billing_period = headroom.month_label((v_month + interval '1 month')::date)
-            and not headroom.is_unused(
+            and not headroom.is_unused_usage_row(
                 usage.user_id, usage.billing_period, usage.message_count, usage.held, usage.released, usage.granted,
                 usage.plan, usage.plan_limit, usage."limit"
             )
     ) then
         v_month := (v_month + interval '1 month')::date;
     end if;
-    v_terms.billing_period := headroom.month_label(v_month);
-    v_terms.started_at := headroom.cycle_start(v_month, v_anchor_day);
-    v_terms.resets_at := headroom.cycle_start((v_month + interval '1 month')::date, v_anchor_day);
-    v_terms.usable_until := least(v_changes_at, v_terms.resets_at);
-    if v_terms.lapse is not null then
-        v_terms.previous_plan := v_terms.plan;
+    v_entitlement.billing_period := headroom.month_label(v_month);
+    v_entitlement.started_at := headroom.cycle_start(v_month, v_anchor_day);
+    v_entitlement.resets_at := headroom.cycle_start((v_month + interval '1 month')::date, v_anchor_day);
+    v_entitlement.usable_until := least(v_changes_at, v_entitlement.resets_at);
+    if v_entitlement.denial_reason is not null then
+        v_entitlement.previous_plan := v_entitlement.plan;
     end if;
-    return v_terms;
+    return v_entitlement;
 end
 $$;

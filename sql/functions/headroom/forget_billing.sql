@@ -6,12 +6,12 @@ create or replace function headroom.forget_billing(p_user_id uuid, p_customer_id
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_names constant text[] := array_append(headroom.digests_of(p_user_id, p_customer_id), p_user_id::text);
+    v_names constant text[] := array_append(headroom.store_id_digests(p_user_id, p_customer_id), p_user_id::text);
     v_pattern constant text := array_to_string(v_names, '|');
     v_invented constant text := 'forgotten:' || encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex');
     -- The other users in the events, and the digests of their store ids.
     v_others constant text[] := array(
-        select distinct unnest(array_append(headroom.digests_of(others.name::uuid, p_customer_id), others.name))
+        select distinct unnest(array_append(headroom.store_id_digests(others.name::uuid, p_customer_id), others.name))
         from (
             select distinct names.name
             from headroom.customer_identities(p_customer_id) as named
@@ -23,27 +23,27 @@ declare
     v_rows bigint;
     v_count bigint;
 begin
-    select coalesce(bool_or(events.user_id <> p_user_id or headroom.is_of_others(events.identities, p_user_id, v_others)), false)
+    select coalesce(bool_or(events.user_id <> p_user_id or headroom.belongs_to_other_user(events.identities, p_user_id, v_others)), false)
     into v_has_others
     from headroom.billing_events as events where events.customer_id = p_customer_id;
     update headroom.billing_events as events
     set customer_id = null, user_id = null, identities = '{}', effects = null, payload = null, effect = null,
-        outcome = 'forgotten', lacks = null, lacks_product = null, problem = null
+        outcome = 'forgotten', missing = null, missing_product = null, problem = null
     where events.customer_id = p_customer_id and (
         events.user_id = p_user_id
         or events.user_id is null and events.identities <@ v_names and events.identities <> '{}'
         -- Transfers in which every other user is forgotten already.
         or events.user_id is null and events.effects::text ~* v_pattern and not exists (
-            select from headroom.names_in(events.effects) as lists (names)
+            select from headroom.effect_identities(events.effects) as lists (names)
             cross join lateral unnest(lists.names) as names (name)
             where names.name <> all (v_names) and names.name not like 'forgotten:%'
         )
     )
         -- What others' subscriptions came by, or may come by, stays.
-        and not headroom.is_of_others(events.identities, p_user_id, v_others)
+        and not headroom.belongs_to_other_user(events.identities, p_user_id, v_others)
         and not (
-            v_has_others and (events.lacks = 'user' or exists (
-                select from headroom.names_in(events.effects) as lists (names) where not lists.names <@ v_names
+            v_has_others and (events.missing = 'user' or exists (
+                select from headroom.effect_identities(events.effects) as lists (names) where not lists.names <@ v_names
             )) is true
         );
     get diagnostics v_rows = row_count;

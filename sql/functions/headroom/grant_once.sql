@@ -7,7 +7,7 @@ create or replace function headroom.grant_once(
 as $$
 declare
     v_now constant timestamptz := headroom.now();
-    v_terms headroom.terms;
+    v_entitlement headroom.entitlement;
     v_row public.message_usage;
     v_granted integer;
     v_limit integer;
@@ -22,15 +22,15 @@ begin
     elsif octet_length(p_reason) > 1024 or p_reason ~ '[[:cntrl:]]' then
         raise exception 'p_reason must be one line of at most 1024 bytes' using errcode = 'invalid_parameter_value';
     end if;
-    perform headroom.bring_back(p_user_id);
+    perform headroom.restore_forgotten_user(p_user_id);
     -- As a message does, so that neither the plan nor the period changes before this is written.
     perform headroom.lock_for_message(p_user_id, false);
-    v_terms := headroom.entitlement(p_user_id, v_now, p_unknown_users);
+    v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users);
 
     -- Another session with the same key is waited for here.
     insert into headroom.grants (bucket, user_id, key, billing_period, messages, reason, granted_at, actor)
     values (
-        headroom.bucket_of(p_user_id), p_user_id, coalesce(p_key, 'unnamed ' || gen_random_uuid()), v_terms.billing_period,
+        headroom.bucket_of(p_user_id), p_user_id, coalesce(p_key, 'unnamed ' || gen_random_uuid()), v_entitlement.billing_period,
         p_messages, p_reason, v_now, headroom.actor()
     )
     on conflict (bucket, user_id, key) do nothing;
@@ -46,27 +46,27 @@ begin
 
     insert into public.message_usage (bucket, user_id, billing_period, updated_at, plan, plan_limit, "limit")
     values (
-        headroom.bucket_of(p_user_id), p_user_id, v_terms.billing_period, v_now, v_terms.plan, v_terms.allowance,
-        v_terms.allowance
+        headroom.bucket_of(p_user_id), p_user_id, v_entitlement.billing_period, v_now, v_entitlement.plan, v_entitlement.allowance,
+        v_entitlement.allowance
     )
     on conflict (user_id, billing_period) do nothing;
-    v_row := headroom.lock_usage(p_user_id, v_terms.billing_period);
-    v_limit := headroom.limit_in_force(v_row.plan, v_row.plan_limit, v_row."limit", v_row.granted, v_terms.allowance);
+    v_row := headroom.lock_usage(p_user_id, v_entitlement.billing_period);
+    v_limit := headroom.effective_limit(v_row.plan, v_row.plan_limit, v_row."limit", v_row.granted, v_entitlement.allowance);
     if greatest(coalesce(v_row.granted, 0), v_limit)::bigint + p_messages > 2147483647 then
         raise exception 'the limit would be more than 2147483647' using errcode = 'numeric_value_out_of_range';
     end if;
     update public.message_usage
     set granted = coalesce(granted, 0) + p_messages,
-        "limit" = v_limit + p_messages, plan_limit = v_terms.allowance,
-        plan = v_terms.plan, state = v_terms.state, started_at = v_terms.started_at, resets_at = v_terms.resets_at,
-        expires_at = v_terms.expires_at, previous_plan = v_terms.previous_plan, plan_revision = v_terms.plan_revision,
+        "limit" = v_limit + p_messages, plan_limit = v_entitlement.allowance,
+        plan = v_entitlement.plan, state = v_entitlement.state, started_at = v_entitlement.started_at, resets_at = v_entitlement.resets_at,
+        expires_at = v_entitlement.expires_at, previous_plan = v_entitlement.previous_plan, plan_revision = v_entitlement.plan_revision,
         -- Whether it may be counted in is for the next message to find out, which may be the first of a trial.
         usable_until = '-infinity'
-    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_terms.billing_period;
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_entitlement.billing_period;
     perform headroom.record_change(
-        p_user_id, v_terms.billing_period, 'grant',
-        headroom.usage_record(v_terms.billing_period, v_row.message_count, v_row."limit"),
-        headroom.usage_record(v_terms.billing_period, v_row.message_count, v_limit + p_messages), p_reason
+        p_user_id, v_entitlement.billing_period, 'grant',
+        headroom.usage_record(v_entitlement.billing_period, v_row.message_count, v_row."limit"),
+        headroom.usage_record(v_entitlement.billing_period, v_row.message_count, v_limit + p_messages), p_reason
     );
     return false;
 end

@@ -11,7 +11,7 @@ begin
     if v_key.messages not between 1 and 1000000 or least(
         v_key.used, v_key.held, v_key."limit", v_key.committed_used, v_key.committed_held, v_key.committed_limit
     ) < 0 then
-        perform headroom.refuse_row('headroom.message_keys', to_jsonb(v_key));
+        perform headroom.raise_invalid_row('headroom.message_keys', to_jsonb(v_key));
     end if;
     return v_key;
 end

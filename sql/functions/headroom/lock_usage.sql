@@ -12,7 +12,7 @@ begin
     if least(v_row.message_count, v_row.held, v_row.released, v_row.granted, v_row."limit", v_row.plan_limit) < 0
         or not (headroom.is_instant(v_row.updated_at) and headroom.is_instant(v_row.started_at)
             and headroom.is_instant(v_row.resets_at) and headroom.is_instant(v_row.expires_at)) then
-        perform headroom.refuse_row('public.message_usage', to_jsonb(v_row));
+        perform headroom.raise_invalid_row('public.message_usage', to_jsonb(v_row));
     end if;
     return v_row;
 end

@@ -4,21 +4,21 @@ create or replace function headroom.move_purchases(p_user_id uuid, p_reason text
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_terms headroom.terms;
+    v_entitlement headroom.entitlement;
     v_purchase headroom.message_purchases;
     v_unused integer;
 begin
     if not exists (select from headroom.message_purchases as purchases where purchases.user_id = p_user_id) then
         return;
     end if;
-    v_terms := headroom.entitlement(p_user_id, headroom.now(), headroom.unknown_users());
-    if v_terms.cycle <> 'monthly' then
+    v_entitlement := headroom.entitlement(p_user_id, headroom.now(), headroom.unknown_users());
+    if v_entitlement.cycle <> 'monthly' then
         return;
     end if;
     for v_purchase in
         select purchases.* from headroom.message_purchases as purchases
         where purchases.user_id = p_user_id and purchases.granted is not null
-            and purchases.happened_at >= v_terms.started_at
+            and purchases.happened_at >= v_entitlement.started_at
             and not headroom.is_month(purchases.billing_period)
         order by purchases.source, purchases.transaction
     loop
@@ -32,7 +32,7 @@ begin
             and usage.billing_period = v_purchase.billing_period
             and coalesce(usage.resets_at > headroom.now(), true);
         continue when v_unused is null or v_unused = 0;
-        perform headroom.take_back_purchase(v_purchase.source, v_purchase.transaction, v_unused, p_reason, p_id);
+        perform headroom.revoke_purchase(v_purchase.source, v_purchase.transaction, v_unused, p_reason, p_id);
         -- A refund that is taken back gives no more again than was taken back.
         update headroom.message_purchases as purchases set messages = v_unused
         where purchases.source = v_purchase.source and purchases.transaction = v_purchase.transaction;

@@ -5,12 +5,12 @@
 -- Each request is all or nothing. The row is written once, at the end, with the terms that hold now, for the fast path.
 create or replace function headroom.perform(
     p_user_id uuid, p_verbs text[], p_messages integer[], p_keys text[], p_ttls_s integer[], p_unknown_users text
-) returns headroom.standing[]
+) returns headroom.usage_snapshot[]
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_now constant timestamptz := headroom.now();
-    v_terms headroom.terms;
+    v_entitlement headroom.entitlement;
     v_row public.message_usage;
     v_is_read boolean := false;
     v_is_changed boolean := false;
@@ -19,9 +19,9 @@ declare
     v_released integer := 0;
     v_holds_end_at timestamptz;
     v_limit bigint;
-    v_standing headroom.standing;
-    v_answer headroom.standing;
-    v_answers headroom.standing[];
+    v_snapshot headroom.usage_snapshot;
+    v_answer headroom.usage_snapshot;
+    v_answers headroom.usage_snapshot[];
     v_key headroom.message_keys;
     v_verb text;
     v_expires_at timestamptz;
@@ -34,30 +34,30 @@ begin
                 perform headroom.lock_for_message(
                     p_user_id, v_verb in ('consume', 'reserve') and p_unknown_users <> 'deny'
                 );
-                v_terms := headroom.entitlement(p_user_id, v_now, p_unknown_users);
-                v_row := headroom.lock_usage(p_user_id, v_terms.billing_period);
+                v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users);
+                v_row := headroom.lock_usage(p_user_id, v_entitlement.billing_period);
                 v_held := 0;
                 v_holds_end_at := null;
                 if v_row.held > 0 then
                     select holds.held, holds.ends_at into v_held, v_holds_end_at
-                    from headroom.holds_of(p_user_id, v_terms.billing_period, v_now) as holds;
+                    from headroom.active_holds(p_user_id, v_entitlement.billing_period, v_now) as holds;
                 end if;
-                v_standing := headroom.standing_from(
-                    v_terms, v_row.message_count, v_held, headroom.limit_in_force(
-                        v_row.plan, v_row.plan_limit, v_row."limit", v_row.granted, v_terms.allowance
+                v_snapshot := headroom.build_usage_snapshot(
+                    v_entitlement, v_row.message_count, v_held, headroom.effective_limit(
+                        v_row.plan, v_row.plan_limit, v_row."limit", v_row.granted, v_entitlement.allowance
                     ), v_now
                 );
-                v_used := v_standing.used;
+                v_used := v_snapshot.used;
                 -- An unlimited count has no limit here; where it is written, it stops at the largest integer.
-                v_limit := coalesce(v_standing."limit", 9223372036854775807);
-                v_is_changed := v_row.user_id is not null and v_terms.lapse is null and (
-                    v_row.plan_revision <> v_terms.plan_revision or v_row.usable_until is distinct from
-                    case when v_terms.is_known then least(v_terms.usable_until, v_holds_end_at) else '-infinity' end);
+                v_limit := coalesce(v_snapshot."limit", 9223372036854775807);
+                v_is_changed := v_row.user_id is not null and v_entitlement.denial_reason is null and (
+                    v_row.plan_revision <> v_entitlement.plan_revision or v_row.usable_until is distinct from
+                    case when v_entitlement.has_subscription then least(v_entitlement.usable_until, v_holds_end_at) else '-infinity' end);
                 v_is_read := true;
             end if;
-            v_standing.used := v_used;
-            v_standing.held := least(v_held, 2147483647);
-            v_answer := v_standing;
+            v_snapshot.used := v_used;
+            v_snapshot.held := least(v_held, 2147483647);
+            v_answer := v_snapshot;
             v_key := null;
             if p_keys[i] is not null then
                 v_key := headroom.lock_key(p_user_id, p_keys[i]);
@@ -66,20 +66,20 @@ begin
             if v_verb in ('consume', 'reserve', 'check') then
                 v_answer.verdict := case
                     when (v_verb = 'consume') <> (v_key.verb = 'c') or p_messages[i] <> v_key.messages then 'conflict'
-                    when v_key.key is null and (v_terms.lapse is not null or v_used + v_held + p_messages[i] > v_limit)
+                    when v_key.key is null and (v_entitlement.denial_reason is not null or v_used + v_held + p_messages[i] > v_limit)
                         then 'blocked'
                     when v_verb = 'reserve' then 'held'
                     else 'allowed'
                 end;
                 if v_key.key is not null and v_answer.verdict <> 'conflict' then
-                    v_answer := headroom.replay(
+                    v_answer := headroom.replay_snapshot(
                         v_answer, p_user_id, v_key.billing_period, v_key.used, v_key.held, v_key."limit"
                     );
                 end if;
                 exit when v_key.key is not null or v_answer.verdict = 'blocked' or v_verb = 'check';
                 -- Also where there is a row: an operator, a grant or an older client may have made it.
-                if not v_terms.is_known then
-                    if not headroom.introduce(p_user_id, v_terms) then
+                if not v_entitlement.has_subscription then
+                    if not headroom.create_first_subscription(p_user_id, v_entitlement) then
                         if i > 1 then
                             -- What came before may not be written yet, and must not be forgotten by looking again.
                             raise exception 'another session made user % known', p_user_id
@@ -88,11 +88,11 @@ begin
                         v_is_read := false;
                         continue;
                     end if;
-                    v_terms.is_known := true;
+                    v_entitlement.has_subscription := true;
                 end if;
                 if v_row.user_id is null then
                     insert into public.message_usage (bucket, user_id, billing_period, updated_at, plan)
-                    values (headroom.bucket_of(p_user_id), p_user_id, v_terms.billing_period, v_now, v_terms.plan)
+                    values (headroom.bucket_of(p_user_id), p_user_id, v_entitlement.billing_period, v_now, v_entitlement.plan)
                     on conflict (user_id, billing_period) do nothing
                     returning * into v_row;
                     if not found then
@@ -114,7 +114,7 @@ begin
                         billing_period, verb, status
                     ) values (
                         headroom.bucket_of(p_user_id), p_user_id, p_keys[i], v_now, v_row.generation, p_messages[i], v_used,
-                        least(v_held, 2147483647), v_standing."limit", v_expires_at, v_terms.billing_period,
+                        least(v_held, 2147483647), v_snapshot."limit", v_expires_at, v_entitlement.billing_period,
                         left(v_verb, 1), case v_verb when 'reserve' then 'h' else 'c' end
                     );
                 end if;
@@ -130,26 +130,26 @@ begin
                 elsif v_key.status = 'r' then
                     v_answer.verdict := 'released_key';
                 elsif v_key.status = 'c' then
-                    v_answer := headroom.replay(
+                    v_answer := headroom.replay_snapshot(
                         v_answer, p_user_id, v_key.billing_period, v_key.committed_used, v_key.committed_held,
                         v_key.committed_limit
                     );
                     exit;
                 elsif v_key.expires_at <= v_now then
                     v_answer.verdict := 'expired';
-                elsif v_key.billing_period = v_terms.billing_period and v_row.user_id is not null then
+                elsif v_key.billing_period = v_entitlement.billing_period and v_row.user_id is not null then
                     v_held := v_held - v_key.messages;
                     v_used := least(v_used + v_key.messages, 2147483647);
                     v_is_changed := true;
                     update headroom.message_keys
                     set status = 'c', committed_used = v_used, committed_held = least(v_held, 2147483647),
-                        committed_limit = v_standing."limit", generation = v_row.generation
+                        committed_limit = v_snapshot."limit", generation = v_row.generation
                     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and key = v_key.key;
                     v_answer.messages := v_key.messages;
-                    v_answer.lapse := null;
+                    v_answer.denial_reason := null;
                 else
                     -- The period ended meanwhile: the message counts where it was held.
-                    v_answer := headroom.commit_where_held(
+                    v_answer := headroom.commit_in_past_period(
                         v_answer, p_user_id, v_key.key, v_key.billing_period, v_key.messages
                     );
                     exit;
@@ -165,18 +165,18 @@ begin
                 where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and key = v_key.key;
                 if v_key.status = 'h' and v_key.expires_at <= v_now then
                     null;  -- It ended by itself, and holds nothing.
-                elsif v_key.status = 'h' and v_key.billing_period = v_terms.billing_period then
+                elsif v_key.status = 'h' and v_key.billing_period = v_entitlement.billing_period then
                     v_answer.messages := v_key.messages;
                     v_held := v_held - v_key.messages;
                     v_is_changed := v_row.user_id is not null;
                 elsif v_key.status = 'c' and v_key.generation = v_row.generation
-                    and v_key.billing_period = v_terms.billing_period then
+                    and v_key.billing_period = v_entitlement.billing_period then
                     v_answer.messages := v_key.messages;
                     v_used := greatest(v_used - v_key.messages, 0);
                     v_released := v_released + v_key.messages;
                     v_is_changed := true;
                 else
-                    v_answer.messages := headroom.give_back_elsewhere(
+                    v_answer.messages := headroom.release_in_other_period(
                         p_user_id, v_key.billing_period, v_key.generation, v_key.messages, v_key.status = 'h', v_now
                     );
                 end if;
@@ -190,7 +190,7 @@ begin
 
     if v_is_changed then
         perform headroom.write_usage(
-            p_user_id, v_terms, v_standing."limit", v_used, v_held, v_released, v_holds_end_at, v_now
+            p_user_id, v_entitlement, v_snapshot."limit", v_used, v_held, v_released, v_holds_end_at, v_now
         );
     end if;
     return v_answers;

@@ -5,17 +5,17 @@
 create or replace function headroom.perform_batch(
     p_lane uuid, p_number bigint, p_users uuid[], p_first integer[], p_verbs text[], p_messages integer[],
     p_keys text[], p_ttls_s integer[], p_unknown_users text
-) returns headroom.standing[]
+) returns headroom.usage_snapshot[]
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_receipt headroom.lane_receipts;
-    v_standings headroom.standing[];
+    v_snapshots headroom.usage_snapshot[];
     v_last integer;
 begin
     select * into v_receipt from headroom.lane_receipts where bucket = 0 and lane = p_lane for update;
     if v_receipt.number = p_number then
-        return v_receipt.standings::headroom.standing[];
+        return v_receipt.answers::headroom.usage_snapshot[];
     elsif v_receipt.number is distinct from p_number - 1 then
         -- Swept away while the lane was idle, or the database is not the one it was.
         raise exception 'lane % is at number %, not at %', p_lane, v_receipt.number, p_number - 1
@@ -23,14 +23,14 @@ begin
     end if;
     for i in 1 .. cardinality(p_users) loop
         v_last := coalesce(p_first[i + 1] - 1, cardinality(p_verbs));
-        v_standings := v_standings || headroom.perform(
+        v_snapshots := v_snapshots || headroom.perform(
             p_users[i], p_verbs[p_first[i] : v_last], p_messages[p_first[i] : v_last], p_keys[p_first[i] : v_last],
             p_ttls_s[p_first[i] : v_last], p_unknown_users
         );
     end loop;
     update headroom.lane_receipts
-    set number = p_number, counted = null, standings = v_standings::text, moved_at = headroom.now()
+    set number = p_number, counts = null, answers = v_snapshots::text, moved_at = headroom.now()
     where bucket = 0 and lane = p_lane;
-    return v_standings;
+    return v_snapshots;
 end
 $$;

@@ -1,13 +1,13 @@
 -- What it keeps of a subscription: what follows from its inputs, and the anchor day. Null where there is none.
 create or replace function headroom.plan_record(
-    p_terms headroom.terms, p_anchor_day integer, p_previous_plan text
+    p_entitlement headroom.entitlement, p_anchor_day integer, p_previous_plan text
 ) returns jsonb
     language sql stable
-    return case when (p_terms).is_known then pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-        'plan', (p_terms).plan,
-        'state', (p_terms).state,
-        'started', case when (p_terms).cycle <> 'monthly' then headroom.instant_text((p_terms).started_at) end,
-        'expires', headroom.instant_text((p_terms).expires_at),
+    return case when (p_entitlement).has_subscription then pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
+        'plan', (p_entitlement).plan,
+        'state', (p_entitlement).state,
+        'started', case when (p_entitlement).cycle <> 'monthly' then headroom.instant_text((p_entitlement).started_at) end,
+        'expires', headroom.instant_text((p_entitlement).expires_at),
         'anchor', p_anchor_day,
         'previous_plan', p_previous_plan
     )) end;

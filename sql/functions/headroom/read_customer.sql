@@ -61,8 +61,8 @@ begin
             select json_agg(recorded) from (
                 select
                     events.source, events.id, events.happened_at as at, events.received_at, events.environment,
-                    events.identities, events.effects, events.user_id as "user", events.outcome, events.lacks,
-                    events.lacks_product, events.problem
+                    events.identities, events.effects, events.user_id as "user", events.outcome, events.missing,
+                    events.missing_product, events.problem
                 from headroom.billing_events as events
                 where events.customer_id = v_customer_id and events.effects is not null
             ) as recorded

@@ -1,12 +1,12 @@
--- What the audit log keeps of a user, whose terms are p_terms, and of one subscription. Null where there is neither.
+-- What the audit log keeps of a user, whose terms are p_entitlement, and of one subscription. Null where there is neither.
 --
 -- p_record: {"anchor", "previous_plan", "subscription": as the service writes it}.
-create or replace function headroom.subscription_record(p_record jsonb, p_terms headroom.terms) returns jsonb
+create or replace function headroom.subscription_record(p_record jsonb, p_entitlement headroom.entitlement) returns jsonb
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_plan constant jsonb := headroom.plan_record(
-        p_terms, (p_record ->> 'anchor')::integer, p_record ->> 'previous_plan'
+        p_entitlement, (p_record ->> 'anchor')::integer, p_record ->> 'previous_plan'
     );
 begin
     if v_plan is null then

@@ -7,7 +7,7 @@ as $$
 declare
     v_giver constant uuid := (p_transfer ->> 'giver')::uuid;
     v_receiver constant uuid := (p_transfer ->> 'receiver')::uuid;
-    v_terms constant headroom.terms := headroom.entitlement(v_receiver, headroom.now(), 'deny');
+    v_entitlement constant headroom.entitlement := headroom.entitlement(v_receiver, headroom.now(), 'deny');
     v_period text;
     v_messages integer;
     v_plan headroom.plans;
@@ -22,12 +22,12 @@ begin
     end if;
     for v_period, v_messages in
         select
-            case when headroom.is_month(usage.billing_period) then v_terms.billing_period else usage.billing_period end,
+            case when headroom.is_month(usage.billing_period) then v_entitlement.billing_period else usage.billing_period end,
             max(usage.message_count)
         from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(v_giver) and usage.user_id = v_giver and usage.message_count > 0 and (
             not headroom.is_month(usage.billing_period)
-            or v_terms.cycle = 'monthly' and headroom.now() < coalesce(
+            or v_entitlement.cycle = 'monthly' and headroom.now() < coalesce(
                 usage.resets_at, ((usage.billing_period || '-01')::timestamp + interval '1 month') at time zone 'UTC'
             )
         )
@@ -35,7 +35,7 @@ begin
         order by 1
     loop
         select * into v_plan from headroom.plans as plans
-        where plans.plan = case when headroom.is_month(v_period) then v_terms.plan else v_period end;
+        where plans.plan = case when headroom.is_month(v_period) then v_entitlement.plan else v_period end;
         v_before := headroom.lock_usage(v_receiver, v_period);
         insert into public.message_usage as usage (
             bucket, user_id, billing_period, message_count, updated_at, plan, plan_limit, "limit", resets_at
@@ -43,7 +43,7 @@ begin
             headroom.bucket_of(v_receiver), v_receiver, v_period, v_messages, headroom.now(), v_plan.plan, v_plan.allowance,
             v_plan.allowance,
             -- The next transfer reads from it until when the month is open.
-            case when headroom.is_month(v_period) then v_terms.resets_at end
+            case when headroom.is_month(v_period) then v_entitlement.resets_at end
         )
         on conflict (user_id, billing_period) do update
         set message_count = excluded.message_count, updated_at = excluded.updated_at, usable_until = '-infinity'

@@ -26,7 +26,7 @@ select
     usage.message_count,
     case usage.held
         when 0 then 0
-        else headroom.held_now(usage.user_id, usage.billing_period, usage.held)
+        else headroom.held_messages(usage.user_id, usage.billing_period, usage.held)
     end as held,
     usage."limit",
     -- Rows that hold nothing, as nearly all do, are told apart first: only with so plain an argument is headroom.tier_of
@@ -36,7 +36,7 @@ select
             usage.message_count::bigint, usage."limit", plans.gentle_percent, plans.prominent_percent
         )
         else headroom.tier_of(
-            usage.message_count::bigint + headroom.held_now(usage.user_id, usage.billing_period, usage.held), usage."limit",
+            usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held), usage."limit",
             plans.gentle_percent, plans.prominent_percent
         )
     end as tier,

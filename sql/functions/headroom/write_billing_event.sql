@@ -5,22 +5,22 @@ as $$
 begin
     insert into headroom.billing_events as events (
         source, id, customer_id, type, happened_at, received_at, environment, identities, effects, payload, user_id,
-        outcome, lacks, lacks_product, problem, effect, attempts, applied_at
+        outcome, missing, missing_product, problem, effect, attempts, applied_at
     )
     select
         written.source, written.id, written.customer, written.type, written.at, headroom.now(), written.environment,
-        written.identities, written.effects, written.payload, written."user", written.outcome, written.lacks,
-        written.lacks_product, written.problem, case when written.outcome <> 'failed' then p_effect end, 1,
+        written.identities, written.effects, written.payload, written."user", written.outcome, written.missing,
+        written.missing_product, written.problem, case when written.outcome <> 'failed' then p_effect end, 1,
         case when written.outcome <> 'failed' then headroom.now() end
     from jsonb_to_record(p_event) as written (
         source text, id text, customer bigint, type text, at timestamptz, environment text, identities text[],
-        effects jsonb, payload jsonb, "user" uuid, outcome text, lacks text, lacks_product text, problem text
+        effects jsonb, payload jsonb, "user" uuid, outcome text, missing text, missing_product text, problem text
     )
     on conflict (source, id) do update
     set customer_id = excluded.customer_id, type = excluded.type, happened_at = excluded.happened_at,
         environment = excluded.environment, identities = excluded.identities, effects = excluded.effects,
-        payload = excluded.payload, user_id = excluded.user_id, outcome = excluded.outcome, lacks = excluded.lacks,
-        lacks_product = excluded.lacks_product, problem = excluded.problem, effect = excluded.effect,
+        payload = excluded.payload, user_id = excluded.user_id, outcome = excluded.outcome, missing = excluded.missing,
+        missing_product = excluded.missing_product, problem = excluded.problem, effect = excluded.effect,
         attempts = events.attempts + 1, applied_at = excluded.applied_at
     where events.outcome <> 'forgotten';
 end

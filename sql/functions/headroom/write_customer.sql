@@ -16,12 +16,12 @@ declare
     v_user jsonb;
     v_locked_id uuid;
     v_written record;
-    v_terms headroom.terms;
+    v_entitlement headroom.entitlement;
     v_is_recorded boolean := false;
     v_answer jsonb;
 begin
     -- Batches of messages lock usage rows in this order, too. All loops here count, because a loop over the elements as rows
-    -- opens a cursor, also where there are none. A user whose subscription alone changes is locked by headroom.open_period.
+    -- opens a cursor, also where there are none. A user whose subscription alone changes is locked by headroom.apply_entitlement.
     for v_place in 0 .. case
         when p_change -> 'locks' = jsonb_build_array(p_change #> '{users,0,user}') then -1
         else coalesce(jsonb_array_length(p_change -> 'locks'), 0) - 1
@@ -34,7 +34,7 @@ begin
         v_user := p_change -> 'users' -> v_place;
         v_written := headroom.write_subscriptions(v_user, v_reason, v_id);
         if (v_user ->> 'user')::uuid = v_user_id then
-            v_terms := v_written.terms;
+            v_entitlement := v_written.entitlement;
             v_is_recorded := v_written.is_recorded;
         end if;
     end loop;
@@ -50,20 +50,20 @@ begin
     if p_change ? 'results' then
         -- What became of earlier events that this one has made apply, or has made another user's.
         update headroom.billing_events as events
-        set outcome = written.outcome, user_id = written."user", lacks = written.lacks, problem = written.problem,
-            lacks_product = written.lacks_product,
+        set outcome = written.outcome, user_id = written."user", missing = written.missing, problem = written.problem,
+            missing_product = written.missing_product,
             applied_at = case
                 when written.outcome = 'failed' then null else coalesce(events.applied_at, headroom.now())
             end
         from jsonb_to_recordset(p_change -> 'results') as written (
-            source text, id text, outcome text, "user" uuid, lacks text, lacks_product text, problem text
+            source text, id text, outcome text, "user" uuid, missing text, missing_product text, problem text
         )
         where events.source = written.source and events.id = written.id;
     end if;
-    if v_user_id is not null and v_terms.plan is null then
-        v_terms := headroom.entitlement(v_user_id, headroom.now(), 'deny');
+    if v_user_id is not null and v_entitlement.plan is null then
+        v_entitlement := headroom.entitlement(v_user_id, headroom.now(), 'deny');
     end if;
-    v_answer := headroom.billing_answer(v_event ->> 'outcome', v_user_id, v_event ->> 'problem', v_terms);
+    v_answer := headroom.billing_answer(v_event ->> 'outcome', v_user_id, v_event ->> 'problem', v_entitlement);
     perform headroom.write_billing_event(v_event, v_answer - '{outcome,user,problem}'::text[]);
     -- What changed nothing is in the user's audit trail as well, and a failure once.
     if not v_is_recorded and v_user_id is not null and (v_event ->> 'outcome' <> 'failed' or not v_event ? 'before') then

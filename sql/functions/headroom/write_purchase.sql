@@ -17,7 +17,7 @@ begin
     set is_refunded = excluded.is_refunded
     returning * into v_purchase;
     if v_purchase.is_refunded and v_purchase.granted is not null then
-        perform headroom.take_back_purchase(
+        perform headroom.revoke_purchase(
             v_purchase.source, v_purchase.transaction, v_purchase.granted, p_reason, p_id
         );
     elsif not v_purchase.is_refunded and v_purchase.granted is null then

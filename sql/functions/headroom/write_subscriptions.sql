@@ -4,7 +4,7 @@
 -- before them where none of the three changed. Returns the user's terms, which the next message follows, and whether the
 -- audit log has a row about it.
 create or replace function headroom.write_subscriptions(
-    p_user jsonb, p_reason text, p_id text, out terms headroom.terms, out is_recorded boolean
+    p_user jsonb, p_reason text, p_id text, out entitlement headroom.entitlement, out is_recorded boolean
 )
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -49,9 +49,9 @@ begin
         excluded.unsubscribed_at, excluded.revoked_at, excluded.product, excluded.next_plan, excluded.next_product,
         excluded.environment, excluded.event_at, excluded.anchor_day
     );
-    terms := headroom.entitlement(v_user_id, headroom.now(), 'deny');
-    perform headroom.open_period(v_user_id, terms);
-    v_after := headroom.subscription_record(p_user -> 'after', terms);
+    entitlement := headroom.entitlement(v_user_id, headroom.now(), 'deny');
+    perform headroom.apply_entitlement(v_user_id, entitlement);
+    v_after := headroom.subscription_record(p_user -> 'after', entitlement);
     is_recorded := v_before is distinct from v_after;
     perform headroom.record_change(
         v_user_id, null, 'store_event', v_before,

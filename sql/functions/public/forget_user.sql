@@ -18,7 +18,7 @@ begin
     -- A row to hold on to, also for a user who is not known yet: a first message that is on its way comes before this
     -- or after it. It brings a spent trial back, which is spent again below; none of that was there to be forgotten.
     select -1 - count(*) into v_rows from headroom.spent_trials as spent
-    where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.digest_of(p_user_id);
+    where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.user_digest(p_user_id);
     if not headroom.lock_subscriber(p_user_id) then
         v_rows := 0;
     end if;
@@ -51,7 +51,7 @@ begin
     spent as (
         insert into headroom.spent_trials (bucket, digest, plan, trial_started_at, trial_ends_at, messages)
         select
-            headroom.bucket_of(p_user_id), headroom.digest_of(p_user_id), trials.plan, trials.trial_started_at,
+            headroom.bucket_of(p_user_id), headroom.user_digest(p_user_id), trials.plan, trials.trial_started_at,
             trials.trial_ends_at, trials.messages
         from trials
         where trials.trial_started_at is not null or trials.messages > 0

@@ -9,7 +9,7 @@ begin
     if headroom.grant_once(p_user_id, p_messages, p_reason, p_key, headroom.unknown_users()) then
         raise notice 'this key granted these messages before; nothing was changed';
     end if;
-    return headroom.answer_to(p_user_id, headroom.peek(p_user_id, headroom.unknown_users()), 0);
+    return headroom.format_answer(p_user_id, headroom.read_usage_snapshot(p_user_id, headroom.unknown_users()), 0);
 end
 $$;
 revoke all on function public.grant_messages(uuid, integer, text, text) from public;

@@ -10,7 +10,7 @@ begin
     elsif p_messages is null or p_messages not between 1 and 1000000 then
         raise exception 'p_messages must be 1 to 1000000' using errcode = 'invalid_parameter_value';
     end if;
-    return headroom.answer_to(
+    return headroom.format_answer(
         p_user_id,
         (headroom.perform(
             p_user_id, array['consume'], array[p_messages], array[null::text], array[null::integer],

@@ -10,9 +10,9 @@ begin
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
     end if;
-    perform headroom.bring_back(p_user_id);
+    perform headroom.restore_forgotten_user(p_user_id);
     if v_period is null then
-        v_period := (headroom.peek(p_user_id, headroom.unknown_users())).billing_period;
+        v_period := (headroom.read_usage_snapshot(p_user_id, headroom.unknown_users())).billing_period;
     end if;
     select * into v_before from public.message_usage
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period
@@ -27,7 +27,7 @@ begin
         p_user_id, v_period, 'reset', headroom.usage_record(v_period, v_before.message_count, v_before."limit"),
         case when found then headroom.usage_record(v_period, 0, v_before."limit") end
     );
-    return headroom.answer_to(p_user_id, headroom.peek(p_user_id, headroom.unknown_users()), 0);
+    return headroom.format_answer(p_user_id, headroom.read_usage_snapshot(p_user_id, headroom.unknown_users()), 0);
 end
 $$;
 revoke all on function public.reset_usage(uuid, text) from public;

@@ -17,8 +17,8 @@ declare
     v_plan headroom.plans;
     v_state text;
     v_subscriber headroom.subscribers;
-    v_before headroom.terms;
-    v_terms headroom.terms;
+    v_before headroom.entitlement;
+    v_entitlement headroom.entitlement;
     v_record jsonb;
     v_previous_plan text;
     v_started timestamptz := p_started;
@@ -55,7 +55,7 @@ begin
     v_before := headroom.entitlement(p_user_id, v_now, 'deny');
     v_record := headroom.plan_record(v_before, v_subscriber.anchor_day, v_subscriber.previous_plan);
     v_previous_plan := case
-        when v_before.is_known and v_before.cycle = 'monthly' and v_before.plan <> p_plan then v_before.plan
+        when v_before.has_subscription and v_before.cycle = 'monthly' and v_before.plan <> p_plan then v_before.plan
         else v_subscriber.previous_plan
     end;
     if v_plan.cycle = 'trial' then
@@ -107,13 +107,13 @@ begin
         end,
         case when v_state = 'revoked' then v_now end
     );
-    v_terms := headroom.entitlement(p_user_id, v_now, 'deny');
-    perform headroom.open_period(p_user_id, v_terms);
+    v_entitlement := headroom.entitlement(p_user_id, v_now, 'deny');
+    perform headroom.apply_entitlement(p_user_id, v_entitlement);
     perform headroom.record_change(
         p_user_id, null, 'plan', v_record,
-        headroom.plan_record(v_terms, v_subscriber.anchor_day, v_subscriber.previous_plan)
+        headroom.plan_record(v_entitlement, v_subscriber.anchor_day, v_subscriber.previous_plan)
     );
-    return headroom.answer_to(p_user_id, headroom.peek(p_user_id, 'deny'), 0);
+    return headroom.format_answer(p_user_id, headroom.read_usage_snapshot(p_user_id, 'deny'), 0);
 end
 $$;
 revoke all on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) from public;

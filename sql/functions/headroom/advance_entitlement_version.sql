@@ -1,0 +1,11 @@
+-- Numbers the changed fields of a usage row anew, for lanes that hold them.
+create or replace function headroom.advance_entitlement_version() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    update public.message_usage set entitlement_version = nextval('headroom.entitlement_versions')
+    where bucket = new.bucket and user_id = new.user_id and billing_period = new.billing_period;
+    return null;
+end
+$$;
+alter function headroom.advance_entitlement_version() owner to headroom_service;

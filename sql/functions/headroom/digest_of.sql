@@ -1,7 +1,0 @@
--- The digest under which the trial of a forgotten user is kept.
-create or replace function headroom.digest_of(p_user_id uuid) returns bytea
-    language sql stable
-begin atomic
-    select headroom.keyed_digest(p_user_id, secrets.inner_key, secrets.outer_key)
-    from headroom.secrets where secrets.name = 'spent trials';
-end;

@@ -1,0 +1,134 @@
+-- Words an answer to a request for p_messages (0 for a reading) whose standing after it is p_snapshot.
+create or replace function headroom.format_answer(
+    p_user_id uuid, p_snapshot headroom.usage_snapshot, p_messages integer
+) returns headroom.answer
+    language sql stable
+begin atomic
+    with numbers as (
+        select
+            (p_snapshot).used::bigint as used,
+            (p_snapshot).held::bigint as held,
+            (p_snapshot)."limit"::bigint as "limit",
+            (p_snapshot).denial_reason,
+            plans,
+            greatest(1, least(spans.days, 1 + floor(
+                extract(epoch from (p_snapshot).observed_at - (p_snapshot).started_at) / 86400
+            )::integer)) as day,
+            spans.days
+        from headroom.plans as plans
+        -- A trial with an end of its own, such as a store's, has the days until that.
+        cross join lateral (
+            select case
+                when (p_snapshot).expires_at is null then plans.trial_days
+                else greatest(1, ceil(
+                    extract(epoch from (p_snapshot).expires_at - (p_snapshot).started_at) / 86400
+                )::integer)
+            end as days
+        ) as spans
+        where plans.plan = (p_snapshot).plan
+    ),
+    tiers as (
+        select
+            numbers.*,
+            case when denial_reason is not null then 'blocked' else headroom.tier_of(
+                used + held, "limit", (plans).gentle_percent, (plans).prominent_percent
+            ) end as tier,
+            headroom.tier_of(
+                used + held - (p_snapshot).messages, "limit", (plans).gentle_percent, (plans).prominent_percent
+            ) as tier_before,
+            case
+                when denial_reason is not null then 0
+                when "limit" is not null then greatest("limit" - used - held, 0)
+            end as remaining,
+            -- A reading says only why there is no access at all.
+            case
+                when (p_snapshot).messages > 0 then null
+                when denial_reason is not null then denial_reason
+                when (plans).cycle = 'lifetime' and "limit" = 0 then 'no_subscription'
+                when p_messages = 0 then null
+                when (plans).cycle = 'trial' then 'trial_limit_reached'
+                else 'limit_reached'
+            end as reason,
+            -- When messages really come back: never to whom access has ended by then.
+            case
+                when ((p_snapshot).expires_at <= (p_snapshot).resets_at) is not true
+                    and (p_snapshot).resets_at > (p_snapshot).observed_at
+                    then (p_snapshot).resets_at
+            end as comes_back_at,
+            (plans).cycle = 'trial' as is_trial
+        from numbers
+    ),
+    banners as (
+        select
+            tiers.*,
+            case
+                when tier = 'blocked' and is_trial and denial_reason is null then 'blocked_trial'
+                when tier = 'blocked' and is_trial and denial_reason = 'trial_ended'
+                    then case when used + held >= "limit" then 'blocked_trial' else 'blocked_trial_ended' end
+                when tier = 'blocked' and denial_reason is null and (plans).cycle = 'monthly'
+                    then case when comes_back_at is null then 'blocked_monthly_undated' else 'blocked_monthly' end
+                when tier = 'blocked' and (p_snapshot).state = 'free' and (p_snapshot).previous_plan is null
+                    then 'blocked_never_subscribed'
+                when tier = 'blocked' then 'blocked_no_access'
+                when is_trial then 'trial'
+                when tier = 'prominent' and comes_back_at is null then 'prominent_undated'
+                when tier = 'gentle' and (plans).cycle = 'lifetime' then 'gentle_lifetime'
+                when tier in ('gentle', 'prominent') then tier
+            end as banner
+        from tiers
+    )
+    select row(
+        case when p_messages = 0 then 'OK' when reason is null then 'ALLOWED' else 'BLOCKED' end,
+        p_user_id,
+        (plans).plan,
+        (p_snapshot).state,
+        tier,
+        case
+            when tier = 'blocked' then 'blocked'
+            when is_trial then 'trial'
+            when tier = 'silent' then 'hidden'
+            else 'compact'
+        end,
+        used::integer,
+        nullif(held, 0)::integer,
+        "limit"::integer,
+        remaining::integer,
+        (p_snapshot).billing_period,
+        case when denial_reason is null and "limit" is not null then (p_snapshot).resets_at end,
+        case when is_trial or (p_snapshot).state = 'cancelled' then (p_snapshot).expires_at end,
+        case when is_trial then day end,
+        case when is_trial then days end,
+        case when (p_snapshot).messages > 0 and tier <> tier_before then tier end,
+        reason,
+        case
+            when reason = 'limit_reached' and p_messages <= coalesce((plans).allowance, p_messages)
+                then ceil(extract(epoch from comes_back_at - (p_snapshot).observed_at))::bigint
+        end,
+        (p_snapshot).previous_plan,
+        case
+            when is_trial then headroom.format_sentence('label_trial', null, used, "limit", remaining, null, (plans).label, day, days)
+            else (plans).label
+        end,
+        headroom.format_sentence(
+            case
+                when is_trial then 'accessible_trial'
+                when (plans).cycle = 'lifetime' then 'accessible_lifetime'
+                else 'accessible_monthly'
+            end || case when "limit" is null and not is_trial then '_unlimited' else '' end,
+            used, used, "limit", remaining, null, null, null, null
+        ),
+        case
+            -- A store can tell of the cancellation before it tells the date; without one the sentence has a hole.
+            when (p_snapshot).state = 'cancelled' and (p_snapshot).expires_at is not null then headroom.format_sentence(
+                'cancelled', null, used, "limit", remaining, (p_snapshot).expires_at, null, null, null
+            )
+            when (p_snapshot).state in ('grace_period', 'billing_retry')
+                then headroom.format_sentence('billing_issue', null, used, "limit", remaining, null, null, null, null)
+        end,
+        case
+            when banner is not null
+                then headroom.format_sentence(banner, remaining, used, "limit", remaining, comes_back_at, null, null, null)
+        end
+    )::headroom.answer
+    from banners;
+end;

@@ -1,0 +1,21 @@
+-- One of the sentences of headroom.words with its blanks filled in. p_number: the number that it is about, which chooses
+-- between its forms; null where it is about none.
+create or replace function headroom.format_sentence(
+    p_word text, p_number bigint, p_used bigint, p_limit bigint, p_remaining bigint, p_date timestamptz, p_label text,
+    p_day integer, p_days integer
+) returns text
+    language sql stable
+begin atomic
+    select
+        replace(replace(replace(replace(replace(replace(replace(
+            case when p_number = 1 then coalesce(words.one, words.other) else words.other end,
+            '{used}', p_used::text),
+            '{limit}', coalesce(p_limit::text, 'unlimited')),
+            '{remaining}', coalesce(p_remaining::text, 'unlimited')),
+            '{date}', coalesce(to_char(p_date at time zone 'UTC', 'FMMonth FMDD'), '')),
+            '{label}', coalesce(p_label, '')),
+            '{day}', coalesce(p_day::text, '')),
+            '{days}', coalesce(p_days::text, ''))
+    from headroom.words
+    where words.word = p_word;
+end;

@@ -1,0 +1,12 @@
+-- What a row holds now. Its own number, p_held, is as of its last message: holds that have ended by themselves since count
+-- in it.
+create or replace function headroom.held_messages(p_user_id uuid, p_billing_period text, p_held integer) returns integer
+    language sql stable
+    return case
+        when p_held > 0 then (
+            select least(holds.held, 2147483647)::integer
+            from headroom.active_holds(p_user_id, p_billing_period, headroom.now()) as holds
+        )
+        else 0
+    end;
+grant execute on function headroom.held_messages(uuid, text, integer) to headroom_operator, headroom_dashboard;

@@ -1,0 +1,10 @@
+-- Makes the copies of plans in usage rows out of date.
+create or replace function headroom.increment_plan_revision() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+    update headroom.plan_revision set revision = revision + 1;
+    return null;
+end
+$$;
+alter function headroom.increment_plan_revision() owner to headroom_service;

@@ -1,0 +1,53 @@
+-- Raises HR006 where a row holds a value that a check constraint does not allow, so somebody has removed the
+-- constraint. The message names the column only, because the service logs each message once. Callers have met such a
+-- value by a cheaper test; only their users pay for finding out which.
+create or replace function headroom.raise_invalid_row(p_table text, p_row jsonb) returns void
+    language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_column text;
+    v_rule text;
+    v_is_valid boolean;
+begin
+    for v_column, v_rule in
+        select columns.name, format(rules.rule, columns.name)
+        from (values
+            ('public.message_usage', '{message_count,held,released,granted,limit,plan_limit}', 'coalesce(%I, 0) >= 0'),
+            ('public.message_usage', '{updated_at,started_at,resets_at,expires_at}', 'headroom.is_instant(%I)'),
+            ('headroom.message_keys', '{messages}', '%I between 1 and 1000000'),
+            (
+                'headroom.message_keys', '{used,held,limit,committed_used,committed_held,committed_limit}',
+                'coalesce(%I, 0) >= 0'
+            ),
+            ('headroom.subscribers', '{anchor_day}', '%I between 1 and 31'),
+            ('headroom.plans', '{allowance}', 'coalesce(%I, 0) >= 0'),
+            ('headroom.plans', '{trial_days}', 'cycle <> ''trial'' or coalesce(%I, 0) between 1 and 3650'),
+            ('headroom.plans', '{gentle_percent,prominent_percent}', 'coalesce(%I, -1) between 0 and 100'),
+            ('headroom.spent_trials', '{messages}', '%I >= 0')
+        ) as rules (of_table, columns, rule)
+        cross join unnest(rules.columns::text[]) as columns (name)
+        where rules.of_table = p_table
+        union all
+        select attname, format('headroom.is_instant(%I)', attname) from pg_attribute
+        where attrelid = p_table::regclass and atttypid = 'headroom.instant'::regtype
+    loop
+        -- Of the base type, because a value of the domain headroom.instant could not be read here.
+        execute format(
+            'select %s from jsonb_to_record($1) as invalid (cycle text, %I %s)', v_rule, v_column, (
+                select coalesce(nullif(types.typbasetype, 0), types.oid)::regtype
+                from pg_attribute as attributes
+                join pg_type as types on types.oid = attributes.atttypid
+                where attributes.attrelid = p_table::regclass and attributes.attname = v_column
+            )
+        ) into v_is_valid using p_row;
+        if not v_is_valid then
+            raise exception '%.% is out of range', replace(p_table, 'public.', ''), v_column
+                using errcode = 'HR006', detail = format('The value is %s.', coalesce(p_row ->> v_column, 'null')),
+                    hint = format(
+                        'select * from %s where (%s) is not true lists such rows. Correct them, then add the '
+                        'check constraint again.', replace(p_table, 'public.', ''), v_rule
+                    );
+        end if;
+    end loop;
+end
+$$;

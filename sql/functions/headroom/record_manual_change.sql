@@ -1,0 +1,60 @@
+-- Records a change that somebody made by hand, with the columns that changed and those that name the row. The triggers
+-- on message_usage, subscribers and subscriptions spare the service and its functions by their WHEN, and stand where
+-- roles do.
+create or replace function headroom.record_manual_change() returns trigger
+    language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+    v_before jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) end;
+    v_after jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) end;
+    v_named constant text[] := case tg_table_name
+        when 'message_usage' then array['billing_period', 'message_count', 'limit']
+        when 'subscriptions' then array['original_transaction_id', 'plan']
+        when 'plans' then array['plan']
+        when 'store_products' then array['source', 'product']
+        when 'store_entitlements' then array['source', 'entitlement']
+        else '{}'
+    end;
+    v_user_before constant text := v_before ->> 'user_id';
+    v_user_after constant text := v_after ->> 'user_id';
+    v_recorded_before jsonb;
+    v_recorded_after jsonb;
+begin
+    -- What follows from a change that is recorded already: a new generation after a reset, a plan's new name. A deleted
+    -- subscriber's subscriptions are told, because nothing else tells what they were.
+    if pg_trigger_depth() > 1 and not (tg_op = 'DELETE' and tg_table_name = 'subscriptions') then
+        return null;
+    end if;
+    select
+        jsonb_object_agg(name, v_before -> column_name) filter (where v_before is not null),
+        jsonb_object_agg(name, v_after -> column_name) filter (where v_after is not null)
+    into v_recorded_before, v_recorded_after
+    from jsonb_object_keys(coalesce(v_after, v_before)) as columns (column_name)
+    cross join lateral (
+        select case column_name
+            when 'billing_period' then 'period'
+            when 'message_count' then 'count'
+            else column_name
+        end as name
+    ) as names
+    where column_name not in ('user_id', 'bucket')
+        and (
+            column_name = any (v_named)
+            or tg_table_name <> 'message_usage' and tg_op <> 'UPDATE'
+            or tg_op = 'UPDATE' and v_before -> column_name is distinct from v_after -> column_name
+        );
+    if v_user_before <> v_user_after then
+        -- Moved to another user: it is told in both stories, and neither names the other.
+        perform headroom.record_change(
+            v_user_before::uuid, v_before ->> 'billing_period', 'delete', v_recorded_before, null
+        );
+        v_recorded_before := null;
+    end if;
+    perform headroom.record_change(
+        coalesce(v_user_after, v_user_before)::uuid, coalesce(v_after, v_before) ->> 'billing_period',
+        case when v_user_before <> v_user_after then 'insert' else lower(tg_op) end, v_recorded_before, v_recorded_after
+    );
+    return null;
+end
+$$;
+alter function headroom.record_manual_change() owner to headroom_service;

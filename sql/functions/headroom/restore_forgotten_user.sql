@@ -1,0 +1,12 @@
+-- Makes a forgotten user with a spent trial known again, so that the trial stays spent. For functions that write usage
+-- without making the user known.
+create or replace function headroom.restore_forgotten_user(p_user_id uuid) returns void
+    language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+    insert into headroom.subscribers (bucket, user_id)
+    select spent.bucket, p_user_id from headroom.spent_trials as spent
+    where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.user_digest(p_user_id)
+    on conflict (bucket, user_id) do nothing;
+end
+$$;

@@ -1,9 +1,0 @@
--- Tells the instances that listen; the others look every two seconds.
-create or replace function headroom.tell_tokens_changed() returns trigger
-    language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-    perform pg_notify('headroom_tokens', '');
-    return null;
-end
-$$;

@@ -1,0 +1,7 @@
+-- The digest under which the trial of a forgotten user is kept.
+create or replace function headroom.user_digest(p_user_id uuid) returns bytea
+    language sql stable
+begin atomic
+    select headroom.keyed_digest(p_user_id, secrets.inner_key, secrets.outer_key)
+    from headroom.secrets where secrets.name = 'spent trials';
+end;

@@ -1,0 +1,10 @@
+-- The audit log in words, user by user. With the bucket named, a condition on user_id finds its rows by their index.
+create or replace view public.audit_trail as
+select
+    audit.user_id, audit.at::timestamptz, audit.action,
+    headroom.change_text(audit.before, audit.after) as detail, audit.actor, audit.reason, audit.event_id, audit.id
+from headroom.audit_log as audit
+where audit.bucket = headroom.bucket_of(audit.user_id) and audit.user_id is not null;
+comment on view public.audit_trail is
+    'What was changed for a user, by whom and why: select * from audit_trail where user_id = … order by id.';
+grant select on public.audit_trail to headroom_service, headroom_dashboard, headroom_operator;

@@ -1,2 +1,0 @@
--- Proves that messages can be counted, and changes nothing.
-select headroom.prove_counting();

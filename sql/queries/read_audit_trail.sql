@@ -1,0 +1,6 @@
+-- What is on record about a user, in the order in which it happened: the newest $2 entries of user $1.
+select newest.at, newest.action, newest.detail, newest.actor, newest.reason
+from (
+    select entries.* from public.audit_trail as entries where entries.user_id = $1 order by entries.id desc limit $2
+) as newest
+order by newest.id;

@@ -1,0 +1,45 @@
+-- The standing of each user that somebody watches, as read_batch has it, with what tells a later poll whether it changed.
+--
+-- $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: trial, free or deny.
+--
+-- changes_at is when time alone changes something: the period's end, the end of a trial, of grace or of access, the end
+-- of a hold, the next day of a trial. The fingerprint is of the same snapshot as the standing, so nothing is missed
+-- between the two. It is written as in poll_watched_users.
+select
+    request.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
+    snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision,
+    snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason, snapshot.changes_at,
+    renewal.renews_at, renewal.next_plan,
+    concat_ws(
+        '/',
+        (select string_agg(usage.xmin::text, ',') from public.message_usage as usage
+         where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id),
+        (select subscriber.xmin::text from headroom.subscribers as subscriber
+         where subscriber.bucket = headroom.bucket_of(request.user_id) and subscriber.user_id = request.user_id),
+        (select string_agg(subscription.xmin::text, ',') from headroom.subscriptions as subscription
+         where subscription.bucket = headroom.bucket_of(request.user_id) and subscription.user_id = request.user_id)
+    ) as fingerprint
+from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, billing_period, ordinal)
+cross join lateral (
+    select
+        usage.message_count as used, usage.held, usage."limit", usage.plan, usage.state, usage.started_at,
+        usage.resets_at, usage.expires_at, usage.previous_plan, usage.plan_revision, headroom.now() as observed_at,
+        usage.billing_period, null::text as denial_reason, usage.usable_until as changes_at
+    from public.message_usage as usage
+    where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
+        and usage.billing_period = request.billing_period
+        and usage.usable_until > headroom.now()
+        and usage.plan_revision = (select revision from headroom.plan_revision)
+    union all
+    select
+        snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state, snapshot.started_at, snapshot.resets_at, snapshot.expires_at,
+        snapshot.previous_plan, snapshot.plan_revision, snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason,
+        least(
+            (select entitlement.usable_until from headroom.entitlement(request.user_id, headroom.now(), $3) as entitlement),
+            (select holds.ends_at from headroom.active_holds(request.user_id, snapshot.billing_period, headroom.now()) as holds)
+        ) as changes_at
+    from headroom.read_usage_snapshot(request.user_id, $3) as snapshot
+    limit 1
+) as snapshot
+left join lateral headroom.next_renewal(request.user_id, snapshot.state, snapshot.plan, snapshot.expires_at) as renewal
+    on true;

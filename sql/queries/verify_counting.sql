@@ -1,0 +1,2 @@
+-- Proves that messages can be counted, and changes nothing.
+select headroom.verify_counting();
