@@ -1,7 +1,7 @@
 -- Plans, and the subscribers who have one.
 --
 -- Tables of users, and the receipts, have a column "bucket", with which their primary keys begin
--- (docs/decisions/0026-ready-to-be-distributed.md).
+-- (docs/decisions/0026-sql-for-a-distributed-database.md).
 
 -- An operator adds plans and changes numbers here; the next message follows.
 create table headroom.plans (

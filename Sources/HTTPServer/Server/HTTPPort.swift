@@ -8,7 +8,7 @@ import ServiceLifecycle
 ///
 /// Not the framework's, which accepts connections no faster than its tasks take them, and makes a task of each: behind
 /// connections that keep the tasks busy, a load balancer would wait before it is accepted
-/// (docs/decisions/0027-health-on-the-event-loop.md).
+/// (docs/decisions/0027-health-checks-on-the-event-loop.md).
 struct HTTPPort: Service {
     /// What the kernel may keep of a connection in each direction; it doubles the number. Left to itself it takes up to
     /// 4 MB for a peer that does not read.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Engine
 
-/// The rules of docs/decisions/0026-ready-to-be-distributed.md.
+/// The rules of docs/decisions/0026-sql-for-a-distributed-database.md.
 @Suite("SQL that a distributed database can carry out")
 struct DistributableTests {
     /// Tables with a column user_id that have no bucket, and why.

@@ -11,7 +11,7 @@
 -- blocked, lapsed, out of date, or a key that was used before) and takes the slow path: headroom.perform_batch.
 --
 -- Plain statements on one table each, which a distributed database can carry out
--- (docs/decisions/0026-ready-to-be-distributed.md). Rows are locked in the order of their index, which "= any" walks once,
+-- (docs/decisions/0026-sql-for-a-distributed-database.md). Rows are locked in the order of their index, which "= any" walks once,
 -- sorted (docs/decisions/0003-lock-order.md). The check stands in the UPDATE's own WHERE, which is evaluated again on the
 -- newest row after waiting for a lock.
 create or replace function headroom.count_batch(
