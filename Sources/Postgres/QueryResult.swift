@@ -1,5 +1,11 @@
 import CLibPQ
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// The rows of one statement, in binary format. Rows and columns count from 0.
 ///
 /// A getter throws `SQLState.invalidStoredValue` for NULL and for a value of another type: somebody may have changed a
@@ -34,6 +40,23 @@ public final class QueryResult: @unchecked Sendable {
 
     public func columnName(_ column: Int) -> String {
         PQfname(result, Int32(column)).map { String(cString: $0) } ?? ""
+    }
+
+    /// The position of the column with this name, the last of them. Look it up once per result, not per row.
+    ///
+    /// `PQfnumber` would fold the case of the name first. Searched from the end, where a batch's own values stand.
+    ///
+    /// - Throws: `SQLState.invalidStoredValue` when there is none.
+    public func column(_ name: StaticString) throws(PostgresError) -> Int {
+        let wanted = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
+        for column in stride(from: columnCount - 1, through: 0, by: -1) {
+            if let found = PQfname(result, Int32(column)), strcmp(found, wanted) == 0 { return column }
+        }
+        throw PostgresError(
+            .server(.invalidStoredValue),
+            "the result has no column \(name)",
+            hint: "A function or a type was replaced: compare it with the files of sql, and change it back."
+        )
     }
 
     public func isNull(_ row: Int, _ column: Int) -> Bool {
