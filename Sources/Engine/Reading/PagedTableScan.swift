@@ -149,7 +149,10 @@ extension PreparedQuery {
     static let readTableSize = PreparedQuery(name: "read_table_size", sql: EmbeddedSQL.readTableSize)
     static let readReportPageRange = PreparedQuery(name: "read_report_page_range", sql: EmbeddedSQL.readReportPageRange)
     static let readTopPageRange = PreparedQuery(name: "read_top_page_range", sql: EmbeddedSQL.readTopPageRange)
-    static let readPeriodsPageRange = PreparedQuery(name: "read_periods_page_range", sql: EmbeddedSQL.readPeriodsPageRange)
+    static let readPeriodsPageRange = PreparedQuery(
+        name: "read_periods_page_range",
+        sql: EmbeddedSQL.readPeriodsPageRange
+    )
 }
 
 extension Reading {

@@ -135,7 +135,8 @@ struct DistributableTests {
     /// What lanes send for messages, and beside them. open_lane, which has such a CTE, is sent once per connection.
     private static let sent =
         PreparedStatement.allCases.map(\.sql) + [
-            EmbeddedSQL.moveReceipt, EmbeddedSQL.readReceiptAnswer, EmbeddedSQL.grantMessages, EmbeddedSQL.readLockedUsers,
+            EmbeddedSQL.moveReceipt, EmbeddedSQL.readReceiptAnswer, EmbeddedSQL.grantMessages,
+            EmbeddedSQL.readLockedUsers,
         ]
 
     @Test("has no modifying CTE in what a message passes through")
@@ -156,7 +157,10 @@ struct DistributableTests {
                 texts.append(body)
             }
         }
-        for name in ["count_batch", "perform", "perform_batch", "commit_in_past_period", "entitlement", "advance_entitlement_version"] {
+        for name in [
+            "count_batch", "perform", "perform_batch", "commit_in_past_period", "entitlement",
+            "advance_entitlement_version",
+        ] {
             #expect(passed[name] != nil, "\(name)")
         }
         let modifying = /(?i)\bas\s+(?:not\s+)?(?:materialized\s*)?\(\s*(?:insert|update|delete)\b/

@@ -23,7 +23,11 @@ struct LookupTests {
     private static let readings = [
         Reading(name: "read_batch", sql: EmbeddedSQL.readBatch, arguments: standings),
         Reading(name: "read_watched_users", sql: EmbeddedSQL.readWatchedUsers, arguments: standings),
-        Reading(name: "poll_watched_users", sql: EmbeddedSQL.pollWatchedUsers, arguments: "\(users), array['', '', '']"),
+        Reading(
+            name: "poll_watched_users",
+            sql: EmbeddedSQL.pollWatchedUsers,
+            arguments: "\(users), array['', '', '']"
+        ),
         Reading(name: "read_locked_users", sql: EmbeddedSQL.readLockedUsers, arguments: users),
     ]
 
