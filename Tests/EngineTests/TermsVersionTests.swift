@@ -62,7 +62,7 @@ struct TermsVersionTests {
         try await running { database, store in
             try await database.psql.execute("update message_usage set \(change)")
             let snapshot = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
-            let shown = "\(snapshot.plan.name) \(snapshot.state.rawValue) \(standing.previousPlan ?? "nil")"
+            let shown = "\(snapshot.plan.name) \(snapshot.state.rawValue) \(snapshot.previousPlan ?? "nil")"
             #expect(shown == expected)
         }
     }
