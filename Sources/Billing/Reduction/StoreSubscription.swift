@@ -21,8 +21,8 @@ public struct StoreSubscription: Sendable, Equatable {
     /// Day of the month on which it was bought.
     public var anchorDay: Int?
 
-    /// Where a store gives no date, as `Subscription.fallbackGraceSeconds`.
-    private static let fallbackGraceSeconds = Subscription.fallbackGraceSeconds
+    /// The grace after the end of what was paid, where a store gives no date.
+    private static let fallbackGraceSeconds: Int64 = 16 * 86_400
 
     public init(transaction: String) {
         self.transaction = transaction

@@ -1,17 +1,20 @@
-/// What the store or an operator told about a subscription, and what follows from it at an instant.
+import Usage
+
+/// A subscription as a store or an operator reported it, and the state that follows from it at an instant.
 ///
-/// Only inputs are kept, never "blocked": expiry, the trial's end and the end of grace need no job that would have to
-/// run in time. Every interval is half-open, so at exactly `expiresAt` there is no access any more.
-public struct Subscription: Sendable, Equatable {
+/// It stores inputs only. State and access are derived, so no job has to run when a subscription, trial or grace period ends.
+/// Intervals are half-open: at `expiresAt` access has ended.
+public struct ModelSubscription: Sendable, Equatable {
     public var plan: Plan
-    /// Start of a trial; for other plans only for the record.
+    /// Start of the trial. Other plans do not use it.
     public var startedAt: Instant?
-    /// End of what was paid for, or a trial's end where it is not `startedAt` plus the plan's days. Nil is never.
+    /// End of the paid time, or of a trial that does not end after the plan's days. Nil is never.
     public var expiresAt: Instant?
-    /// End of the grace that the store gives in a billing issue; without one it means nothing.
+    /// End of the grace period. Only used during a billing issue.
     public var graceUntil: Instant?
     public var hasBillingIssue: Bool
-    /// When the store said "will not renew". At or after a trial's end: that somebody ended it, see `state(at:)`.
+    /// When the user cancelled. At or after a trial's end, it means that an operator or a store ended the trial: see
+    /// `state(at:)`.
     public var unsubscribedAt: Instant?
     public var revokedAt: Instant?
 
@@ -34,13 +37,13 @@ public struct Subscription: Sendable, Equatable {
     }
 }
 
-extension Subscription {
-    /// 16 days, where the store gives no date; stores can be set to 3, 16 or 28, so a given date counts first.
+extension ModelSubscription {
+    /// The grace period after `expiresAt` if the store gives no `graceUntil`: 16 days.
     public static let fallbackGraceSeconds: Int64 = 16 * 86_400
 
     public var isUnsubscribed: Bool { unsubscribedAt != nil }
 
-    /// The first instant without access, revocation aside; nil is never.
+    /// The first instant without access, ignoring `revokedAt`. Nil is never.
     public var accessEndsAt: Instant? {
         switch plan.cycle {
         case .trial(let days): expiresAt ?? startedAt?.advanced(bySeconds: Int64(days) * 86_400)
@@ -49,24 +52,24 @@ extension Subscription {
         }
     }
 
-    /// Billing can fail before the paid time is over, and a store's grace can be shorter than what is left of it: who
-    /// paid keeps access until then. An issue about which no date is known gives no grace: it ended before all time.
+    /// At least `expiresAt`: billing can fail before the paid time ends, and the user keeps access for it. Without any date there
+    /// is no grace period.
     private var graceEndsAt: Instant {
-        guard let grace = graceUntil ?? expiresAt?.advanced(bySeconds: Subscription.fallbackGraceSeconds) else {
+        guard let grace = graceUntil ?? expiresAt?.advanced(bySeconds: ModelSubscription.fallbackGraceSeconds) else {
             return Instant(microsecondsSince1970: .min)
         }
         return expiresAt.map { max($0, grace) } ?? grace
     }
 
-    /// Revoked counts before a billing issue, that before cancelled, and that before active.
+    /// The state at `instant`. Order of precedence: revoked, billing issue, cancelled, active.
     ///
-    /// A trial that ran out stays a trial, so that a client can say so, also when it was cancelled while it ran; one that
-    /// was declared over is expired, and that declaration is its `unsubscribedAt`.
+    /// A trial that has run out keeps the state `trial`, so that a client can explain it. A trial that was ended has an
+    /// `unsubscribedAt` at or after its end, and the state `expired`.
     public func state(at instant: Instant) -> SubscriptionState {
         if isRevoked(at: instant) { return .revoked }
         let isOver = isOver(at: instant)
         return switch plan.cycle {
-        case .trial: isOver && isDeclaredOver ? .expired : .trial
+        case .trial: isOver && wasEnded ? .expired : .trial
         case .lifetime: isOver ? .expired : .free
         case .monthly where hasBillingIssue: isOver ? .billingRetry : .gracePeriod
         case .monthly where isOver: .expired
@@ -74,7 +77,7 @@ extension Subscription {
         }
     }
 
-    /// Why there is no access at `instant`; nil with access.
+    /// Why the user has no access at `instant`; nil with access.
     public func denialReason(at instant: Instant) -> DenialReason? {
         switch state(at: instant) {
         case .revoked: .revoked
@@ -85,16 +88,7 @@ extension Subscription {
         }
     }
 
-    /// The earliest instant after `instant` at which state or access change by time alone; nil when they never do.
-    public func changes(after instant: Instant) -> Instant? {
-        let (state, denialReason) = (state(at: instant), denialReason(at: instant))
-        return [revokedAt, accessEndsAt].compactMap(\.self).sorted().first { candidate in
-            candidate > instant
-                && (self.state(at: candidate) != state || self.denialReason(at: candidate) != denialReason)
-        }
-    }
-
-    private var isDeclaredOver: Bool {
+    private var wasEnded: Bool {
         guard let unsubscribedAt, let accessEndsAt else { return false }
         return unsubscribedAt >= accessEndsAt
     }

@@ -1,3 +1,5 @@
+import Usage
+
 extension ReferenceModel {
     /// `GRANT`: raises this period's limit, once per key. Starts no trial.
     public mutating func grant(
@@ -6,15 +8,15 @@ extension ReferenceModel {
         key: MessageKey,
         at now: Instant
     ) throws(ModelError) -> Answer {
-        if let known = grants[user]?[key] {
-            guard known == messages else { throw .grantConflict }
+        if let granted = grants[user]?[key] {
+            guard granted == messages else { throw .grantConflict }
             return Answer(user: user, status: .ok, snapshot: snapshot(of: user, at: now), isReplay: true)
         }
         var snapshot = snapshot(of: user, at: now)
         let granted = (rows[user]?[snapshot.period]?.granted ?? 0) + messages
         let limit = snapshot.limit.map { $0 + messages }
         guard max(granted, limit ?? 0) <= UsageSnapshot.countMaximum else { throw .grantTooLarge }
-        bringBack(user, at: now)
+        restoreForgotten(user, at: now)
         let row = rows[user]?[snapshot.period]
         snapshot.limit = limit
         grants[user, default: [:]][key] = messages
@@ -24,26 +26,26 @@ extension ReferenceModel {
             planLimit: allowance(of: user, under: snapshot.plan),
             granted: granted,
             released: row?.released ?? 0,
-            written: snapshot,
+            lastSnapshot: snapshot,
             updatedAt: row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
         )
         return Answer(user: user, status: .ok, snapshot: snapshot)
     }
 
-    /// `FORGET`: nothing stays but what was used of a trial that was started, and when that was.
+    /// `FORGET`: deletes everything except the start and the usage of a trial.
     public mutating func forget(_ user: UserID) {
         let subscription = subscribers[user]?.subscription
         for plan in plans.values where plan.isTrial {
             let period = BillingPeriod(planNamed: plan.name)
             let used = rows[user]?[period]?.count
-            let isOnIt = subscription?.plan.name == plan.name
-            if let subscription, isOnIt {
+            let isCurrentPlan = subscription?.plan.name == plan.name
+            if let subscription, isCurrentPlan {
                 let ends = [subscription.revokedAt, subscription.expiresAt].compactMap(\.self).min()
                 trialEnds[user] = ends ?? trialEnds[user]
             }
-            let isConcerned = used != nil || isOnIt || plan.name == "trial"
-            if isConcerned, trialStarts[user] != nil || used ?? 0 > 0 {
+            let isTrialOfUser = used != nil || isCurrentPlan || plan.name == "trial"
+            if isTrialOfUser, trialStarts[user] != nil || used ?? 0 > 0 {
                 spentTrials[user, default: [:]][period] = used ?? spentTrials[user]?[period] ?? 0
             }
         }
@@ -53,12 +55,12 @@ extension ReferenceModel {
         grants[user] = nil
     }
 
-    /// A forgotten user is here again: what was used of a trial stands in the rows again.
-    mutating func bringBack(_ user: UserID, at now: Instant) {
+    /// Restores the trial usage of a forgotten user that returns.
+    mutating func restoreForgotten(_ user: UserID, at now: Instant) {
         for (period, used) in spentTrials.removeValue(forKey: user) ?? [:] {
-            guard let plan = plans[period.label] else { preconditionFailure("plans are not deleted here") }
-            let trial = Subscription(plan: plan, startedAt: trialStarts[user], expiresAt: trialEnds[user])
-            let written = UsageSnapshot(
+            guard let plan = plans[period.label] else { preconditionFailure("the model never deletes a plan") }
+            let trial = ModelSubscription(plan: plan, startedAt: trialStarts[user], expiresAt: trialEnds[user])
+            let snapshot = UsageSnapshot(
                 plan: plan,
                 state: .trial,
                 period: period,
@@ -72,7 +74,7 @@ extension ReferenceModel {
                 count: used,
                 limit: plan.allowance,
                 planLimit: plan.allowance,
-                written: written,
+                lastSnapshot: snapshot,
                 updatedAt: now,
                 generation: nextGeneration()
             )

@@ -1,64 +1,66 @@
-/// Why a key cannot be used so.
+import Usage
+
+/// Why the model rejects a request with a key.
 public enum KeyError: Error, Sendable, Equatable {
-    /// The key means another message: another verb or number of messages.
+    /// The key was used with another verb or number of messages.
     case conflict
-    /// What the key held or had counted was given back.
+    /// The messages of the key were released.
     case released
-    /// The hold's time has passed, or its row is gone; nothing was counted.
+    /// The hold has expired, or its usage row was deleted.
     case expired
     case unknownKey
 }
 
 extension ReferenceModel {
-    /// A row of `headroom.message_keys`: the caller's name for one message, and the first outcome.
-    struct KnownKey: Sendable {
+    /// A row of `headroom.message_keys`: the first outcome of a request with a key.
+    struct UsedKey: Sendable {
         enum Verb: Sendable { case consume, reserve }
         enum Status: Sendable { case counted, held, released }
 
         var verb: Verb
         var messages: Int
         var period: BillingPeriod
-        /// Of the row in which the message was counted.
+        /// The generation of the usage row in which the messages were counted.
         var generation: Int
-        /// A hold whose time has passed stays held, and holds nothing.
+        /// An expired hold keeps the status `held`.
         var status: Status
-        /// The numbers that the first request was told.
+        /// The numbers in the answer to the first request.
         var first: Numbers
-        /// The numbers that the first commit was told.
+        /// The numbers in the answer to the first commit.
         var committed: Numbers?
-        /// End of a hold; nil where there is none, or none any more.
+        /// The end of a hold; nil for a counted message, and after the usage row was deleted.
         var expiresAt: Instant?
 
-        func isLive(at now: Instant) -> Bool {
+        func isActive(at now: Instant) -> Bool {
             status == .held && expiresAt.map { now < $0 } ?? false
         }
     }
 
-    /// What a repetition tells again.
+    /// The numbers that a repetition returns again.
     struct Numbers: Sendable {
         var used: Int
         var held: Int
         var limit: Int?
     }
 
-    /// `CONSUME` with a key: counts once, however often it is asked.
+    /// `CONSUME` with a key: counts once per key.
     public mutating func consume(
         _ user: UserID,
         messages: Int = 1,
         key: MessageKey,
         at now: Instant
     ) throws(KeyError) -> Answer {
-        if let known = keys[user]?[key] {
-            return try replay(known, .consume, messages: messages, user: user, at: now)
+        if let used = keys[user]?[key] {
+            return try replay(used, .consume, messages: messages, user: user, at: now)
         }
         let answer = consume(user, messages: messages, at: now)
         if answer.status == .allowed {
-            remember(key, .consume, messages: messages, as: answer, expiresAt: nil)
+            store(key, .consume, messages: messages, as: answer, expiresAt: nil)
         }
         return answer
     }
 
-    /// `RESERVE`: holds the messages until they are committed, released, or so many seconds have passed.
+    /// `RESERVE`: holds messages until commit, release, or the end of `ttlSeconds`.
     public mutating func reserve(
         _ user: UserID,
         messages: Int = 1,
@@ -66,8 +68,8 @@ extension ReferenceModel {
         ttlSeconds: Int = 120,
         at now: Instant
     ) throws(KeyError) -> Answer {
-        if let known = keys[user]?[key] {
-            return try replay(known, .reserve, messages: messages, user: user, at: now)
+        if let used = keys[user]?[key] {
+            return try replay(used, .reserve, messages: messages, user: user, at: now)
         }
         var snapshot = snapshot(of: user, at: now)
         if let refusal = snapshot.refusal(of: messages) {
@@ -82,83 +84,82 @@ extension ReferenceModel {
         let crossed = snapshot.tier > before ? snapshot.tier : nil
         let answer = Answer(user: user, status: .held, snapshot: snapshot, crossed: crossed)
         let expiresAt = now.advanced(bySeconds: Int64(ttlSeconds))
-        remember(key, .reserve, messages: messages, as: answer, expiresAt: expiresAt)
+        store(key, .reserve, messages: messages, as: answer, expiresAt: expiresAt)
         return answer
     }
 
-    /// `COMMIT`: counts what the key holds, in the period in which it was held; also for a user whose access has ended
-    /// since.
+    /// `COMMIT`: counts held messages in the period of the hold, also after the user's access has ended.
     public mutating func commit(_ user: UserID, key: MessageKey, at now: Instant) throws(KeyError) -> Answer {
-        guard let known = keys[user]?[key] else { throw .unknownKey }
-        guard known.verb == .reserve else { throw .conflict }
-        switch known.status {
+        guard let used = keys[user]?[key] else { throw .unknownKey }
+        guard used.verb == .reserve else { throw .conflict }
+        switch used.status {
         case .released: throw .released
-        case .counted: return replayed(known, user: user, at: now)
+        case .counted: return replayed(used, user: user, at: now)
         case .held: break
         }
-        guard known.isLive(at: now), let row = rows[user]?[known.period] else { throw .expired }
+        guard used.isActive(at: now), let row = rows[user]?[used.period] else { throw .expired }
         keys[user]?[key]?.status = .counted
         keys[user]?[key]?.generation = row.generation
         var snapshot = snapshot(of: user, at: now)
-        if snapshot.period == known.period {
-            snapshot.used = min(snapshot.used + known.messages, UsageSnapshot.countMaximum)
+        if snapshot.period == used.period {
+            snapshot.used = min(snapshot.used + used.messages, UsageSnapshot.countMaximum)
             write(snapshot, of: user, isUsed: true, at: now)
         } else {
-            rows[user]?[known.period]?.count = min(row.count + known.messages, UsageSnapshot.countMaximum)
-            rows[user]?[known.period]?.updatedAt = now
-            snapshot = self.snapshot(of: user, in: known.period, at: now) ?? snapshot
+            rows[user]?[used.period]?.count = min(row.count + used.messages, UsageSnapshot.countMaximum)
+            rows[user]?[used.period]?.updatedAt = now
+            snapshot = self.snapshot(of: user, in: used.period, at: now) ?? snapshot
         }
         snapshot.denialReason = nil
         keys[user]?[key]?.committed = Numbers(used: snapshot.used, held: snapshot.held, limit: snapshot.limit)
         return Answer(user: user, status: .allowed, snapshot: snapshot)
     }
 
-    /// `RELEASE`: gives back what the key holds or has counted, once, and never to a count that it was not in.
+    /// `RELEASE`: gives back held or counted messages once. Never lowers a count of another generation.
     public mutating func release(_ user: UserID, key: MessageKey, at now: Instant) throws(KeyError) -> Answer {
-        guard let known = keys[user]?[key] else { throw .unknownKey }
+        guard let used = keys[user]?[key] else { throw .unknownKey }
         var released = 0
-        switch known.status {
+        switch used.status {
         case .released:
             break
         case .held:
-            released = known.isLive(at: now) ? known.messages : 0
+            released = used.isActive(at: now) ? used.messages : 0
         case .counted:
-            if let row = rows[user]?[known.period], row.generation == known.generation {
-                released = known.messages
-                rows[user]?[known.period]?.count = max(0, row.count - known.messages)
-                rows[user]?[known.period]?.released += known.messages
-                rows[user]?[known.period]?.updatedAt = now
+            if let row = rows[user]?[used.period], row.generation == used.generation {
+                released = used.messages
+                rows[user]?[used.period]?.count = max(0, row.count - used.messages)
+                rows[user]?[used.period]?.released += used.messages
+                rows[user]?[used.period]?.updatedAt = now
             }
         }
         keys[user]?[key]?.status = .released
         let snapshot = snapshot(of: user, at: now)
-        if released > 0, known.period == snapshot.period { write(snapshot, of: user, isUsed: true, at: now) }
+        if released > 0, used.period == snapshot.period { write(snapshot, of: user, isUsed: true, at: now) }
         return Answer(
             user: user,
             status: .ok,
             snapshot: snapshot,
             released: released,
-            isReplay: known.status == .released
+            isReplay: used.status == .released
         )
     }
 }
 
 extension ReferenceModel {
-    /// Messages that a user holds in a period; the sum stops where a count does.
+    /// Messages that a user holds in a period, at most `UsageSnapshot.countMaximum`.
     func held(by user: UserID, in period: BillingPeriod, at now: Instant) -> Int {
-        let live = (keys[user] ?? [:]).values.filter { $0.period == period && $0.isLive(at: now) }
-        return min(live.reduce(0) { $0 + $1.messages }, UsageSnapshot.countMaximum)
+        let active = (keys[user] ?? [:]).values.filter { $0.period == period && $0.isActive(at: now) }
+        return min(active.reduce(0) { $0 + $1.messages }, UsageSnapshot.countMaximum)
     }
 
-    private mutating func remember(
+    private mutating func store(
         _ key: MessageKey,
-        _ verb: KnownKey.Verb,
+        _ verb: UsedKey.Verb,
         messages: Int,
         as answer: Answer,
         expiresAt: Instant?
     ) {
         let snapshot = answer.snapshot
-        keys[answer.user, default: [:]][key] = KnownKey(
+        keys[answer.user, default: [:]][key] = UsedKey(
             verb: verb,
             messages: messages,
             period: snapshot.period,
@@ -170,29 +171,28 @@ extension ReferenceModel {
     }
 
     private func replay(
-        _ known: KnownKey,
-        _ verb: KnownKey.Verb,
+        _ used: UsedKey,
+        _ verb: UsedKey.Verb,
         messages: Int,
         user: UserID,
         at now: Instant
     ) throws(KeyError) -> Answer {
-        guard known.verb == verb, known.messages == messages else { throw .conflict }
-        var first = known
+        guard used.verb == verb, used.messages == messages else { throw .conflict }
+        var first = used
         first.committed = nil
         return replayed(first, user: user, at: now)
     }
 
-    /// The first outcome again, of the commit where there was one. Whatever became of the user's access since, it was
-    /// allowed then.
-    private func replayed(_ known: KnownKey, user: UserID, at now: Instant) -> Answer {
-        var snapshot = snapshot(of: user, in: known.period, at: now) ?? snapshot(of: user, at: now)
-        let numbers = known.committed ?? known.first
-        snapshot.period = known.period
+    /// The first outcome, or that of the commit if there was one. The user had access then, so there is no denial reason.
+    private func replayed(_ used: UsedKey, user: UserID, at now: Instant) -> Answer {
+        var snapshot = snapshot(of: user, in: used.period, at: now) ?? snapshot(of: user, at: now)
+        let numbers = used.committed ?? used.first
+        snapshot.period = used.period
         snapshot.denialReason = nil
         snapshot.used = numbers.used
         snapshot.held = numbers.held
         snapshot.limit = numbers.limit
-        let isHeld = known.verb == .reserve && known.committed == nil
+        let isHeld = used.verb == .reserve && used.committed == nil
         return Answer(user: user, status: isHeld ? .held : .allowed, snapshot: snapshot, isReplay: true)
     }
 }

@@ -1,43 +1,44 @@
-/// Why the model refuses an operator's change.
+import Usage
+
+/// Why the model rejects an operator's change.
 public enum ModelError: Error, Sendable, Equatable {
     case unknownPlan
-    /// Such as a trial that is cancelled: see `Plan.admits(_:)`.
+    /// The plan does not allow the state, such as `cancelled` for a trial: see `Plan.admits(_:)`.
     case stateDoesNotFit
-    /// The key granted another number of messages.
+    /// The key was used for another number of messages.
     case grantConflict
-    /// The limit would not fit its column.
+    /// The limit would exceed `UsageSnapshot.countMaximum`.
     case grantTooLarge
 }
 
 extension ReferenceModel {
-    /// `SETPLAN`: replaces the user's subscription. Counts are left alone: what changed takes effect with the next
-    /// message.
+    /// `SETPLAN`: replaces the user's subscription and keeps the counts.
     public mutating func setPlan(_ change: PlanChange, at now: Instant) throws(ModelError) -> Answer {
         guard let plan = plans[change.plan] else { throw .unknownPlan }
         let state = change.state ?? plan.initialState
         guard plan.admits(state) else { throw .stateDoesNotFit }
-        bringBack(change.user, at: now)
+        restoreForgotten(change.user, at: now)
         let old = subscribers[change.user]
         let anchorDay = change.anchorDay ?? old?.anchorDay ?? 1
-        precondition((1...31).contains(anchorDay), "callers check the anchor day")
+        precondition((1...31).contains(anchorDay), "the anchor day is 1 to 31")
         var startedAt = change.startedAt
         if plan.isTrial {
             startedAt = startedAt ?? trialStarts[change.user] ?? now
             trialStarts[change.user] = startedAt
             trialEnds[change.user] = nil
         }
-        var subscription = Subscription(plan: plan, startedAt: startedAt ?? now, expiresAt: change.expiresAt)
+        var subscription = ModelSubscription(plan: plan, startedAt: startedAt ?? now, expiresAt: change.expiresAt)
         subscription.enter(state, change: change, cycle: BillingCycle(containing: now, anchorDay: anchorDay), at: now)
         subscribers[change.user] = Subscriber(
             subscription: subscription,
             anchorDay: anchorDay,
             previousPlan: previousPlan(replacing: old, by: plan)
         )
-        openPeriod(of: change.user, at: now)
+        applySubscription(of: change.user, at: now)
         return Answer(user: change.user, status: .ok, snapshot: snapshot(of: change.user, at: now))
     }
 
-    /// Only a monthly plan is worth coming back to, so a trial in between does not make the record forget it.
+    /// The last monthly plan: a trial in between does not replace it.
     private func previousPlan(replacing old: Subscriber?, by plan: Plan) -> String? {
         guard let old else { return nil }
         let oldPlan = plans[old.subscription.plan.name] ?? old.subscription.plan
@@ -46,11 +47,11 @@ extension ReferenceModel {
 
     /// `RESETUSAGE`.
     ///
-    /// - Parameter period: nil is the current one, which need not have a row.
-    /// - Returns: nil when the named period has no row.
+    /// - Parameter period: nil is the current period, with or without a row.
+    /// - Returns: nil if the named period has no row.
     public mutating func resetUsage(_ user: UserID, period: BillingPeriod? = nil, at now: Instant) -> Answer? {
         let unchanged = self
-        bringBack(user, at: now)
+        restoreForgotten(user, at: now)
         let target = period ?? snapshot(of: user, at: now).period
         guard period == nil || rows[user]?[target] != nil else {
             self = unchanged
@@ -62,8 +63,7 @@ extension ReferenceModel {
         return after.map { Answer(user: user, status: .ok, snapshot: $0) }
     }
 
-    /// An operator's plain UPDATE of `message_count`; changes nothing where there is no row. A count that falls is a
-    /// reset, however far it falls.
+    /// An operator's plain UPDATE of `message_count`. Without a row nothing changes. Every lower count is a reset.
     public mutating func setCount(_ user: UserID, period: BillingPeriod, count: Int) {
         guard var row = rows[user]?[period] else { return }
         if count < row.count {
@@ -74,15 +74,15 @@ extension ReferenceModel {
         rows[user]?[period] = row
     }
 
-    /// An operator's DELETE of a row: what it held ends with it.
+    /// An operator's DELETE of a row, which also ends its holds.
     public mutating func deleteRow(_ user: UserID, period: BillingPeriod) {
         rows[user]?[period] = nil
-        for (key, known) in keys[user] ?? [:] where known.period == period && known.status == .held {
+        for (key, used) in keys[user] ?? [:] where used.period == period && used.status == .held {
             keys[user]?[key]?.expiresAt = nil
         }
     }
 
-    /// An operator's plain UPDATE of `"limit"`; changes nothing where there is no row.
+    /// An operator's plain UPDATE of `"limit"`. Without a row nothing changes.
     public mutating func setLimit(_ user: UserID, period: BillingPeriod, limit: Int?) {
         rows[user]?[period]?.limit = limit
     }
@@ -93,8 +93,8 @@ extension ReferenceModel {
     }
 }
 
-extension Subscription {
-    /// Sets the inputs from which `state` is derived at `now`, a date that contradicts the state brought back to `now`.
+extension ModelSubscription {
+    /// Sets the inputs of which `state` follows at `now`. Later dates that contradict the state become `now`.
     fileprivate mutating func enter(
         _ state: SubscriptionState,
         change: PlanChange,
@@ -114,11 +114,11 @@ extension Subscription {
         case .billingRetry:
             hasBillingIssue = true
             graceUntil = atMostNow(change.graceUntil)
-            // Paid time that is left would be access.
+            // Remaining paid time would give access.
             expiresAt = change.expiresAt.map(atMostNow)
         case .expired:
             expiresAt = atMostNow(change.expiresAt)
-            // Without it a trial would merely have run out.
+            // Without this date the state would be `trial`, with the denial reason `trialEnded`.
             if plan.isTrial { unsubscribedAt = expiresAt }
         case .revoked:
             revokedAt = now

@@ -1,15 +1,17 @@
+import Usage
+
 extension ReferenceModel {
-    /// Whether a row holds nothing that happened, so that it follows from the user's subscription alone: no message was ever
-    /// counted in it, none is held, nothing was granted, and its limit is the plan's.
+    /// Whether a row was never used: no message was counted or is held, nothing was granted, and the limit is the plan's. Such a
+    /// row follows from the user's subscription alone.
     func isUnused(_ period: BillingPeriod, of user: UserID, at now: Instant) -> Bool {
         guard let row = rows[user]?[period] else { return true }
         return row.count == 0 && row.released == 0 && row.granted == 0 && row.limit == row.planLimit
             && held(by: user, in: period, at: now) == 0
     }
 
-    /// After a change of the subscription: the period that the user may send in now gets a row, and rows that are unused
-    /// follow the subscription. So the rows do not depend on the order of changes.
-    mutating func openPeriod(of user: UserID, at now: Instant) {
+    /// Updates the rows after a change of the subscription. The current period gets a row if the user has access, and
+    /// unused rows are rewritten or deleted, so the rows do not depend on the order of changes.
+    mutating func applySubscription(of user: UserID, at now: Instant) {
         var snapshot = snapshot(of: user, at: now)
         let allowance = allowance(of: user, under: snapshot.plan)
         let opened = snapshot.denialReason == nil && allowance != 0 ? snapshot.period : nil
@@ -17,9 +19,9 @@ extension ReferenceModel {
             rows[user]?[period] = nil
         }
         guard let opened, isUnused(opened, of: user, at: now) else {
-            // A new anchor day moves the end of the open month.
-            if let end = snapshot.resetsAt, rows[user]?[snapshot.period]?.written.resetsAt != nil {
-                rows[user]?[snapshot.period]?.written.resetsAt = end
+            // A new anchor day changes the end of the current month.
+            if let end = snapshot.resetsAt, rows[user]?[snapshot.period]?.lastSnapshot.resetsAt != nil {
+                rows[user]?[snapshot.period]?.lastSnapshot.resetsAt = end
             }
             return
         }
@@ -29,7 +31,7 @@ extension ReferenceModel {
             count: 0,
             limit: allowance,
             planLimit: allowance,
-            written: snapshot,
+            lastSnapshot: snapshot,
             updatedAt: row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
         )

@@ -1,58 +1,60 @@
-/// The whole service in memory, one request at a time, with the clock passed in: what the SQL must agree with.
+import Usage
+
+/// The counting rules of the service in memory: one request at a time, with the clock as a parameter.
 ///
-/// Tests run the same scenarios over this and over PostgreSQL. It is written to be read, not to be fast.
+/// Tests run the same scenarios on this model and on PostgreSQL and compare the answers. It is written for readability, not
+/// for speed.
 public struct ReferenceModel: Sendable {
     /// A row of `message_usage`.
     struct Row: Sendable {
         var count: Int
-        /// Nil is unlimited. An operator may have set it.
+        /// Nil is unlimited. An operator may have changed it.
         var limit: Int?
-        /// The plan's allowance when `limit` was last taken from it. While the plan still says so, `limit` is left
-        /// alone: that is how an operator's plain UPDATE lasts, and how a changed plan is noticed.
+        /// The plan's allowance when `limit` was last derived from it. `limit` stays as it is while the plan has the same
+        /// allowance, so an operator's plain UPDATE lasts until the plan changes.
         var planLimit: Int?
-        /// Messages granted in this period beyond the allowance; they outlast a change of plan.
+        /// Messages granted in this period beyond the allowance. A change of plan keeps them.
         var granted = 0
-        /// Messages that were counted here and are not any more: given back, or reset.
+        /// Messages that were counted in this period and later released or reset.
         var released = 0
-        /// The user's snapshot when the row was last written: what a period that is over is told from.
-        var written: UsageSnapshot
-        /// When a message was last counted or held, or the count reset.
+        /// The user's snapshot at the last write. Answers about a past period are derived from it.
+        var lastSnapshot: UsageSnapshot
+        /// When a message was last counted or held, or the count was last reset.
         var updatedAt: Instant
-        /// Names this incarnation of the row: new with the row and with each reset, so that a message is never given
-        /// back to a count that it was not in.
+        /// Changes with each reset. A release lowers the count only if the generation is that of the counted message.
         var generation: Int
 
-        /// When the period ended or ends; a row that has no such date stands where it was last used.
-        var endsAt: Instant { written.resetsAt ?? written.expiresAt ?? updatedAt }
+        /// The end of the period, or the time of the last use if the period has no end.
+        var endsAt: Instant { lastSnapshot.resetsAt ?? lastSnapshot.expiresAt ?? updatedAt }
     }
 
-    /// A row of `headroom.subscriptions`.
+    /// The rows of `headroom.subscribers` and `headroom.subscriptions` of one user.
     struct Subscriber: Sendable {
-        var subscription: Subscription
+        var subscription: ModelSubscription
         var anchorDay = 1
-        /// The monthly plan that was replaced last.
+        /// The last monthly plan before this one.
         var previousPlan: String?
     }
 
     public let unknownUsers: UnknownUsers
     var plans: [String: Plan]
     var subscribers: [UserID: Subscriber] = [:]
-    /// Kept whatever becomes of the subscription, and of the user: a trial cannot be started again.
+    /// Kept after a change of plan and after `forget`, because a trial cannot start again.
     var trialStarts: [UserID: Instant] = [:]
-    /// Of forgotten users: when the trial ended or ends, where that is not its start and the plan's days.
+    /// Ends of forgotten users' trials that do not follow from the start and the plan's days.
     var trialEnds: [UserID: Instant] = [:]
-    /// Of forgotten users who did not come back: what they used of trials.
+    /// Messages that forgotten users had counted in trials, until these users return.
     var spentTrials: [UserID: [BillingPeriod: Int]] = [:]
     var grants: [UserID: [MessageKey: Int]] = [:]
     var rows: [UserID: [BillingPeriod: Row]] = [:]
-    var keys: [UserID: [MessageKey: KnownKey]] = [:]
+    var keys: [UserID: [MessageKey: UsedKey]] = [:]
     private var lastGeneration = 0
 
-    /// - Parameter plans: must hold "trial" and "free", the plans of unknown users.
+    /// - Parameter plans: must include "trial" and "free", the plans of unknown users.
     public init(plans: [Plan] = Plan.initial, unknownUsers: UnknownUsers = .trial) {
         self.plans = Dictionary(plans.map { ($0.name, $0) }, uniquingKeysWith: { _, last in last })
         self.unknownUsers = unknownUsers
-        precondition(self.plans["trial"] != nil && self.plans["free"] != nil, "plans lack \"trial\" or \"free\"")
+        precondition(self.plans["trial"] != nil && self.plans["free"] != nil, "plans must include trial and free")
     }
 }
 
@@ -61,16 +63,16 @@ extension ReferenceModel {
     public mutating func consume(_ user: UserID, messages: Int = 1, at now: Instant) -> Answer {
         var snapshot = snapshot(of: user, at: now)
         let answer = snapshot.consume(messages, of: user)
-        // Without access nothing is written, as nothing is for a user who is merely asked about.
+        // A user without access gets no row, and CHECK and USAGE create none.
         guard snapshot.denialReason == nil else { return answer }
         let isCounted = answer.status == .allowed
         guard isCounted || rows[user]?[snapshot.period] != nil else { return answer }
-        // A refused message writes the limit too, or an operator who then raises it would raise the old plan's.
+        // A refused message also writes the limit. Otherwise an operator who raises it would raise the old plan's limit.
         write(snapshot, of: user, isUsed: isCounted, at: now)
         return answer
     }
 
-    /// `CHECK`: what `consume` would say; writes nothing.
+    /// `CHECK`: the answer that `consume` would give. Writes nothing.
     public func check(_ user: UserID, messages: Int = 1, at now: Instant) -> Answer {
         snapshot(of: user, at: now).check(messages, of: user)
     }
@@ -80,18 +82,18 @@ extension ReferenceModel {
         snapshot(of: user, at: now).usage(of: user)
     }
 
-    /// `USAGE` of a named period; nil when the user has no row of it, even where it is the current one.
+    /// `USAGE` of a named period. Nil if the user has no row of it, also if it is the current one.
     public func usage(_ user: UserID, period: BillingPeriod, at now: Instant) -> Answer? {
         snapshot(of: user, in: period, at: now)?.usage(of: user)
     }
 
-    /// `HISTORY`: at most `months` rows, the one that ended or ends last first.
+    /// `HISTORY`: at most `months` rows, ordered by the end of the period, latest first.
     public func history(_ user: UserID, months: Int = 12, at now: Instant) -> [PeriodUsage] {
         let newestFirst = (rows[user] ?? [:]).sorted { one, other in
             (one.value.endsAt, one.key.label) > (other.value.endsAt, other.key.label)
         }
         return newestFirst.prefix(months).map { period, row in
-            let plan = plans[row.written.plan.name] ?? row.written.plan
+            let plan = plans[row.lastSnapshot.plan.name] ?? row.lastSnapshot.plan
             let held = held(by: user, in: period, at: now)
             let tier = Tier(used: row.count + held, limit: row.limit, plan: plan)
             return PeriodUsage(user: user, period: period, used: row.count, limit: row.limit, tier: tier)
@@ -100,12 +102,12 @@ extension ReferenceModel {
 }
 
 extension ReferenceModel {
-    /// Writes the row of the current period; the first one of an unknown user starts the trial.
+    /// Writes the row of the current period. The first use by an unknown user starts the trial.
     ///
-    /// - Parameter isUsed: a message was counted, held or given back.
+    /// - Parameter isUsed: a message was counted, held or released.
     mutating func write(_ snapshot: UsageSnapshot, of user: UserID, isUsed: Bool, at now: Instant) {
         if isUsed, subscribers[user] == nil {
-            bringBack(user, at: now)
+            restoreForgotten(user, at: now)
             if unknownUsers == .trial {
                 subscribers[user] = subscriber(user, at: now)
                 trialStarts[user] = snapshot.startedAt
@@ -118,7 +120,7 @@ extension ReferenceModel {
             planLimit: allowance(of: user, under: snapshot.plan),
             granted: row?.granted ?? 0,
             released: row?.released ?? 0,
-            written: snapshot,
+            lastSnapshot: snapshot,
             updatedAt: isUsed ? now : row?.updatedAt ?? now,
             generation: row?.generation ?? nextGeneration()
         )
@@ -129,7 +131,7 @@ extension ReferenceModel {
         return lastGeneration
     }
 
-    /// The user's snapshot in the current period, whether or not it has a row yet.
+    /// The user's snapshot in the current period, with or without a row.
     func snapshot(of user: UserID, at now: Instant) -> UsageSnapshot {
         let subscriber = subscriber(user, at: now)
         let subscription = subscriber.subscription
@@ -152,7 +154,7 @@ extension ReferenceModel {
             startedAt: cycle?.start ?? subscription.startedAt ?? now,
             resetsAt: cycle?.end,
             expiresAt: subscription.accessEndsAt,
-            // What a paywall highlights is the plan that was lost.
+            // A paywall highlights the plan that has ended.
             previousPlan: denialReason != nil && plan.cycle == .monthly ? plan.name : subscriber.previousPlan,
             observedAt: now
         )
@@ -160,44 +162,47 @@ extension ReferenceModel {
         return snapshot
     }
 
-    /// What a plan gives the user in a period.
+    /// The user's messages per period under a plan; nil is unlimited.
     func allowance(of user: UserID, under plan: Plan) -> Int? {
         subscribers[user] == nil && unknownUsers == .deny ? 0 : plan.allowance
     }
 
-    /// The user's snapshot in a period that has a row, nil when it has none. One that is not the current period is
-    /// past, however it became so: nothing can be sent in it any more, and it is told as it was last written.
+    /// The user's snapshot in a period; nil without a row. Any period other than the current one counts as past and is
+    /// answered from its last write.
     func snapshot(of user: UserID, in period: BillingPeriod, at now: Instant) -> UsageSnapshot? {
         guard let row = rows[user]?[period] else { return nil }
         let current = snapshot(of: user, at: now)
         if current.period == period { return current }
-        var snapshot = row.written
+        var snapshot = row.lastSnapshot
         snapshot.plan = plans[snapshot.plan.name] ?? snapshot.plan
         snapshot.used = row.count
         snapshot.held = held(by: user, in: period, at: now)
         snapshot.limit = row.limit
-        // A commit or release writes the row of a user who has lapsed; what was is no less for it.
+        // A commit or release may have written the row after access had ended. The past usage is the same.
         snapshot.denialReason = nil
         snapshot.resetsAt = min(snapshot.resetsAt ?? now, now)
         snapshot.observedAt = now
         return snapshot
     }
 
-    /// The user's data under the plan as it is now; for an unknown user, the defaults.
+    /// The user's subscription under the present definition of the plan, or the default of an unknown user.
     func subscriber(_ user: UserID, at now: Instant) -> Subscriber {
-        if var known = subscribers[user] {
-            known.subscription.plan = plans[known.subscription.plan.name] ?? known.subscription.plan
-            return known
+        if var subscriber = subscribers[user] {
+            subscriber.subscription.plan = plans[subscriber.subscription.plan.name] ?? subscriber.subscription.plan
+            return subscriber
         }
         let name = unknownUsers == .trial ? "trial" : "free"
-        guard let plan = plans[name] else { preconditionFailure("init made sure of \(name)") }
-        guard unknownUsers == .trial else { return Subscriber(subscription: Subscription(plan: plan, startedAt: now)) }
-        let startedAt = trialStarts[user] ?? now
-        return Subscriber(subscription: Subscription(plan: plan, startedAt: startedAt, expiresAt: trialEnds[user]))
+        guard let plan = plans[name] else { preconditionFailure("init requires a plan named \(name)") }
+        var subscription = ModelSubscription(plan: plan, startedAt: now)
+        if unknownUsers == .trial {
+            subscription.startedAt = trialStarts[user] ?? now
+            subscription.expiresAt = trialEnds[user]
+        }
+        return Subscriber(subscription: subscription)
     }
 
-    /// Never goes back: after an anchor change the month that holds `now` may be one earlier than that of a row the
-    /// user has already used, and to begin it again would be a free reset.
+    /// The cycle at `now`, or the cycle of a later used row. After a change of the anchor day, `now` may belong to an earlier
+    /// month than the used row, and starting that month again would be a free reset.
     func currentCycle(of user: UserID, anchorDay: Int, at now: Instant) -> BillingCycle {
         let cycle = BillingCycle(containing: now, anchorDay: anchorDay)
         let latest = (rows[user] ?? [:]).keys.filter { $0.month != nil && !isUnused($0, of: user, at: now) }
