@@ -21,8 +21,8 @@ struct TransferTests {
     private func snapshot(_ user: UserID, _ database: TestDatabase) async throws -> String {
         try await database.psql.rows(
             """
-            select coalesce(peek.denialReason, 'fine'), peek.plan, peek.used, peek."limit"
-            from headroom.read_usage_snapshot('\(user)', 'trial') as peek
+            select coalesce(snapshot.denial_reason, 'fine'), snapshot.plan, snapshot.used, snapshot."limit"
+            from headroom.read_usage_snapshot('\(user)', 'trial') as snapshot
             """
         ).joined()
     }

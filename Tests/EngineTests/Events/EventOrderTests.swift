@@ -167,7 +167,7 @@ struct EventOrderTests {
         try await database.psql.text(
             """
             select concat_ws(
-                ' ', entitlement.plan, entitlement.state, nullif(entitlement.denialReason, entitlement.state), headroom.instant_text(entitlement.expires_at),
+                ' ', entitlement.plan, entitlement.state, nullif(entitlement.denial_reason, entitlement.state), headroom.instant_text(entitlement.expires_at),
                 'anchor', subscriber.anchor_day, 'previous ' || entitlement.previous_plan,
                 'trial ' || headroom.instant_text(
                     least(subscriber.trial_started_at, subscriber.store_trial_started_at)

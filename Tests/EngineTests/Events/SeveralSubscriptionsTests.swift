@@ -76,7 +76,7 @@ struct SeveralSubscriptionsTests {
                 for event in events { try await database.psql.apply(event.of(user)) }
                 let told = try await database.psql.text(
                     """
-                    select concat_ws(' ', plan, state, denialReason)
+                    select concat_ws(' ', plan, state, denial_reason)
                     from headroom.entitlement('\(user)', headroom.now(), 'trial')
                     """
                 )
