@@ -98,7 +98,7 @@ struct NeighbourTests {
             try await database.psql.execute(
                 """
                 alter function headroom.read_usage_snapshot(uuid, text) rename to sound_peek;
-                create function headroom.read_usage_snapshot(p_user_id uuid, p_unknown_users text) returns headroom.snapshot
+                create function headroom.read_usage_snapshot(p_user_id uuid, p_unknown_users text) returns headroom.usage_snapshot
                     language plpgsql stable as
                 $$
                 begin

@@ -86,7 +86,7 @@ struct ReplacedFunctionTests {
             try await database.psql.execute(
                 """
                 alter function headroom.perform_batch rename to sound_perform_batch;
-                create function headroom.perform_batch(\(types)) returns headroom.snapshot[] language sql as $$
+                create function headroom.perform_batch(\(types)) returns headroom.usage_snapshot[] language sql as $$
                     select (headroom.sound_perform_batch($1, $2, $3, $4, $5, $6, $7, $8, $9))[2:]
                 $$;
                 grant execute on function headroom.perform_batch, headroom.sound_perform_batch to headroom_service;

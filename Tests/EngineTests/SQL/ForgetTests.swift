@@ -24,7 +24,7 @@ struct ForgetTests {
         try await psql.rows(
             """
             select
-                coalesce(snapshot.denialReason, case when snapshot.used >= snapshot."limit" then 'used up' else 'fine' end),
+                coalesce(snapshot.denial_reason, case when snapshot.used >= snapshot."limit" then 'used up' else 'fine' end),
                 snapshot.plan, snapshot.state, snapshot.used, snapshot."limit",
                 to_char(snapshot.expires_at at time zone 'UTC', 'MM-DD HH24:MI')
             from headroom.read_usage_snapshot('\(ada)', '\(unknownUsers)') as snapshot
