@@ -11,10 +11,10 @@ struct TermsVersionTests {
 
     /// Runs with Ada on the paid plan, her entitlement known to the store by a first message.
     private func running(
-        _ body: @Sendable (_ database: TestDatabase, _ store: StoreHarness) async throws -> Void
+        _ body: @Sendable (_ database: TestDatabase, _ store: EngineHarness) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             _ = try await store.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
             for _ in 1...3 { _ = try await store.ask(ada, .consume(1)) }

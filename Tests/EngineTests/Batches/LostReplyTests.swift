@@ -13,8 +13,8 @@ struct LostReplyTests {
     private struct Scene: Sendable {
         let database: TestDatabase
         let proxy: Proxy
-        let store: StoreHarness
-        let other: StoreHarness
+        let store: EngineHarness
+        let other: EngineHarness
 
         /// The outcome of a request whose first reply is lost.
         func losing(_ user: UserID, _ operation: EngineOperation) async throws -> Outcome {
@@ -45,8 +45,8 @@ struct LostReplyTests {
         let scene = Scene(
             database: database,
             proxy: proxy,
-            store: StoreHarness(database.conninfo(through: proxy), lanes: 1),
-            other: StoreHarness(database.conninfo, lanes: 1)
+            store: EngineHarness(database.conninfo(through: proxy), lanes: 1),
+            other: EngineHarness(database.conninfo, lanes: 1)
         )
         try await scene.store.running {
             try await scene.other.running {

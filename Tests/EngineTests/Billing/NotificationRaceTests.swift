@@ -60,7 +60,7 @@ struct NotificationRaceTests {
         let users = (0..<6).map { user(UInt64($0)) }
         let tellers = try await sessions(3, database)
         let operators = try await sessions(2, database)
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         let isAllowed = try await store.running {
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for (index, teller) in tellers.enumerated() {

@@ -35,7 +35,7 @@ struct RenewalTests {
     }
 
     private func usage(
-        _ store: StoreHarness,
+        _ store: EngineHarness,
         _ user: UserID,
         in period: BillingPeriod? = nil
     ) async throws -> Answer {
@@ -43,14 +43,14 @@ struct RenewalTests {
         return try #require(outcome.answer)
     }
 
-    private func renews(_ store: StoreHarness, _ user: UserID) async throws -> Instant? {
+    private func renews(_ store: EngineHarness, _ user: UserID) async throws -> Instant? {
         try await usage(store, user).renews
     }
 
     @Test("is when the store charges again, in the state active alone")
     func states() async throws {
         let database = try await fresh()
-        let store = StoreHarness(database.conninfo, lanes: 1)
+        let store = EngineHarness(database.conninfo, lanes: 1)
         try await store.running {
             #expect(try await renews(store, ada) == nil, "of an unknown user")
             try await buy(database)
@@ -79,7 +79,7 @@ struct RenewalTests {
     @Test("tells the plan that begins with it, and a payment problem tells the end of the grace period")
     func nextPlan() async throws {
         let database = try await fresh()
-        let store = StoreHarness(database.conninfo, lanes: 1)
+        let store = EngineHarness(database.conninfo, lanes: 1)
         try await store.running {
             try await buy(database)
             #expect(try await usage(store, ada).nextPlan == nil)
@@ -113,7 +113,7 @@ struct RenewalTests {
     @Test("has no trial, no plan that was declared, and no subscription without an end")
     func others() async throws {
         let database = try await fresh()
-        let store = StoreHarness(database.conninfo, lanes: 1)
+        let store = EngineHarness(database.conninfo, lanes: 1)
         try await store.running {
             _ = try await store.ask(bob, .consume(1))
             #expect(try await renews(store, bob) == nil, "of a trial that a message started")
@@ -140,7 +140,7 @@ struct RenewalTests {
     @Test("is the first payment, where a store's trial runs on the product's plan because the user's trial was spent")
     func trialAfterAnother() async throws {
         let database = try await fresh()
-        let store = StoreHarness(database.conninfo, lanes: 1)
+        let store = EngineHarness(database.conninfo, lanes: 1)
         try await store.running {
             _ = try await store.ask(ada, .consume(1))
             try await database.moveClock(to: at("2026-11-14T00:00:00Z"))
@@ -158,7 +158,7 @@ struct RenewalTests {
     @Test("stands on USAGE alone, whichever statement the request shares with others of its user")
     func statements() async throws {
         let database = try await fresh()
-        let store = StoreHarness(database.conninfo, lanes: 1)
+        let store = EngineHarness(database.conninfo, lanes: 1)
         try await store.running {
             try await buy(database)
             _ = try await store.ask(bob, .setPlan(PlanChange(user: bob, plan: "paid", expiresAt: at(first))))
@@ -185,7 +185,7 @@ struct RenewalTests {
     @Test("reaches watchers when it comes, moves and goes")
     func watched() async throws {
         let database = try await fresh()
-        let store = StoreHarness(database.conninfo, lanes: 1)
+        let store = EngineHarness(database.conninfo, lanes: 1)
         try await store.running {
             #expect(try await store.outcomes(of: [store.watch([ada, bob], connection: 1)]) == [.watching])
             func waitForNews(_ fits: @escaping (Answer) -> Bool) async throws {

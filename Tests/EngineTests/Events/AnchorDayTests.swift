@@ -40,13 +40,13 @@ struct AnchorDayTests {
     /// Ada buys at half past eight on the first of the dates.
     private func running(
         _ starts: Starts,
-        _ body: @Sendable (_ database: TestDatabase, _ store: StoreHarness) async throws -> Void
+        _ body: @Sendable (_ database: TestDatabase, _ store: EngineHarness) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
         let bought = starts.dates[0] + "T08:30:00Z"
         try await database.stopClock(at: at(bought))
         try await database.psql.apply(StoreEvent("purchased", bought, ["plan": "paid"], of: ada))
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running { try await body(database, store) }
     }
 

@@ -66,7 +66,7 @@ struct EventRaceTests {
             _ = try await database.psql.text("select increment_and_check_usage('\(user)', 'trial', 100)")
         }
         let tellers = try await sessions(3, database)
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         let counted = try await store.running {
             try await withThrowingTaskGroup(of: Int.self) { group in
                 for (index, teller) in tellers.enumerated() {

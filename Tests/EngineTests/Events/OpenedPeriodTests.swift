@@ -56,7 +56,7 @@ struct OpenedPeriodTests {
     @Test("takes its first message as it stands, without being written anew")
     func fastPath() async throws {
         let database = try await fresh()
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             try await setPlan(database, "'paid'")
             let version = "select entitlement_version from message_usage where user_id = '\(ada)'"

@@ -25,7 +25,7 @@ struct StorePlanChangeTests {
     @Test("to a larger plan unblocks with the next message, and keeps the count")
     func upgrade() async throws {
         let database = try await database("2026-11-01")
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             try await database.tell(StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01"]))
             for count in [799, 1] { #expect(try await store.ask(ada, .consume(count)).isAllowed) }
@@ -45,7 +45,7 @@ struct StorePlanChangeTests {
     @Test("to a smaller plan waits for the renewal, then blocks, and loses nothing")
     func downgrade() async throws {
         let database = try await database("2026-11-01")
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             try await database.tell(
                 StoreEvent("purchased", "2026-11-01", ["plan": "pro", "expires": "2026-11-20", "anchor": "1"])
@@ -116,7 +116,7 @@ struct StorePlanChangeTests {
     @Test("back to a subscription restores access with the next message, with the previous plan on record")
     func resubscription() async throws {
         let database = try await database("2026-11-05")
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             try await database.tell(StoreEvent("purchased", "2026-11-05", ["plan": "paid", "expires": "2026-12-05"]))
             _ = try await store.ask(ada, .consume(10))

@@ -89,7 +89,7 @@ struct SeveralSubscriptionsTests {
     func succession() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-01"))
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             try await database.tell(
                 StoreEvent("purchased", "2026-11-01", ["plan": "pro", "expires": "2026-11-10"], transaction: "short"),

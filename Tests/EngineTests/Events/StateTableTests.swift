@@ -9,7 +9,7 @@ import Usage
 struct StateTableTests {
     /// A database with the custom plan and a free plan that allows three messages, and a store that serves from it.
     private func running(
-        _ body: @Sendable (_ database: TestDatabase, _ store: StoreHarness) async throws -> Void
+        _ body: @Sendable (_ database: TestDatabase, _ store: EngineHarness) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-01"))
@@ -20,7 +20,7 @@ struct StateTableTests {
             update headroom.plans set allowance = 3 where plan = 'free';
             """
         )
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running { try await body(database, store) }
     }
 
@@ -98,7 +98,7 @@ struct StateTableTests {
         _ point: UsedUp,
         _ user: UserID,
         _ database: TestDatabase,
-        _ store: StoreHarness
+        _ store: EngineHarness
     ) async throws {
         var rest = events.map { $0.of(user) }[...]
         if let first = rest.popFirst() { try await database.tell(first) }
@@ -119,7 +119,7 @@ struct StateTableTests {
         _ point: UsedUp,
         _ user: UserID,
         _ database: TestDatabase,
-        _ store: StoreHarness
+        _ store: EngineHarness
     ) async throws {
         let place: Comment = "\(plan), \(point.used) used, at \(moment.instant)"
         let banner = try await dated(point.banner, user, database)

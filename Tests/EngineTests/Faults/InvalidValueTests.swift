@@ -72,7 +72,7 @@ struct InvalidValueTests {
     private let ada = user(5)
     private let users = (0..<8).map { user($0) }
 
-    private func withStore(_ body: @Sendable (TestDatabase, StoreHarness) async throws -> Void) async throws {
+    private func withStore(_ body: @Sendable (TestDatabase, EngineHarness) async throws -> Void) async throws {
         let database = try await TestDatabase.fresh()
         let psql = database.psql
         try await psql.execute(
@@ -101,7 +101,7 @@ struct InvalidValueTests {
         for person in users {
             try await psql.execute("select set_plan('\(person)', '\(person == ada ? "team" : "paid")')")
         }
-        let harness = StoreHarness(database.conninfo, lanes: 1)
+        let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running {
             for outcome in try await harness.ask(users.map { ($0, .consume(1)) }) { #expect(outcome.isAllowed) }
             try await body(database, harness)

@@ -11,10 +11,10 @@ struct NeighbourTests {
     /// - Parameter requestTimeout: a row that is locked is waited for for a quarter of it.
     private func withStore(
         requestTimeout: Duration = .seconds(12),
-        _ body: @Sendable (TestDatabase, StoreHarness) async throws -> Void
+        _ body: @Sendable (TestDatabase, EngineHarness) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
-        let harness = StoreHarness(database.conninfo, lanes: 1, requestTimeout: requestTimeout)
+        let harness = EngineHarness(database.conninfo, lanes: 1, requestTimeout: requestTimeout)
         try await harness.running { try await body(database, harness) }
     }
 
@@ -92,7 +92,7 @@ struct NeighbourTests {
     @Test("with a row that cannot be read keeps nobody else from being watched, and is logged once")
     func unreadableRow() async throws {
         let database = try await TestDatabase.fresh()
-        let harness = StoreHarness(database.conninfo, lanes: 1)
+        let harness = EngineHarness(database.conninfo, lanes: 1)
         let ada = user(5)
         try await harness.running {
             try await database.psql.execute(

@@ -16,13 +16,13 @@ struct ReceiptTests {
     }
 
     private func withStore(
-        _ body: @Sendable (TestDatabase, Proxy, StoreHarness) async throws -> Void
+        _ body: @Sendable (TestDatabase, Proxy, EngineHarness) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-10T12:00:00Z"))
         let proxy = try await database.proxy()
         defer { proxy.close() }
-        let harness = StoreHarness(database.conninfo(through: proxy), lanes: 1)
+        let harness = EngineHarness(database.conninfo(through: proxy), lanes: 1)
         try await harness.running { try await body(database, proxy, harness) }
         #expect(proxy.cuts == 1)
         #expect(harness.store.snapshot.reconnects == 1)

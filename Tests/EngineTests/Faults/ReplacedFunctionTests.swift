@@ -33,7 +33,7 @@ struct ReplacedFunctionTests {
         let database = try await TestDatabase.fresh()
         let people = [user(1), user(2)]
         for person in people { try await database.psql.execute("select set_plan('\(person)', 'paid')") }
-        let sound = StoreHarness(database.conninfo, lanes: 1)
+        let sound = EngineHarness(database.conninfo, lanes: 1)
         try await sound.running {
             for outcome in try await sound.ask(people.map { ($0, .consume(5)) }) { #expect(outcome.isAllowed) }
         }
@@ -51,7 +51,7 @@ struct ReplacedFunctionTests {
             """
         )
         // It does not know these users, so their rows come with the counts.
-        let harness = StoreHarness(database.conninfo, lanes: 1)
+        let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running {
             for round in 1...2 {
                 let outcomes = try await harness.ask([
@@ -69,7 +69,7 @@ struct ReplacedFunctionTests {
             alter function headroom.sound_count_batch rename to count_batch;
             """
         )
-        let mended = StoreHarness(database.conninfo, lanes: 1)
+        let mended = EngineHarness(database.conninfo, lanes: 1)
         try await mended.running {
             let replay = try await mended.ask(people[0], .consume(1, key: messageKey("k2"))).answer
             #expect(replay?.isReplay == true && replay?.snapshot.used == 7)
@@ -80,7 +80,7 @@ struct ReplacedFunctionTests {
     @Test("perform_batch: no request is left without an answer")
     func performing() async throws {
         let database = try await TestDatabase.fresh()
-        let harness = StoreHarness(database.conninfo, lanes: 1)
+        let harness = EngineHarness(database.conninfo, lanes: 1)
         let types = "uuid, bigint, uuid[], integer[], text[], integer[], text[], integer[], text"
         try await harness.running {
             try await database.psql.execute(

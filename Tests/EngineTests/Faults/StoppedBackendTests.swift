@@ -10,12 +10,12 @@ import Usage
 struct StoppedBackendTests {
     private func withStore(
         requestTimeout: Duration = waitLimit,
-        _ body: @Sendable (TestDatabase, Proxy, StoreHarness) async throws -> Void
+        _ body: @Sendable (TestDatabase, Proxy, EngineHarness) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
         let proxy = try await database.proxy()
         defer { proxy.close() }
-        let harness = StoreHarness(database.conninfo(through: proxy), lanes: 1, requestTimeout: requestTimeout)
+        let harness = EngineHarness(database.conninfo(through: proxy), lanes: 1, requestTimeout: requestTimeout)
         try await harness.running {
             // Makes the row, so that what follows is counted on the fast path.
             #expect(try await harness.ask(user(1), .consume(1)).isAllowed)

@@ -11,10 +11,10 @@ struct TwoStoresTests {
     private static let clients = 6
 
     private func withStores(
-        _ body: @Sendable (TestDatabase, [StoreHarness]) async throws -> Void
+        _ body: @Sendable (TestDatabase, [EngineHarness]) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
-        let (one, other) = (StoreHarness(database.conninfo), StoreHarness(database.conninfo))
+        let (one, other) = (EngineHarness(database.conninfo), EngineHarness(database.conninfo))
         try await one.running {
             try await other.running { try await body(database, [one, other]) }
         }
@@ -27,7 +27,7 @@ struct TwoStoresTests {
 
     /// Every store asks again and again for each user, in batches whose users come in changing order.
     private func consume(
-        _ stores: [StoreHarness],
+        _ stores: [EngineHarness],
         rounds: Int
     ) async throws -> [Answer] {
         try await withThrowingTaskGroup(of: [Answer].self) { group in

@@ -74,7 +74,7 @@ struct UnconfirmedCommitTests {
     @Test("is answered once the standby has it, and not before, whatever client_min_messages database and login say")
     func cancelled() async throws {
         let primary = try await LonelyPrimary.start()
-        let harness = StoreHarness(primary.conninfo, lanes: 1)
+        let harness = EngineHarness(primary.conninfo, lanes: 1)
         try await harness.running {
             _ = try await harness.ask(user(1), .consume(1))
             for operation in Self.operations {
@@ -86,7 +86,7 @@ struct UnconfirmedCommitTests {
         await primary.stop()
     }
 
-    private func check(_ operation: EngineOperation, _ primary: LonelyPrimary, _ harness: StoreHarness) async throws {
+    private func check(_ operation: EngineOperation, _ primary: LonelyPrimary, _ harness: EngineHarness) async throws {
         try await primary.waitForStandby("nobody")
         // The setting is in force a moment after the reload; what is committed before that is answered at once.
         var slots = harness.submit([(user(1), operation)])

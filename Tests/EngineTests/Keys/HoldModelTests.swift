@@ -13,8 +13,8 @@ struct HoldModelTests {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(HoldHistory.plansSQL)
         try await database.stopClock(at: HoldHistory.start)
-        let first = StoreHarness(database.conninfo)
-        let second = StoreHarness(database.conninfo, lanes: 1)
+        let first = EngineHarness(database.conninfo)
+        let second = EngineHarness(database.conninfo, lanes: 1)
         try await first.running {
             try await second.running {
                 var run = Run(database: database, stores: [first, second], seed: seed)
@@ -34,7 +34,7 @@ struct HoldModelTests {
         try await database.stopClock(at: HoldHistory.start)
         let proxy = try await database.proxy()
         defer { proxy.close() }
-        let store = StoreHarness(database.conninfo(through: proxy), lanes: 1)
+        let store = EngineHarness(database.conninfo(through: proxy), lanes: 1)
         try await store.running {
             var run = Run(database: database, stores: [store], seed: seed, proxy: proxy)
             for step in 0..<150 {
@@ -47,7 +47,7 @@ struct HoldModelTests {
     /// One history, in the database and in the model.
     private struct Run {
         let database: TestDatabase
-        let stores: [StoreHarness]
+        let stores: [EngineHarness]
         let seed: UInt64
         /// Loses the replies to some requests.
         let proxy: Proxy?
@@ -65,7 +65,7 @@ struct HoldModelTests {
             var isCommit: Bool
         }
 
-        init(database: TestDatabase, stores: [StoreHarness], seed: UInt64, proxy: Proxy? = nil) {
+        init(database: TestDatabase, stores: [EngineHarness], seed: UInt64, proxy: Proxy? = nil) {
             self.database = database
             self.stores = stores
             self.seed = seed

@@ -19,7 +19,7 @@ struct KeyWaysTests {
     private func run(seed: UInt64, isSlow: Bool) async throws -> Told {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
-        let harness = StoreHarness(database.conninfo, lanes: 1)
+        let harness = EngineHarness(database.conninfo, lanes: 1)
         return try await harness.running {
             var generator = SeededGenerator(seed: seed)
             let users = (0..<4).map { user(UInt64($0)) }

@@ -12,11 +12,11 @@ struct KeyPeriodTests {
 
     /// Runs with Ada on the paid plan, on the evening of November's last day.
     private func running(
-        _ body: @Sendable (_ database: TestDatabase, _ store: StoreHarness, _ other: StoreHarness) async throws -> Void
+        _ body: @Sendable (_ database: TestDatabase, _ store: EngineHarness, _ other: EngineHarness) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: eve)
-        let (store, other) = (StoreHarness(database.conninfo), StoreHarness(database.conninfo))
+        let (store, other) = (EngineHarness(database.conninfo), EngineHarness(database.conninfo))
         try await store.running {
             try await other.running {
                 _ = try await store.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))

@@ -9,11 +9,11 @@ struct KeyRaceTests {
     private let noon = at("2026-11-10T12:00:00Z")
 
     private func running(
-        _ body: @Sendable (_ database: TestDatabase, _ stores: [StoreHarness]) async throws -> Void
+        _ body: @Sendable (_ database: TestDatabase, _ stores: [EngineHarness]) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
-        let stores = [StoreHarness(database.conninfo, lanes: 1), StoreHarness(database.conninfo, lanes: 1)]
+        let stores = [EngineHarness(database.conninfo, lanes: 1), EngineHarness(database.conninfo, lanes: 1)]
         try await stores[0].running {
             try await stores[1].running {
                 try await body(database, stores)
@@ -22,7 +22,7 @@ struct KeyRaceTests {
     }
 
     /// Asks every store the same without waiting for any, and expects one first answer and only repetitions of it.
-    private func race(_ stores: [StoreHarness], _ user: UserID, _ operation: EngineOperation) async throws -> Answer {
+    private func race(_ stores: [EngineHarness], _ user: UserID, _ operation: EngineOperation) async throws -> Answer {
         let slots = stores.map { ($0, $0.submit([(user, operation)])) }
         var answers: [Answer] = []
         for (store, slots) in slots {

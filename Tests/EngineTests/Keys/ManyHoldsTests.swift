@@ -48,7 +48,7 @@ struct ManyHoldsTests {
         print("ten thousand holds, seed \(seed)")
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: start)
-        let harness = StoreHarness(database.conninfo)
+        let harness = EngineHarness(database.conninfo)
         try await harness.running {
             for user in Self.users {
                 _ = try await harness.ask(user, .setPlan(PlanChange(user: user, plan: "paid")))
@@ -91,7 +91,7 @@ struct ManyHoldsTests {
     /// Before the holds end, at the instant at which they end, and in the database.
     private func expectEnd(
         _ database: TestDatabase,
-        _ harness: StoreHarness,
+        _ harness: EngineHarness,
         _ tally: Tally,
         seed: UInt64
     ) async throws {

@@ -12,7 +12,7 @@ struct LaneMetricsTests {
     func activity() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             for number in 1...3 as ClosedRange<UInt64> {
                 _ = try await store.ask(user(number), .setPlan(PlanChange(user: user(number), plan: "paid")))
@@ -46,7 +46,7 @@ struct LaneMetricsTests {
         try await database.stopClock(at: noon)
         let proxy = try await database.proxy()
         defer { proxy.close() }
-        let store = StoreHarness(database.conninfo(through: proxy), lanes: 1)
+        let store = EngineHarness(database.conninfo(through: proxy), lanes: 1)
         try await store.running {
             _ = try await store.ask(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
             _ = try await store.ask(user(1), .consume(1))
@@ -67,7 +67,7 @@ struct LaneMetricsTests {
     @Test("are batches by size, and times of waiting and of each kind of statement, one for each")
     func times() async throws {
         let database = try await TestDatabase.fresh()
-        let store = StoreHarness(database.conninfo, lanes: 1)
+        let store = EngineHarness(database.conninfo, lanes: 1)
         let start = ContinuousClock.now
         try await store.running {
             for size in [1, 7, 40] {
@@ -96,7 +96,7 @@ struct LaneMetricsTests {
         let database = try await TestDatabase.fresh()
         let proxy = try await database.proxy()
         defer { proxy.close() }
-        let store = StoreHarness(database.conninfo(through: proxy), lanes: 1)
+        let store = EngineHarness(database.conninfo(through: proxy), lanes: 1)
         try await store.running {
             _ = try await store.ask(user(1), .consume(1))
             #expect(store.store.metrics.outcomesUnknown == 0)

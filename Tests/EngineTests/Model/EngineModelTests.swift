@@ -20,7 +20,7 @@ struct StoreModelTests {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: HistoryGenerator(seed: seed).now)
         try await database.psql.execute("set headroom.unknown_users = '\(unknownUsers.rawValue)'")
-        let harness = StoreHarness(database.conninfo, unknownUsers: unknownUsers)
+        let harness = EngineHarness(database.conninfo, unknownUsers: unknownUsers)
         try await harness.running {
             var run = try await ModelRun(
                 seed: seed,

@@ -8,13 +8,13 @@ import Usage
 struct ModelRun {
     let seed: UInt64
     let database: TestDatabase
-    let harness: StoreHarness
+    let harness: EngineHarness
     private(set) var model: ReferenceModel
     private var generator: HistoryGenerator
     private var stepNumber = 0
     private(set) var compared = 0
 
-    init(seed: UInt64, database: TestDatabase, harness: StoreHarness, unknownUsers: UnknownUsers) async throws {
+    init(seed: UInt64, database: TestDatabase, harness: EngineHarness, unknownUsers: UnknownUsers) async throws {
         self.seed = seed
         self.database = database
         self.harness = harness

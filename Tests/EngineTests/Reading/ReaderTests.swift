@@ -48,7 +48,7 @@ struct ReaderTests {
         try await database.stopClock(at: at("2026-11-15"))
         let pages = try await database.psql.number("pg_relation_size('message_usage') / 8192")
         #expect(try #require(pages) > Int(PagedTableScan.portionPages))
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             let current = try await store.read(.report(.open))
             let open = try await expected(database, "2026-11")
@@ -68,7 +68,7 @@ struct ReaderTests {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(ReaderTests.rows)
         try await database.stopClock(at: at("2026-11-15"))
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             guard case .periods(let all) = try await store.read(.allPeriods) else {
                 Issue.record("no periods")
@@ -109,7 +109,7 @@ struct ReaderTests {
     func top() async throws {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(ReaderTests.rows)
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             for count in [1, 10, 1_000] {
                 let outcome = try await store.read(.top(billingPeriod("2026-11"), count: count))
@@ -139,7 +139,7 @@ struct ReaderTests {
     func holds() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-15T09:00:00Z"))
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             _ = try await store.ask(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
             _ = try await store.ask(user(1), .reserve(700, key: messageKey("a"), ttlSeconds: 60))
@@ -160,7 +160,7 @@ struct ReaderTests {
     @Test("answers in time while somebody holds the table, and goes on when it is free")
     func deadline() async throws {
         let database = try await TestDatabase.fresh()
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             try await database.psql.execute("begin; lock table public.message_usage in access exclusive mode")
             let slot = store.submit(.report(.open), within: .milliseconds(200))
@@ -176,7 +176,7 @@ struct ReaderTests {
     func reconnects() async throws {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(ReaderTests.rows)
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             try await database.psql.execute("begin; lock table public.message_usage in access exclusive mode")
             let slot = store.submit(.report(billingPeriod("2026-11")))
@@ -201,7 +201,7 @@ struct ReaderTests {
     @Test("holds no connection before it is asked, and no snapshot between portions")
     func connections() async throws {
         let database = try await TestDatabase.fresh()
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         let count =
             "select count(*) from pg_stat_activity where application_name = 'headroom reader'"
             + " and datname = current_database()"

@@ -82,7 +82,7 @@ struct ChangesByHandTests {
     @Test("is told from counting: messages with and without keys, holds, releases and readings leave no row")
     func counting() async throws {
         let database = try await TestDatabase.fresh()
-        let harness = StoreHarness(database.conninfo)
+        let harness = EngineHarness(database.conninfo)
         try await harness.running {
             for turn in 0..<3 {
                 let key = messageKey("hold \(turn)")

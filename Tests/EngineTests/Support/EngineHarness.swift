@@ -8,7 +8,7 @@ import Usage
 @testable import Engine
 
 /// A running store, and what an event loop is to it: submits requests, each with its slot, and awaits their outcomes.
-final class StoreHarness: Sendable {
+final class EngineHarness: Sendable {
     let store: BatchingEngine
     let mailbox = CollectingMailbox()
     let log = RecordingLog()

@@ -10,7 +10,7 @@ struct ActorTests {
     @Test("goes on record, for that change and no other")
     func actor() async throws {
         let database = try await TestDatabase.fresh()
-        let harness = StoreHarness(database.conninfo, lanes: 1)
+        let harness = EngineHarness(database.conninfo, lanes: 1)
         let log = "select string_agg(action || ' ' || actor, ', ' order by id) from headroom.audit_log"
         let changes: [(EngineOperation, action: String)] = [
             (.setPlan(PlanChange(user: ada, plan: "paid")), "plan"),
@@ -29,7 +29,7 @@ struct ActorTests {
     @Test("has a reason on record, for that change and no other")
     func reason() async throws {
         let database = try await TestDatabase.fresh()
-        let harness = StoreHarness(database.conninfo, lanes: 1)
+        let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running {
             _ = try await harness.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
             let reset = EngineOperation.attributed(
@@ -49,7 +49,7 @@ struct ActorTests {
     @Test("is refused what it would be refused without a name")
     func refusals() async throws {
         let database = try await TestDatabase.fresh()
-        let harness = StoreHarness(database.conninfo, lanes: 1)
+        let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running {
             let changes: [EngineOperation] = [
                 .setPlan(PlanChange(user: ada, plan: "none")), .resetUsage(billingPeriod("2020-01")),

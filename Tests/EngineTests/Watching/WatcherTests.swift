@@ -7,18 +7,18 @@ import Usage
 @Suite("The watcher")
 struct WatcherTests {
     /// The standings that were told to a connection, in their order.
-    private func told(_ store: StoreHarness, connection: Int = 1) -> [UsageSnapshot] {
+    private func told(_ store: EngineHarness, connection: Int = 1) -> [UsageSnapshot] {
         store.mailbox.publications.filter { $0.subscriber == store.subscriber(connection) }.map(\.answer.snapshot)
     }
 
-    private func watch(_ store: StoreHarness, _ users: UserID..., connection: Int = 1) async throws {
+    private func watch(_ store: EngineHarness, _ users: UserID..., connection: Int = 1) async throws {
         let outcome = try await store.outcomes(of: [store.watch(users, connection: connection)])[0]
         #expect(outcome == .watching)
     }
 
     /// Waits for the connection to be told something that the last of all it was told then fits.
     private func waitForNews(
-        _ store: StoreHarness,
+        _ store: EngineHarness,
         connection: Int = 1,
         line: Int = #line,
         _ fits: @escaping (UsageSnapshot) -> Bool
@@ -32,7 +32,7 @@ struct WatcherTests {
     func changes() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-15T09:30:00Z"))
-        let (store, other) = (StoreHarness(database.conninfo), StoreHarness(database.conninfo))
+        let (store, other) = (EngineHarness(database.conninfo), EngineHarness(database.conninfo))
         try await store.running {
             try await other.running {
                 try await watch(store, user(1), user(2))
@@ -68,7 +68,7 @@ struct WatcherTests {
     func time() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-28T09:30:00Z"))
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             _ = try await store.ask(user(1), .consume(1))
             _ = try await store.ask(user(2), .setPlan(PlanChange(user: user(2), plan: "paid")))
@@ -91,7 +91,7 @@ struct WatcherTests {
     func plans() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-15T09:30:00Z"))
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             for (number, plan) in [(UInt64(1), "paid"), (2, "paid"), (3, "pro")] {
                 _ = try await store.ask(user(number), .setPlan(PlanChange(user: user(number), plan: plan)))
@@ -115,7 +115,7 @@ struct WatcherTests {
     @Test("tells what changed while its connection was cut, and takes new subscriptions after it")
     func outage() async throws {
         let database = try await TestDatabase.fresh()
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         try await store.running {
             _ = try await store.ask(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
             try await watch(store, user(1))
@@ -138,7 +138,7 @@ struct WatcherTests {
     @Test("has no connection while nobody watches, and says in time when it can get none")
     func connections() async throws {
         let database = try await TestDatabase.fresh()
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         let sessions =
             "select count(*) from pg_stat_activity where application_name = 'headroom watcher'"
             + " and datname = current_database()"
@@ -162,7 +162,7 @@ struct WatcherTests {
     @Test("keeps up with thousands of watched users, many at a time")
     func many() async throws {
         let database = try await TestDatabase.fresh()
-        let store = StoreHarness(database.conninfo)
+        let store = EngineHarness(database.conninfo)
         let users = (0..<3_000).map { user(UInt64($0)) }
         try await store.running {
             try await database.psql.execute(
