@@ -9,16 +9,16 @@ import Usage
 @Suite("Entitlement that a lane knows already")
 struct TermsVersionTests {
 
-    /// Runs with Ada on the paid plan, her entitlement known to the store by a first message.
+    /// Runs with Ada on the paid plan, her entitlement known to the engine by a first message.
     private func running(
-        _ body: @Sendable (_ database: TestDatabase, _ store: EngineHarness) async throws -> Void
+        _ body: @Sendable (_ database: TestDatabase, _ engine: EngineHarness) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
-            _ = try await store.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
-            for _ in 1...3 { _ = try await store.ask(ada, .consume(1)) }
-            try await body(database, store)
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
+            _ = try await engine.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
+            for _ in 1...3 { _ = try await engine.execute(ada, .consume(1)) }
+            try await body(database, engine)
         }
     }
 
@@ -28,11 +28,11 @@ struct TermsVersionTests {
 
     @Test("are not sent again while they stay")
     func unchanged() async throws {
-        try await running { database, store in
+        try await running { database, engine in
             let before = try await version(database)
             #expect(before != nil)
-            let first = try #require(try await store.ask(ada, .consume(1)).answer)
-            let second = try #require(try await store.ask(ada, .consume(2)).answer)
+            let first = try #require(try await engine.execute(ada, .consume(1)).answer)
+            let second = try #require(try await engine.execute(ada, .consume(2)).answer)
             // The lane gives out what it knows; entitlement that come from the database are new each time.
             #expect(first.snapshot.entitlement === second.snapshot.entitlement)
             #expect(second.snapshot.used == 6)
@@ -42,11 +42,11 @@ struct TermsVersionTests {
 
     @Test("follow a plain UPDATE of the limit")
     func limit() async throws {
-        try await running { database, store in
+        try await running { database, engine in
             let before = try await version(database)
             try await database.psql.execute(#"update message_usage set "limit" = 1000"#)
             #expect(try await version(database) != before)
-            let answer = try #require(try await store.ask(ada, .consume(1)).answer)
+            let answer = try #require(try await engine.execute(ada, .consume(1)).answer)
             #expect(answer.snapshot.limit == 1_000 && answer.snapshot.used == 4 && answer.snapshot.remaining == 996)
         }
     }
@@ -59,9 +59,9 @@ struct TermsVersionTests {
         ]
     )
     func derived(change: String, expected: String) async throws {
-        try await running { database, store in
+        try await running { database, engine in
             try await database.psql.execute("update message_usage set \(change)")
-            let snapshot = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+            let snapshot = try #require(try await engine.execute(ada, .consume(1)).answer).snapshot
             let shown = "\(snapshot.plan.name) \(snapshot.state.rawValue) \(snapshot.previousPlan ?? "nil")"
             #expect(shown == expected)
         }
@@ -69,9 +69,9 @@ struct TermsVersionTests {
 
     @Test("follow a plain UPDATE of a date", arguments: ["started_at", "resets_at", "expires_at"])
     func date(column: String) async throws {
-        try await running { database, store in
+        try await running { database, engine in
             try await database.psql.execute("update message_usage set \(column) = '2099-01-02'")
-            let snapshot = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+            let snapshot = try #require(try await engine.execute(ada, .consume(1)).answer).snapshot
             let dates = [
                 "started_at": snapshot.startedAt, "resets_at": snapshot.resetsAt, "expires_at": snapshot.expiresAt,
             ]
@@ -81,20 +81,20 @@ struct TermsVersionTests {
 
     @Test("follow an edit of the plan that changes no number in the row")
     func planEdited() async throws {
-        try await running { database, store in
+        try await running { database, engine in
             try await database.psql.execute(
                 "update headroom.plans set label = 'Gold', gentle_percent = 1 where plan = 'paid'"
             )
-            let snapshot = try #require(try await store.ask(ada, .consume(20)).answer).snapshot
+            let snapshot = try #require(try await engine.execute(ada, .consume(20)).answer).snapshot
             #expect(snapshot.plan.label == "Gold")
             #expect(snapshot.tier == .gentle)
-            #expect(try await store.ask(ada, .consume(1)).answer?.snapshot.plan.label == "Gold")
+            #expect(try await engine.execute(ada, .consume(1)).answer?.snapshot.plan.label == "Gold")
         }
     }
 
     @Test("follow a row that was deleted and made anew by hand")
     func rowMadeAnew() async throws {
-        try await running { database, store in
+        try await running { database, engine in
             try await database.psql.execute(
                 #"""
                 create temporary table copy as select * from message_usage;
@@ -109,33 +109,33 @@ struct TermsVersionTests {
                 from copy;
                 """#
             )
-            let snapshot = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+            let snapshot = try #require(try await engine.execute(ada, .consume(1)).answer).snapshot
             #expect(snapshot.used == 8 && snapshot.limit == 9)
         }
     }
 
     @Test("come with what is held, as long as something is")
     func held() async throws {
-        try await running { database, store in
-            _ = try await store.ask(ada, .reserve(5, key: messageKey("hold"), ttlSeconds: 60))
-            let during = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+        try await running { database, engine in
+            _ = try await engine.execute(ada, .reserve(5, key: messageKey("hold"), ttlSeconds: 60))
+            let during = try #require(try await engine.execute(ada, .consume(1)).answer).snapshot
             #expect(during.used == 4 && during.held == 5)
-            _ = try await store.ask(ada, .release(messageKey("hold")))
-            let after = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+            _ = try await engine.execute(ada, .release(messageKey("hold")))
+            let after = try #require(try await engine.execute(ada, .consume(1)).answer).snapshot
             #expect(after.used == 5 && after.held == 0)
         }
     }
 
     @Test("are sent each time by a row from before versions were kept, and right")
     func noVersion() async throws {
-        try await running { database, store in
+        try await running { database, engine in
             try await database.psql.execute("update message_usage set entitlement_version = null")
             for used in 4...6 {
-                let snapshot = try #require(try await store.ask(ada, .consume(1)).answer).snapshot
+                let snapshot = try #require(try await engine.execute(ada, .consume(1)).answer).snapshot
                 #expect(snapshot.used == used && snapshot.limit == 800)
             }
             try await database.psql.execute(#"update message_usage set "limit" = 500"#)
-            #expect(try await store.ask(ada, .consume(1)).answer?.snapshot.limit == 500)
+            #expect(try await engine.execute(ada, .consume(1)).answer?.snapshot.limit == 500)
             #expect(try await version(database) != nil)
         }
     }

@@ -4,16 +4,16 @@ import Usage
 
 @testable import Engine
 
-/// The connection breaks after the commit and before the reply: the request was counted, and the store has not heard.
+/// The connection breaks after the commit and before the reply: the request was counted, and the engine does not know it.
 @Suite("A lost reply")
 struct LostReplyTests {
     private let noon = at("2026-11-30T12:00:00Z")
 
-    /// What a test of lost replies works with. `store` speaks through the proxy, `other` does not.
+    /// What a test of lost replies works with. `engine` is connected through the proxy, `other` does not.
     private struct Scene: Sendable {
         let database: TestDatabase
         let proxy: Proxy
-        let store: EngineHarness
+        let engine: EngineHarness
         let other: EngineHarness
 
         /// The outcome of a request whose first reply is lost.
@@ -25,17 +25,17 @@ struct LostReplyTests {
             _ asked: [(user: UserID, operation: EngineOperation)],
             meanwhile: () async throws -> Void = {}
         ) async throws -> [Outcome] {
-            let losses = store.log.count(of: "database is away")
+            let losses = engine.log.count(of: "database is away")
             proxy.arm(.reply("_batch"))
-            let slots = store.submit(asked)
-            try await waitUntil("the connection breaks") { store.log.count(of: "database is away") == losses + 1 }
+            let slots = engine.submit(asked)
+            try await waitUntil("the connection breaks") { engine.log.count(of: "database is away") == losses + 1 }
             try await meanwhile()
             proxy.refuses = false
-            return try await store.outcomes(of: slots)
+            return try await engine.outcomes(of: slots)
         }
     }
 
-    /// Ada is on the paid plan, and her row is known to the store, so that she is counted on the fast path.
+    /// Ada is on the paid plan, and her row is known to the engine, so that she is counted on the fast path.
     private func running(_ body: @Sendable (Scene) async throws -> Void) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
@@ -45,13 +45,13 @@ struct LostReplyTests {
         let scene = Scene(
             database: database,
             proxy: proxy,
-            store: EngineHarness(database.conninfo(through: proxy), lanes: 1),
+            engine: EngineHarness(database.conninfo(through: proxy), lanes: 1),
             other: EngineHarness(database.conninfo, lanes: 1)
         )
-        try await scene.store.running {
+        try await scene.engine.running {
             try await scene.other.running {
-                _ = try await scene.store.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
-                _ = try await scene.store.ask(ada, .consume(1))
+                _ = try await scene.engine.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
+                _ = try await scene.engine.execute(ada, .consume(1))
                 try await body(scene)
             }
         }
@@ -64,8 +64,8 @@ struct LostReplyTests {
                 let key = messageKey("round \(round)")
                 let told = try #require(try await scene.losing(ada, .consume(3, key: key)).answer)
                 #expect(!told.isReplay && told.snapshot.used == 4 + 3 * round)
-                for store in [scene.store, scene.other] {
-                    let again = try #require(try await store.ask(ada, .consume(3, key: key)).answer)
+                for engine in [scene.engine, scene.other] {
+                    let again = try #require(try await engine.execute(ada, .consume(3, key: key)).answer)
                     #expect(again.isReplay && again.firstNumbers == told.firstNumbers)
                 }
             }
@@ -85,7 +85,9 @@ struct LostReplyTests {
                     let key = messages == 2 ? key : messageKey("second")
                     let told = try #require(try await scene.losing(user, .consume(messages / 2, key: key)).answer)
                     #expect(!told.isReplay)
-                    let again = try #require(try await scene.other.ask(user, .consume(messages / 2, key: key)).answer)
+                    let again = try #require(
+                        try await scene.other.execute(user, .consume(messages / 2, key: key)).answer
+                    )
                     #expect(again.isReplay && again.firstNumbers == told.firstNumbers)
                 }
                 #expect(try await scene.database.count(of: user, period: "trial") == 3)
@@ -100,13 +102,13 @@ struct LostReplyTests {
                 let (kept, given) = (messageKey("kept \(round)"), messageKey("given \(round)"))
                 let held = try #require(try await scene.losing(ada, .reserve(2, key: kept, ttlSeconds: 60)).answer)
                 #expect(held.status == .held && !held.isReplay && held.snapshot.held == 2)
-                _ = try await scene.other.ask(ada, .reserve(5, key: given, ttlSeconds: 60))
+                _ = try await scene.other.execute(ada, .reserve(5, key: given, ttlSeconds: 60))
                 let committed = try #require(try await scene.losing(ada, .commit(kept)).answer)
                 #expect(committed.status == .allowed && !committed.isReplay)
                 #expect(committed.snapshot.used == 3 + 2 * round && committed.snapshot.held == 5)
                 let released = try #require(try await scene.losing(ada, .release(given)).answer)
                 #expect(released.released == 5 && !released.isReplay && released.snapshot.held == 0)
-                let repeated = try await scene.other.ask([
+                let repeated = try await scene.other.execute([
                     (ada, .reserve(2, key: kept, ttlSeconds: 60)), (ada, .commit(kept)), (ada, .release(given)),
                 ])
                 #expect(repeated.compactMap { $0.answer?.isReplay } == [true, true, true])
@@ -124,11 +126,16 @@ struct LostReplyTests {
         try await running { scene in
             let row = "where user_id = '\(ada)'"
             let changes: [@Sendable () async throws -> Void] = [
-                { _ = try await scene.other.ask(ada, .reserve(9, key: messageKey("other"), ttlSeconds: 600)) },
+                { _ = try await scene.other.execute(ada, .reserve(9, key: messageKey("other"), ttlSeconds: 600)) },
                 { try await scene.database.psql.execute("update message_usage set \"limit\" = 900 \(row)") },
-                { _ = try await scene.other.ask(ada, .resetUsage(nil)) },
-                { _ = try await scene.other.ask(ada, .setPlan(PlanChange(user: ada, plan: "pro"))) },
-                { _ = try await scene.other.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid", state: .expired))) },
+                { _ = try await scene.other.execute(ada, .resetUsage(nil)) },
+                { _ = try await scene.other.execute(ada, .setPlan(PlanChange(user: ada, plan: "pro"))) },
+                {
+                    _ = try await scene.other.execute(
+                        ada,
+                        .setPlan(PlanChange(user: ada, plan: "paid", state: .expired))
+                    )
+                },
             ]
             for (round, change) in changes.enumerated() {
                 let key = messageKey("round \(round)")
@@ -137,7 +144,7 @@ struct LostReplyTests {
                 ]
                 let outcomes = try await scene.losing(asked, meanwhile: change)
                 let told = try #require(outcomes[1].answer)
-                let again = try #require(try await scene.other.ask(ada, .consume(2, key: key)).answer)
+                let again = try #require(try await scene.other.execute(ada, .consume(2, key: key)).answer)
                 #expect(!told.isReplay && again.isReplay)
                 #expect(told.firstNumbers == again.firstNumbers, "change \(round)")
                 #expect(outcomes.map { $0.answer?.snapshot.used } == [-2, 0, 1].map { told.snapshot.used + $0 })
@@ -152,7 +159,7 @@ struct LostReplyTests {
             let operation = EngineOperation.consume(2, key: hasKey ? key : nil)
             let outcomes = try await scene.losing([(ada, operation)]) {
                 try await scene.database.moveClock(to: at("2026-12-01T00:00:01Z"))
-                _ = try await scene.other.ask(ada, .consume(40))
+                _ = try await scene.other.execute(ada, .consume(40))
             }
             let told = try #require(outcomes[0].answer)
             #expect(told.status == .allowed && told.snapshot.period == billingPeriod("2026-11"))
@@ -160,7 +167,7 @@ struct LostReplyTests {
             #expect(try await scene.database.count(of: ada, period: "2026-11") == 3)
             #expect(try await scene.database.count(of: ada, period: "2026-12") == 40)
             guard hasKey else { return }
-            let again = try #require(try await scene.store.ask(ada, operation).answer)
+            let again = try #require(try await scene.engine.execute(ada, operation).answer)
             #expect(again.isReplay && again.firstNumbers == told.firstNumbers)
         }
     }

@@ -94,7 +94,7 @@ struct NotificationRaceTests {
                                 (user: random.element(of: users), operation: EngineOperation.consume(1))
                             }
                             // Allowed or not, each is answered.
-                            guard try await store.ask(asked).allSatisfy({ $0.answer != nil }) else { return false }
+                            guard try await store.execute(asked).allSatisfy({ $0.answer != nil }) else { return false }
                         }
                         return true
                     }

@@ -39,7 +39,7 @@ struct RenewalTests {
         _ user: UserID,
         in period: BillingPeriod? = nil
     ) async throws -> Answer {
-        let outcome = try await store.ask(user, period.map { .usageInPeriod($0) } ?? .usage)
+        let outcome = try await store.execute(user, period.map { .usageInPeriod($0) } ?? .usage)
         return try #require(outcome.answer)
     }
 
@@ -55,7 +55,7 @@ struct RenewalTests {
             #expect(try await renews(store, ada) == nil, "of an unknown user")
             try await buy(database)
             #expect(try await renews(store, ada) == at(first))
-            _ = try await store.ask(ada, .consume(1))
+            _ = try await store.execute(ada, .consume(1))
             #expect(try await renews(store, ada) == at(first), "from a usage row")
             try await tell(database, "08:10:00", "renewed", ["expires": second])
             #expect(try await renews(store, ada) == at(second))
@@ -88,7 +88,7 @@ struct RenewalTests {
             for _ in 0..<3 {
                 // Performed first, and counted then.
                 let asked: [(user: UserID, operation: EngineOperation)] = [(ada, .consume(1)), (ada, .usage)]
-                let answers = try await store.ask(asked).compactMap(\.answer)
+                let answers = try await store.execute(asked).compactMap(\.answer)
                 #expect(answers.map(\.nextPlan) == [nil, "pro"])
                 #expect(try await usage(store, ada).nextPlan == "pro", "read")
             }
@@ -102,7 +102,7 @@ struct RenewalTests {
             for _ in 0..<3 {
                 #expect(try await usage(store, ada).graceUntil == at(second))
                 let asked: [(user: UserID, operation: EngineOperation)] = [(ada, .consume(1)), (ada, .usage)]
-                let answers = try await store.ask(asked).compactMap(\.answer)
+                let answers = try await store.execute(asked).compactMap(\.answer)
                 #expect(answers.map(\.graceUntil) == [nil, at(second)])
             }
             try await database.moveClock(to: at(second))
@@ -115,10 +115,10 @@ struct RenewalTests {
         let database = try await fresh()
         let store = EngineHarness(database.conninfo, lanes: 1)
         try await store.running {
-            _ = try await store.ask(bob, .consume(1))
+            _ = try await store.execute(bob, .consume(1))
             #expect(try await renews(store, bob) == nil, "of a trial that a message started")
             let declared = PlanChange(user: bob, plan: "paid", expiresAt: at(first))
-            _ = try await store.ask(bob, .setPlan(declared))
+            _ = try await store.execute(bob, .setPlan(declared))
             #expect(try await renews(store, bob) == nil)
             let trial = Told.purchased("trial", expires: first, period: "trial")
             try await database.psql.take(Told("trial", "2026-11-10T08:00:00Z", by: ["\(user(3))"], trial))
@@ -132,7 +132,7 @@ struct RenewalTests {
             #expect(of4.snapshot.state == .active && of4.renews == nil)
             try await buy(database)
             #expect(try await renews(store, ada) == at(first))
-            _ = try await store.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid", expiresAt: at(first))))
+            _ = try await store.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid", expiresAt: at(first))))
             #expect(try await renews(store, ada) == nil, "of a subscription in whose place the same was declared")
         }
     }
@@ -142,7 +142,7 @@ struct RenewalTests {
         let database = try await fresh()
         let store = EngineHarness(database.conninfo, lanes: 1)
         try await store.running {
-            _ = try await store.ask(ada, .consume(1))
+            _ = try await store.execute(ada, .consume(1))
             try await database.moveClock(to: at("2026-11-14T00:00:00Z"))
             let end = "2026-11-21T00:00:00Z"
             let trial = Told.purchased("T", expires: end, period: "trial")
@@ -161,7 +161,7 @@ struct RenewalTests {
         let store = EngineHarness(database.conninfo, lanes: 1)
         try await store.running {
             try await buy(database)
-            _ = try await store.ask(bob, .setPlan(PlanChange(user: bob, plan: "paid", expiresAt: at(first))))
+            _ = try await store.execute(bob, .setPlan(PlanChange(user: bob, plan: "paid", expiresAt: at(first))))
             for (others, used) in [
                 // Performed, because the row is new; counted; performed because of the hold; read, with nothing left.
                 (EngineOperation.consume(1), 1), (.consume(1), 2),
@@ -172,7 +172,7 @@ struct RenewalTests {
                     (ada, .usage), (bob, .usage), (ada, others), (bob, others), (ada, .usage), (bob, .usage),
                     (ada, .check(1)),
                 ]
-                let answers = try await store.ask(asked).compactMap(\.answer)
+                let answers = try await store.execute(asked).compactMap(\.answer)
                 #expect(answers.count == asked.count)
                 let end = at(first)
                 #expect(answers.map(\.renews) == [end, nil, nil, nil, end, nil, nil], "\(others)")
@@ -201,10 +201,10 @@ struct RenewalTests {
             try await waitForNews { $0.snapshot.state == .cancelled && $0.renews == nil }
             try await tell(database, "08:30:00", "uncancelled")
             try await waitForNews { $0.renews == at(second) }
-            _ = try await store.ask(ada, .consume(1))
+            _ = try await store.execute(ada, .consume(1))
             try await waitForNews { $0.snapshot.used == 1 && $0.renews == at(second) }
             // The same plan, state and end, declared: only the renewal goes.
-            _ = try await store.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid", expiresAt: at(second))))
+            _ = try await store.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid", expiresAt: at(second))))
             try await waitForNews { $0.renews == nil }
         }
     }

@@ -61,7 +61,7 @@ struct AnchorDayTests {
                 let first = index == 0 ? at(start + "T08:30:00Z") : at(start)
                 for (used, instant) in [(1, first), (2, at(end).justBefore)] {
                     try await database.moveClock(to: instant)
-                    let answer = try #require(try await store.ask(ada, .consume(1)).answer)
+                    let answer = try #require(try await store.execute(ada, .consume(1)).answer)
                     #expect(answer.snapshot.period == billingPeriod(String(start.prefix(7))), "at \(instant)")
                     #expect(answer.snapshot.startedAt == at(start), "at \(instant)")
                     #expect(answer.snapshot.resetsAt == at(end), "at \(instant)")

@@ -84,7 +84,7 @@ struct EventRaceTests {
                             let asked = (0..<4).map { _ in
                                 (user: random.element(of: users), operation: EngineOperation.consume(1))
                             }
-                            counted += try await store.ask(asked).count { $0.isAllowed }
+                            counted += try await store.execute(asked).count { $0.isAllowed }
                         }
                         return counted
                     }

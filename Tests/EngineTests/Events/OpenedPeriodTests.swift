@@ -61,9 +61,9 @@ struct OpenedPeriodTests {
             try await setPlan(database, "'paid'")
             let version = "select entitlement_version from message_usage where user_id = '\(ada)'"
             let before = try await database.psql.text(version)
-            #expect(try await store.ask(ada, .consume(1)).isAllowed)
+            #expect(try await store.execute(ada, .consume(1)).isAllowed)
             #expect(try await database.psql.text(version) == before)
-            let performed = store.store.metrics.statements.filter { $0.kind == .perform }
+            let performed = store.engine.metrics.statements.filter { $0.kind == .perform }
             #expect(performed.allSatisfy { $0.times.count == 0 })
         }
     }

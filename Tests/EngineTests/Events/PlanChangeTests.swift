@@ -28,10 +28,10 @@ struct StorePlanChangeTests {
         let store = EngineHarness(database.conninfo)
         try await store.running {
             try await database.tell(StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01"]))
-            for count in [799, 1] { #expect(try await store.ask(ada, .consume(count)).isAllowed) }
-            #expect(try await store.ask(ada, .consume(1)).answer?.status == .blocked(.limitReached))
+            for count in [799, 1] { #expect(try await store.execute(ada, .consume(count)).isAllowed) }
+            #expect(try await store.execute(ada, .consume(1)).answer?.status == .blocked(.limitReached))
             try await database.tell(StoreEvent("product_changed", "2026-11-10", ["plan": "pro"]))
-            let answer = try #require(try await store.ask(ada, .consume(1)).answer)
+            let answer = try #require(try await store.execute(ada, .consume(1)).answer)
             expect(
                 SQLAnswer.fields(of: answer),
                 [
@@ -50,12 +50,15 @@ struct StorePlanChangeTests {
             try await database.tell(
                 StoreEvent("purchased", "2026-11-01", ["plan": "pro", "expires": "2026-11-20", "anchor": "1"])
             )
-            #expect(try await store.ask(ada, .consume(900)).isAllowed)
+            #expect(try await store.execute(ada, .consume(900)).isAllowed)
             try await database.tell(StoreEvent("product_changed", "2026-11-10", ["next_plan": "paid"]))
-            expect(SQLAnswer.fields(of: try #require(try await store.ask(ada, .consume(1)).answer)), ["plan": "pro"])
+            expect(
+                SQLAnswer.fields(of: try #require(try await store.execute(ada, .consume(1)).answer)),
+                ["plan": "pro"]
+            )
             try await database.tell(StoreEvent("renewed", "2026-11-20", ["expires": "2026-12-20"]))
             expect(
-                SQLAnswer.fields(of: try #require(try await store.ask(ada, .consume(1)).answer)),
+                SQLAnswer.fields(of: try #require(try await store.execute(ada, .consume(1)).answer)),
                 [
                     "status": "BLOCKED", "reason": "limit_reached", "plan": "paid", "used": "901", "limit": "800",
                     "remaining": "0", "previous_plan": "pro", "period": "2026-11",
@@ -63,7 +66,7 @@ struct StorePlanChangeTests {
             )
             try await database.moveClock(to: at("2026-12-01"))
             expect(
-                SQLAnswer.fields(of: try #require(try await store.ask(ada, .consume(1)).answer)),
+                SQLAnswer.fields(of: try #require(try await store.execute(ada, .consume(1)).answer)),
                 ["status": "ALLOWED", "used": "1", "limit": "800", "period": "2026-12"]
             )
         }
@@ -119,9 +122,9 @@ struct StorePlanChangeTests {
         let store = EngineHarness(database.conninfo)
         try await store.running {
             try await database.tell(StoreEvent("purchased", "2026-11-05", ["plan": "paid", "expires": "2026-12-05"]))
-            _ = try await store.ask(ada, .consume(10))
+            _ = try await store.execute(ada, .consume(10))
             try await database.tell(StoreEvent("expired", "2026-12-05", ["expires": "2026-12-05"]))
-            let lapsed = try #require(try await store.ask(ada, .consume(1)).answer)
+            let lapsed = try #require(try await store.execute(ada, .consume(1)).answer)
             expect(
                 SQLAnswer.fields(of: lapsed),
                 ["reason": "expired", "state": "expired", "previous_plan": "paid", "banner": StateTable.noAccess]
@@ -129,7 +132,7 @@ struct StorePlanChangeTests {
             try await database.tell(
                 StoreEvent("purchased", "2026-12-20", ["plan": "pro", "expires": "2027-01-20"], transaction: "web 7")
             )
-            let back = try #require(try await store.ask(ada, .consume(1)).answer)
+            let back = try #require(try await store.execute(ada, .consume(1)).answer)
             expect(
                 SQLAnswer.fields(of: back),
                 ["status": "ALLOWED", "plan": "pro", "state": "active", "previous_plan": "paid", "used": "1"]

@@ -96,13 +96,13 @@ struct SeveralSubscriptionsTests {
                 StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-11-20"], transaction: "long")
             )
             let ada = user(1)
-            _ = try await store.ask(ada, .consume(900))
+            _ = try await store.execute(ada, .consume(900))
             for (instant, expected) in [
                 (at("2026-11-10").justBefore, "pro active ALLOWED"), (at("2026-11-10"), "paid active BLOCKED"),
                 (at("2026-11-20").justBefore, "paid active BLOCKED"), (at("2026-11-20"), "paid expired BLOCKED"),
             ] {
                 try await database.moveClock(to: instant)
-                let fields = SQLAnswer.fields(of: try #require(try await store.ask(ada, .consume(1)).answer))
+                let fields = SQLAnswer.fields(of: try #require(try await store.execute(ada, .consume(1)).answer))
                 let told = ["plan", "state", "status"].map { (fields[$0] ?? nil) ?? "" }.joined(separator: " ")
                 #expect(told == expected)
             }

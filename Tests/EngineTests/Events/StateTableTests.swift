@@ -137,13 +137,13 @@ struct StateTableTests {
 
         let usage = try await database.usage(user)
         for (name, value) in expected { #expect(usage[name] == value, "\(name) of \(place)") }
-        let served = try #require(try await store.ask(user, .usage).answer)
+        let served = try #require(try await store.execute(user, .usage).answer)
         #expect(SQLAnswer.fields(of: served) == usage, place)
 
         let reason = moment.reason ?? point.reason
         expected["reason"] = reason
         expected["status"] = reason == nil ? "ALLOWED" : "BLOCKED"
-        let check = try #require(try await store.ask(user, .check(1)).answer)
+        let check = try #require(try await store.execute(user, .check(1)).answer)
         let checked = SQLAnswer.fields(of: check)
         for (name, value) in expected { #expect(checked[name] == value, "\(name) of CHECK, \(place)") }
 

@@ -103,7 +103,7 @@ struct InvalidValueTests {
         }
         let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running {
-            for outcome in try await harness.ask(users.map { ($0, .consume(1)) }) { #expect(outcome.isAllowed) }
+            for outcome in try await harness.execute(users.map { ($0, .consume(1)) }) { #expect(outcome.isAllowed) }
             try await body(database, harness)
         }
     }
@@ -148,9 +148,9 @@ struct InvalidValueTests {
             var counted = 1
             for planted in all {
                 try await plant(planted, database.psql)
-                let counts = try await harness.ask(users.map { ($0, .consume(1)) })
+                let counts = try await harness.execute(users.map { ($0, .consume(1)) })
                 counted += 1
-                let reads = try await harness.ask(users.map { ($0, .usage) })
+                let reads = try await harness.execute(users.map { ($0, .usage) })
                 for (index, person) in users.enumerated() {
                     if person == ada {
                         expectRefused(counts[index], planted, "CONSUME")
@@ -162,10 +162,10 @@ struct InvalidValueTests {
                 }
                 try await mend(planted, database.psql)
                 // Nothing was counted while the value was there.
-                let after = try await harness.ask(ada, .usage)
+                let after = try await harness.execute(ada, .usage)
                 #expect(after.answer?.snapshot.used == 1, "\(planted.testDescription): \(after)")
             }
-            for outcome in try await harness.ask(users.map { ($0, .consume(1)) }) { #expect(outcome.isAllowed) }
+            for outcome in try await harness.execute(users.map { ($0, .consume(1)) }) { #expect(outcome.isAllowed) }
             let logged = harness.log.events.filter { $0.level >= .error }
             #expect(logged.allSatisfy { $0.message == "a value in the database is out of range" }, "\(logged)")
             for name in Set(all.map(\.name)) {
@@ -189,7 +189,7 @@ struct InvalidValueTests {
         try await withStore { database, harness in
             let planted = PlantedValue(table: "message_usage", column: "message_count", value: "-7", isStale: false)
             try await plant(planted, database.psql)
-            let histories = try await harness.ask([(ada, .history(3)), (user(1), .history(3))])
+            let histories = try await harness.execute([(ada, .history(3)), (user(1), .history(3))])
             expectRefused(histories[0], planted, "HISTORY")
             #expect(histories[1].failure == nil)
             let watched = try await harness.outcomes(of: [
@@ -225,16 +225,16 @@ struct InvalidValueTests {
     func keys() async throws {
         try await withStore { database, harness in
             let key = messageKey("once")
-            #expect(try await harness.ask(ada, .consume(1, key: key)).isAllowed)
+            #expect(try await harness.execute(ada, .consume(1, key: key)).isAllowed)
             for (column, value) in [("used", "-1"), ("held", "-2147483648"), ("limit", "-5"), ("messages", "0")] {
                 let planted = PlantedValue(table: "headroom.message_keys", column: column, value: value, isStale: false)
                 try await plant(planted, database.psql)
-                let outcomes = try await harness.ask([(ada, .consume(1, key: key)), (user(1), .consume(1))])
+                let outcomes = try await harness.execute([(ada, .consume(1, key: key)), (user(1), .consume(1))])
                 expectRefused(outcomes[0], planted, "CONSUME key=")
                 #expect(outcomes[1].isAllowed)
                 try await mend(planted, database.psql)
             }
-            let replay = try await harness.ask(ada, .consume(1, key: key)).answer
+            let replay = try await harness.execute(ada, .consume(1, key: key)).answer
             #expect(replay?.isReplay == true && replay?.snapshot.used == 2)
         }
     }
@@ -246,13 +246,13 @@ struct InvalidValueTests {
                 PlantedValue(table: "message_usage", column: "limit", value: "-5", isStale: false),
                 database.psql
             )
-            let reset = try await harness.ask(ada, .resetUsage(nil))
+            let reset = try await harness.execute(ada, .resetUsage(nil))
             #expect(reset.failure?.code == .internal)
             #expect(reset.failure?.message.contains("was carried out") == true, "\(reset)")
             let row = "message_usage where user_id = '\(ada)'"
             #expect(try await database.psql.number("select message_count from \(row)") == 0)
             for _ in 0..<3 {
-                for outcome in try await harness.ask(users.filter { $0 != ada }.map { ($0, .consume(1)) }) {
+                for outcome in try await harness.execute(users.filter { $0 != ada }.map { ($0, .consume(1)) }) {
                     #expect(outcome.isAllowed)
                 }
             }

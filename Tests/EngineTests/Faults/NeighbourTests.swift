@@ -28,7 +28,7 @@ struct NeighbourTests {
     @Test("with a row that the database refuses fails only this user's requests", arguments: [false, true])
     func badRow(isKnown: Bool) async throws {
         try await withStore(requestTimeout: waitLimit) { database, harness in
-            if isKnown { _ = try await harness.ask(users.map { ($0, .consume(1)) }) }
+            if isKnown { _ = try await harness.execute(users.map { ($0, .consume(1)) }) }
             try await database.psql.execute(
                 """
                 create function headroom.test_refuse() returns trigger language plpgsql as
@@ -37,7 +37,7 @@ struct NeighbourTests {
                     when (new.user_id in ('\(user(5))', '\(user(11))')) execute function headroom.test_refuse();
                 """
             )
-            let outcomes = try await harness.ask(users.map { ($0, .consume(2)) })
+            let outcomes = try await harness.execute(users.map { ($0, .consume(2)) })
             expectCounted(outcomes, used: isKnown ? 3 : 2, except: [5, 11])
             for index in [5, 11] {
                 #expect(outcomes[index].failure?.code == .internal)
@@ -46,7 +46,7 @@ struct NeighbourTests {
             }
             #expect(harness.log.events.contains { $0.metadata.contains("not this one") })
             try await database.psql.execute("drop trigger test_refuse on message_usage")
-            let after = try await harness.ask(users.map { ($0, .consume(1)) })
+            let after = try await harness.execute(users.map { ($0, .consume(1)) })
             expectCounted(after, used: isKnown ? 4 : 3, except: [5, 11])
             #expect(after[5].answer?.snapshot.used == (isKnown ? 2 : 1))
         }
@@ -57,17 +57,17 @@ struct NeighbourTests {
     )
     func lockedRow() async throws {
         try await withStore { database, harness in
-            _ = try await harness.ask(users.map { ($0, .consume(1)) })
+            _ = try await harness.execute(users.map { ($0, .consume(1)) })
             let other = try await Session.open(database.conninfo)
             try await other.execute(
                 "begin; select from message_usage where user_id in ('\(user(5))', '\(user(11))') for update"
             )
-            let outcomes = try await harness.ask(users.map { ($0, .consume(2)) })
+            let outcomes = try await harness.execute(users.map { ($0, .consume(2)) })
             expectCounted(outcomes, used: 3, except: [5, 11])
             #expect(outcomes[5].failure?.code == .unavailable)
             #expect(outcomes[11].failure?.code == .unavailable)
             try await other.execute("commit")
-            let after = try await harness.ask(users.map { ($0, .consume(1)) })
+            let after = try await harness.execute(users.map { ($0, .consume(1)) })
             expectCounted(after, used: 4, except: [5, 11])
             #expect(after[5].answer?.snapshot.used == 2, "what was refused as unavailable was not counted")
         }
@@ -79,11 +79,11 @@ struct NeighbourTests {
             try await database.psql.execute("select set_plan('\(user(5))', 'pro')")
             let other = try await Session.open(database.conninfo)
             try await other.execute("begin; select set_plan('\(user(5))', 'paid')")
-            let outcomes = try await harness.ask(users.map { ($0, .consume(2)) })
+            let outcomes = try await harness.execute(users.map { ($0, .consume(2)) })
             expectCounted(outcomes, used: 2, except: [5])
             #expect(outcomes[5].failure?.code == .unavailable)
             try await other.execute("commit")
-            let after = try await harness.ask(user(5), .consume(1)).answer
+            let after = try await harness.execute(user(5), .consume(1)).answer
             #expect(after?.snapshot.plan.name == "paid")
             #expect(after?.snapshot.used == 1)
         }

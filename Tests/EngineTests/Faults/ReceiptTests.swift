@@ -25,15 +25,15 @@ struct ReceiptTests {
         let harness = EngineHarness(database.conninfo(through: proxy), lanes: 1)
         try await harness.running { try await body(database, proxy, harness) }
         #expect(proxy.cuts == 1)
-        #expect(harness.store.snapshot.reconnects == 1)
+        #expect(harness.engine.snapshot.reconnects == 1)
     }
 
     @Test("counts a batch of known users once, and answers it truly", arguments: Moment.allCases)
     func counting(moment: Moment) async throws {
         try await withStore { database, proxy, harness in
-            _ = try await harness.ask([(user(1), .consume(78)), (user(2), .consume(10))])
+            _ = try await harness.execute([(user(1), .consume(78)), (user(2), .consume(10))])
             proxy.arm(moment.cut("count_batch"))
-            let outcomes = try await harness.ask([
+            let outcomes = try await harness.execute([
                 (user(2), .consume(1)), (user(1), .consume(1)), (user(1), .check(21)), (user(1), .consume(2)),
                 (user(2), .consume(5)), (user(1), .usage),
             ])
@@ -52,9 +52,9 @@ struct ReceiptTests {
     )
     func mixedWays(moment: Moment, statement: String) async throws {
         try await withStore { database, proxy, harness in
-            _ = try await harness.ask([(user(1), .consume(1)), (user(2), .consume(99))])
+            _ = try await harness.execute([(user(1), .consume(1)), (user(2), .consume(99))])
             proxy.arm(moment.cut(statement))
-            let outcomes = try await harness.ask([
+            let outcomes = try await harness.execute([
                 (user(1), .consume(1)), (user(2), .consume(2)), (user(3), .consume(4)), (user(2), .consume(1)),
                 (user(4), .check(1)), (user(3), .consume(1)),
             ])
@@ -82,7 +82,7 @@ struct ReceiptTests {
                 """
             )
             proxy.arm(moment.cut(statement))
-            let outcome = try await harness.ask(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
+            let outcome = try await harness.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
             #expect(outcome.answer?.status == .ok)
             #expect(outcome.answer?.snapshot.plan.name == "paid")
             #expect(try await database.psql.text("select string_agg(plan, ' ') from headroom.test_changes") == "paid")
@@ -98,7 +98,7 @@ struct ReceiptTests {
         try await withStore { database, proxy, harness in
             proxy.arm(moment.cut(statement))
             let grant = EngineOperation.grant(5, key: messageKey("ticket"), reason: "outage")
-            let answer = try #require(try await harness.ask(user(1), grant).answer)
+            let answer = try #require(try await harness.execute(user(1), grant).answer)
             #expect(answer.snapshot.limit == 105)
             #expect(!answer.isReplay, "it is the first, whatever came of its first attempt")
             #expect(try await database.psql.number("select sum(messages) from headroom.grants") == 5)
@@ -109,9 +109,9 @@ struct ReceiptTests {
     func grantingAgain(moment: Moment) async throws {
         try await withStore { _, proxy, harness in
             let grant = EngineOperation.grant(5, key: messageKey("ticket"), reason: nil)
-            _ = try await harness.ask(user(1), grant)
+            _ = try await harness.execute(user(1), grant)
             proxy.arm(moment.cut("commit"))
-            let answer = try #require(try await harness.ask(user(1), grant).answer)
+            let answer = try #require(try await harness.execute(user(1), grant).answer)
             #expect(answer.isReplay && answer.snapshot.limit == 105)
         }
     }
@@ -119,7 +119,7 @@ struct ReceiptTests {
     @Test("forgets once: who came between the deletion and its repetition stays")
     func forgetting() async throws {
         try await withStore { database, proxy, harness in
-            _ = try await harness.ask(user(1), .consume(7))
+            _ = try await harness.execute(user(1), .consume(7))
             proxy.arm(.reply("commit"))
             proxy.refusesAfterCut = true
             let slots = harness.submit([(user(1), .forget)])
@@ -136,7 +136,7 @@ struct ReceiptTests {
     @Test("resets once: what was counted between the reset and its repetition stays")
     func resetting() async throws {
         try await withStore { database, proxy, harness in
-            _ = try await harness.ask(user(1), .consume(7))
+            _ = try await harness.execute(user(1), .consume(7))
             proxy.arm(.reply("commit"))
             proxy.refusesAfterCut = true
             let slots = harness.submit([(user(1), .resetUsage(nil))])
@@ -156,8 +156,8 @@ struct ReceiptTests {
     func monthEnd() async throws {
         try await withStore { database, proxy, harness in
             try await database.moveClock(to: at("2026-11-30T23:59:59Z"))
-            _ = try await harness.ask(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
-            _ = try await harness.ask(user(1), .consume(4))
+            _ = try await harness.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
+            _ = try await harness.execute(user(1), .consume(4))
             proxy.arm(.reply("count_batch"))
             proxy.refusesAfterCut = true
             let slots = harness.submit([(user(1), .consume(2))])
@@ -172,7 +172,7 @@ struct ReceiptTests {
             #expect(answer?.snapshot.period.label == "2026-11")
             #expect(try await database.count(of: user(1), period: "2026-11") == 6)
             #expect(try await database.count(of: user(1), period: "2026-12") == nil)
-            #expect(try await harness.ask(user(1), .consume(1)).answer?.snapshot.used == 1)
+            #expect(try await harness.execute(user(1), .consume(1)).answer?.snapshot.used == 1)
         }
     }
 }

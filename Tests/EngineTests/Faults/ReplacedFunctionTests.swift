@@ -35,7 +35,7 @@ struct ReplacedFunctionTests {
         for person in people { try await database.psql.execute("select set_plan('\(person)', 'paid')") }
         let sound = EngineHarness(database.conninfo, lanes: 1)
         try await sound.running {
-            for outcome in try await sound.ask(people.map { ($0, .consume(5)) }) { #expect(outcome.isAllowed) }
+            for outcome in try await sound.execute(people.map { ($0, .consume(5)) }) { #expect(outcome.isAllowed) }
         }
         try await database.psql.execute(
             """
@@ -54,7 +54,7 @@ struct ReplacedFunctionTests {
         let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running {
             for round in 1...2 {
-                let outcomes = try await harness.ask([
+                let outcomes = try await harness.execute([
                     (people[0], .consume(1, key: messageKey("k\(round)"))), (people[1], .consume(1)),
                 ])
                 #expect(outcomes.map { $0.failure?.code } == [.unknown, .unknown], "\(outcomes)")
@@ -71,9 +71,9 @@ struct ReplacedFunctionTests {
         )
         let mended = EngineHarness(database.conninfo, lanes: 1)
         try await mended.running {
-            let replay = try await mended.ask(people[0], .consume(1, key: messageKey("k2"))).answer
+            let replay = try await mended.execute(people[0], .consume(1, key: messageKey("k2"))).answer
             #expect(replay?.isReplay == true && replay?.snapshot.used == 7)
-            #expect(try await mended.ask(people[1], .consume(1)).answer?.snapshot.used == 8)
+            #expect(try await mended.execute(people[1], .consume(1)).answer?.snapshot.used == 8)
         }
     }
 
@@ -92,7 +92,7 @@ struct ReplacedFunctionTests {
                 grant execute on function headroom.perform_batch, headroom.sound_perform_batch to headroom_service;
                 """
             )
-            let outcomes = try await harness.ask([(user(1), .consume(1)), (user(2), .consume(1))])
+            let outcomes = try await harness.execute([(user(1), .consume(1)), (user(2), .consume(1))])
             #expect(outcomes.map { $0.failure?.code } == [.unknown, .unknown], "\(outcomes)")
             #expect(harness.log.count(of: "what a batch has counted cannot be read") == 1)
             #expect(try await database.psql.number("select sum(message_count) from message_usage") == 2)

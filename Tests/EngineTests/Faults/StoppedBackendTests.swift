@@ -18,7 +18,7 @@ struct StoppedBackendTests {
         let harness = EngineHarness(database.conninfo(through: proxy), lanes: 1, requestTimeout: requestTimeout)
         try await harness.running {
             // Makes the row, so that what follows is counted on the fast path.
-            #expect(try await harness.ask(user(1), .consume(1)).isAllowed)
+            #expect(try await harness.execute(user(1), .consume(1)).isAllowed)
             try await body(database, proxy, harness)
         }
     }
@@ -46,12 +46,12 @@ struct StoppedBackendTests {
             kill(process, SIGSTOP)
             defer { kill(process, SIGCONT) }
             proxy.arm(.abandon("count_batch"))
-            let outcomes = try await harness.ask([(user(1), .consume(2)), (user(1), .consume(3))])
+            let outcomes = try await harness.execute([(user(1), .consume(2)), (user(1), .consume(3))])
             #expect(outcomes.map { $0.answer?.snapshot.used } == [3, 6])
             #expect(proxy.cuts == 1)
             try await goOn(process, database)
             #expect(try await database.count(of: user(1), period: "trial") == 6)
-            #expect(try await harness.ask(user(1), .consume(1)).answer?.snapshot.used == 7)
+            #expect(try await harness.execute(user(1), .consume(1)).answer?.snapshot.used == 7)
         }
     }
 
@@ -62,12 +62,12 @@ struct StoppedBackendTests {
             kill(process, SIGSTOP)
             defer { kill(process, SIGCONT) }
             let start = ContinuousClock.now
-            let outcomes = try await harness.ask([(user(1), .consume(2)), (user(1), .usage)], within: .seconds(2))
+            let outcomes = try await harness.execute([(user(1), .consume(2)), (user(1), .usage)], within: .seconds(2))
             // Told while the backend is stopped, and so by nothing but the deadline.
             #expect(outcomes.map(\.failure) == [.unknown, .unknown])
             #expect(ContinuousClock.now - start >= .seconds(2))
             try await waitUntil("the lane connects again") { harness.isConnected }
-            #expect(try await harness.ask(user(1), .consume(4)).answer?.snapshot.used == 5)
+            #expect(try await harness.execute(user(1), .consume(4)).answer?.snapshot.used == 5)
             try await goOn(process, database)
             // It was told as unknown: it may count now, and by no more than it asked for.
             let count = try await database.count(of: user(1), period: "trial")
@@ -99,7 +99,7 @@ struct StoppedBackendTests {
             let count = try await database.count(of: user(1), period: "trial")
             #expect(count == 1 || count == 3)
             try await waitUntil("the lane connects again") { harness.isConnected }
-            #expect(try await harness.ask(user(1), .consume(1)).answer?.snapshot.used == (count ?? 0) + 1)
+            #expect(try await harness.execute(user(1), .consume(1)).answer?.snapshot.used == (count ?? 0) + 1)
         }
     }
 }

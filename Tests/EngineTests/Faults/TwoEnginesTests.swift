@@ -4,13 +4,13 @@ import Usage
 
 @testable import Engine
 
-@Suite("Two stores on one database")
-struct TwoStoresTests {
+@Suite("Two engines on one database")
+struct TwoEnginesTests {
     private let users = (0..<4).map { user($0) }
-    /// Three of each store.
+    /// Three of each engine.
     private static let clients = 6
 
-    private func withStores(
+    private func withEngines(
         _ body: @Sendable (TestDatabase, [EngineHarness]) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
@@ -25,20 +25,20 @@ struct TwoStoresTests {
         }
     }
 
-    /// Every store asks again and again for each user, in batches whose users come in changing order.
+    /// Every engine executes requests again and again for each user, in batches whose users come in changing order.
     private func consume(
-        _ stores: [EngineHarness],
+        _ engines: [EngineHarness],
         rounds: Int
     ) async throws -> [Answer] {
         try await withThrowingTaskGroup(of: [Answer].self) { group in
-            for (number, store) in stores.enumerated() {
-                for client in 0..<TwoStoresTests.clients / 2 {
+            for (number, engine) in engines.enumerated() {
+                for client in 0..<TwoEnginesTests.clients / 2 {
                     group.addTask {
                         var random = SeededGenerator(seed: UInt64(number * 10 + client))
                         var answers: [Answer] = []
                         for _ in 0..<rounds {
                             let asked = users.shuffled(using: &random).map { ($0, EngineOperation.consume(1)) }
-                            let outcomes = try await store.ask(asked + asked.reversed())
+                            let outcomes = try await engine.execute(asked + asked.reversed())
                             for outcome in outcomes {
                                 answers.append(try #require(outcome.answer, "told \(outcome)"))
                             }
@@ -53,10 +53,10 @@ struct TwoStoresTests {
 
     @Test("hand out each used value once, up to the limit and not beyond")
     func usedValues() async throws {
-        try await withStores { database, stores in
+        try await withEngines { database, engines in
             try await database.psql.execute("update headroom.plans set allowance = 250 where plan = 'trial'")
-            let answers = try await consume(stores, rounds: 30)
-            let askedPerUser = TwoStoresTests.clients * 30 * 2
+            let answers = try await consume(engines, rounds: 30)
+            let askedPerUser = TwoEnginesTests.clients * 30 * 2
             for user in users {
                 let own = answers.filter { $0.user == user }
                 let used = own.filter { $0.status == .allowed }.map(\.snapshot.used)
@@ -72,7 +72,7 @@ struct TwoStoresTests {
 
     @Test("never deadlock with each other, nor with resets of the whole period")
     func resets() async throws {
-        try await withStores { database, stores in
+        try await withEngines { database, engines in
             // A subscription that ends the trial's limit, so that counting goes on whatever the resets do.
             try await database.psql.execute("update headroom.plans set allowance = 1000000 where plan = 'trial'")
             let other = try await Session.open(database.conninfo)
@@ -81,12 +81,12 @@ struct TwoStoresTests {
                 while !Task.isCancelled { try await other.execute("select reset_billing_period('trial')") }
             }
             defer { resets.cancel() }
-            let answers = try await consume(stores, rounds: 40)
+            let answers = try await consume(engines, rounds: 40)
             resets.cancel()
             try await resets.value
             #expect(answers.allSatisfy { $0.status == .allowed })
             let left = try await database.psql.number("select max(message_count) from message_usage") ?? 0
-            #expect(left < TwoStoresTests.clients * 40 * 2, "at least one reset came in between")
+            #expect(left < TwoEnginesTests.clients * 40 * 2, "at least one reset came in between")
         }
     }
 }

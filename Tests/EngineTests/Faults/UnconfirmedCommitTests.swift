@@ -76,7 +76,7 @@ struct UnconfirmedCommitTests {
         let primary = try await LonelyPrimary.start()
         let harness = EngineHarness(primary.conninfo, lanes: 1)
         try await harness.running {
-            _ = try await harness.ask(user(1), .consume(1))
+            _ = try await harness.execute(user(1), .consume(1))
             for operation in Self.operations {
                 try await check(operation, primary, harness)
             }

@@ -17,7 +17,7 @@ struct HoldModelTests {
         let second = EngineHarness(database.conninfo, lanes: 1)
         try await first.running {
             try await second.running {
-                var run = Run(database: database, stores: [first, second], seed: seed)
+                var run = Run(database: database, engines: [first, second], seed: seed)
                 for step in 0..<300 {
                     guard try await run.take(step) else { return }
                 }
@@ -34,9 +34,9 @@ struct HoldModelTests {
         try await database.stopClock(at: HoldHistory.start)
         let proxy = try await database.proxy()
         defer { proxy.close() }
-        let store = EngineHarness(database.conninfo(through: proxy), lanes: 1)
-        try await store.running {
-            var run = Run(database: database, stores: [store], seed: seed, proxy: proxy)
+        let engine = EngineHarness(database.conninfo(through: proxy), lanes: 1)
+        try await engine.running {
+            var run = Run(database: database, engines: [engine], seed: seed, proxy: proxy)
             for step in 0..<150 {
                 guard try await run.take(step) else { return }
             }
@@ -47,7 +47,7 @@ struct HoldModelTests {
     /// One history, in the database and in the model.
     private struct Run {
         let database: TestDatabase
-        let stores: [EngineHarness]
+        let engines: [EngineHarness]
         let seed: UInt64
         /// Loses the replies to some requests.
         let proxy: Proxy?
@@ -65,9 +65,9 @@ struct HoldModelTests {
             var isCommit: Bool
         }
 
-        init(database: TestDatabase, stores: [EngineHarness], seed: UInt64, proxy: Proxy? = nil) {
+        init(database: TestDatabase, engines: [EngineHarness], seed: UInt64, proxy: Proxy? = nil) {
             self.database = database
-            self.stores = stores
+            self.engines = engines
             self.seed = seed
             self.proxy = proxy
             history = HoldHistory(seed: seed)
@@ -91,9 +91,9 @@ struct HoldModelTests {
                     "delete from message_usage where user_id = '\(user)' and billing_period = '\(period)'"
                 )
                 model.deleteRow(user, period: period)
-            case .ask(let asked):
+            case .execute(let asked):
                 if let proxy, generator.chance(40) { proxy.arm(.reply("_batch")) }
-                let outcomes = try await generator.element(of: stores).ask(asked)
+                let outcomes = try await generator.element(of: engines).execute(asked)
                 for (index, (user, operation)) in asked.enumerated() {
                     let place = "seed \(seed), step \(number), request \(index): \(operation) of \(user)"
                     let expected = model.outcome(of: operation, user: user, at: now)
@@ -112,7 +112,7 @@ struct HoldModelTests {
             )
         }
 
-        /// Whether a repetition has the numbers of the first time, as the store itself told them.
+        /// Whether a repetition has the numbers of the first time, as the engine itself answered it.
         private mutating func tellsTheSame(_ outcome: Outcome, _ operation: EngineOperation, _ place: String) -> Bool {
             guard let answer = outcome.answer, answer.status == .allowed || answer.status == .held else { return true }
             let use: FirstUse

@@ -23,8 +23,8 @@ struct KeyWaysTests {
         return try await harness.running {
             var generator = SeededGenerator(seed: seed)
             let users = (0..<4).map { user(UInt64($0)) }
-            for user in users { _ = try await harness.ask(user, .setPlan(PlanChange(user: user, plan: "paid"))) }
-            for user in users { _ = try await harness.ask(user, .consume(600)) }
+            for user in users { _ = try await harness.execute(user, .setPlan(PlanChange(user: user, plan: "paid"))) }
+            for user in users { _ = try await harness.execute(user, .consume(600)) }
             var told: [Outcome] = []
             for round in 0..<60 {
                 var asked: [(user: UserID, operation: EngineOperation)] = []
@@ -37,7 +37,7 @@ struct KeyWaysTests {
                     asked += own.map { (user, $0) }
                     if isSlow { asked.append((user, .release(messageKey("never used")))) }
                 }
-                let outcomes = try await harness.ask(asked)
+                let outcomes = try await harness.execute(asked)
                 told += zip(asked, outcomes).compactMap { request, outcome in
                     if case .release = request.operation { nil } else { outcome }
                 }

@@ -12,35 +12,36 @@ struct KeyPeriodTests {
 
     /// Runs with Ada on the paid plan, on the evening of November's last day.
     private func running(
-        _ body: @Sendable (_ database: TestDatabase, _ store: EngineHarness, _ other: EngineHarness) async throws -> Void
+        _ body:
+            @Sendable (_ database: TestDatabase, _ engine: EngineHarness, _ other: EngineHarness) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: eve)
-        let (store, other) = (EngineHarness(database.conninfo), EngineHarness(database.conninfo))
-        try await store.running {
+        let (engine, other) = (EngineHarness(database.conninfo), EngineHarness(database.conninfo))
+        try await engine.running {
             try await other.running {
-                _ = try await store.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
-                try await body(database, store, other)
+                _ = try await engine.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
+                try await body(database, engine, other)
             }
         }
     }
 
-    @Test("that was counted in one month replays in the next, through another store, and counts once")
+    @Test("that was counted in one month replays in the next, through another engine, and counts once")
     func monthEnd() async throws {
-        try await running { database, store, other in
+        try await running { database, engine, other in
             let key = messageKey("late")
-            let first = try #require(try await store.ask(ada, .consume(7, key: key)).answer)
+            let first = try #require(try await engine.execute(ada, .consume(7, key: key)).answer)
             try await database.moveClock(to: after)
-            for store in [other, store] {
-                let again = try #require(try await store.ask(ada, .consume(7, key: key)).answer)
+            for engine in [other, engine] {
+                let again = try #require(try await engine.execute(ada, .consume(7, key: key)).answer)
                 #expect(again.isReplay)
                 #expect(again.snapshot.period == billingPeriod("2026-11"))
                 #expect(again.firstNumbers == first.firstNumbers)
             }
             #expect(try await database.count(of: ada, period: "2026-11") == 7)
             #expect(try await database.count(of: ada, period: "2026-12") == nil)
-            _ = try await store.ask(ada, .consume(7))
-            #expect(try await store.ask(ada, .release(key)).answer?.released == 7)
+            _ = try await engine.execute(ada, .consume(7))
+            #expect(try await engine.execute(ada, .release(key)).answer?.released == 7)
             #expect(try await database.count(of: ada, period: "2026-11") == 0)
             #expect(try await database.count(of: ada, period: "2026-12") == 7)
         }
@@ -48,31 +49,31 @@ struct KeyPeriodTests {
 
     @Test("that holds over the month's end takes nothing from the new month and is counted in the old")
     func holdOverMonthEnd() async throws {
-        try await running { database, store, other in
-            _ = try await store.ask(ada, .reserve(700, key: messageKey("late"), ttlSeconds: 120))
-            _ = try await store.ask(ada, .reserve(50, key: messageKey("short"), ttlSeconds: 10))
+        try await running { database, engine, other in
+            _ = try await engine.execute(ada, .reserve(700, key: messageKey("late"), ttlSeconds: 120))
+            _ = try await engine.execute(ada, .reserve(50, key: messageKey("short"), ttlSeconds: 10))
             try await database.moveClock(to: after)
-            let snapshot = try await other.ask(ada, .consume(800)).answer?.snapshot
+            let snapshot = try await other.execute(ada, .consume(800)).answer?.snapshot
             #expect(snapshot?.used == 800 && snapshot?.held == 0 && snapshot?.remaining == 0)
-            let committed = try #require(try await store.ask(ada, .commit(messageKey("late"))).answer)
+            let committed = try #require(try await engine.execute(ada, .commit(messageKey("late"))).answer)
             #expect(committed.snapshot.period == billingPeriod("2026-11"))
             #expect(committed.snapshot.used == 700 && committed.snapshot.held == 0)
-            #expect(try await other.ask(ada, .commit(messageKey("short"))) == .failure(.holdExpired))
+            #expect(try await other.execute(ada, .commit(messageKey("short"))) == .failure(.holdExpired))
         }
     }
 
     @Test("that held and expired counts nowhere: not in USAGE or HISTORY of the past, the view or the older function")
     func expiredHoldsShowNowhere() async throws {
-        try await running { database, store, _ in
-            _ = try await store.ask(ada, .reserve(800, key: messageKey("late"), ttlSeconds: 80))
+        try await running { database, engine, _ in
+            _ = try await engine.execute(ada, .reserve(800, key: messageKey("late"), ttlSeconds: 80))
             let view = "select concat_ws(' ', held, remaining, tier) from monthly_usage where user_id = '\(ada)'"
             #expect(try await database.psql.text(view) == "800 0 blocked")
             let call = "increment_and_check_usage('\(ada)', '2026-11', 800) ->> 'allowed'"
             #expect(try await database.psql.text(call) == "false")
             try await database.moveClock(to: after)
-            let past = try await store.ask(ada, .usageInPeriod(billingPeriod("2026-11"))).answer
+            let past = try await engine.execute(ada, .usageInPeriod(billingPeriod("2026-11"))).answer
             #expect(past?.snapshot.held == 0 && past?.snapshot.remaining == 800)
-            guard case .history(let periods) = try await store.ask(ada, .history(12)) else {
+            guard case .history(let periods) = try await engine.execute(ada, .history(12)) else {
                 Issue.record("no history")
                 return
             }
@@ -86,50 +87,50 @@ struct KeyPeriodTests {
 
     @Test("that held in a row which an operator deleted is over, and does not come back in a new row")
     func deletedRow() async throws {
-        try await running { database, store, other in
+        try await running { database, engine, other in
             let (first, second) = (messageKey("first"), messageKey("second"))
-            _ = try await store.ask(ada, .reserve(2, key: first, ttlSeconds: 600))
-            _ = try await store.ask(ada, .reserve(3, key: second, ttlSeconds: 600))
+            _ = try await engine.execute(ada, .reserve(2, key: first, ttlSeconds: 600))
+            _ = try await engine.execute(ada, .reserve(3, key: second, ttlSeconds: 600))
             try await database.psql.execute("delete from message_usage where user_id = '\(ada)'")
-            #expect(try await store.ask(ada, .commit(first)) == .failure(.holdExpired))
-            #expect(try await other.ask(ada, .consume(1)).answer?.snapshot.held == 0)
-            #expect(try await store.ask(ada, .commit(first)) == .failure(.holdExpired))
-            #expect(try await store.ask(ada, .release(second)).answer?.released == 0)
-            _ = try await store.ask(ada, .reserve(5, key: messageKey("third"), ttlSeconds: 600))
-            #expect(try await other.ask(ada, .usage).answer?.snapshot.held == 5)
+            #expect(try await engine.execute(ada, .commit(first)) == .failure(.holdExpired))
+            #expect(try await other.execute(ada, .consume(1)).answer?.snapshot.held == 0)
+            #expect(try await engine.execute(ada, .commit(first)) == .failure(.holdExpired))
+            #expect(try await engine.execute(ada, .release(second)).answer?.released == 0)
+            _ = try await engine.execute(ada, .reserve(5, key: messageKey("third"), ttlSeconds: 600))
+            #expect(try await other.execute(ada, .usage).answer?.snapshot.held == 5)
         }
     }
 
     @Test("replays a COMMIT with the limit of the COMMIT, in its period and from the next")
     func committedLimit() async throws {
-        try await running { database, store, _ in
+        try await running { database, engine, _ in
             let key = messageKey("late")
-            _ = try await store.ask(ada, .reserve(2, key: key, ttlSeconds: 600))
+            _ = try await engine.execute(ada, .reserve(2, key: key, ttlSeconds: 600))
             try await database.psql.execute("update message_usage set \"limit\" = 900 where user_id = '\(ada)'")
-            let first = try #require(try await store.ask(ada, .commit(key)).answer)
+            let first = try #require(try await engine.execute(ada, .commit(key)).answer)
             #expect(first.snapshot.limit == 900 && first.snapshot.remaining == 898)
-            #expect(try await store.ask(ada, .commit(key)).answer?.firstNumbers == first.firstNumbers)
+            #expect(try await engine.execute(ada, .commit(key)).answer?.firstNumbers == first.firstNumbers)
             try await database.moveClock(to: after)
-            #expect(try await store.ask(ada, .commit(key)).answer?.firstNumbers == first.firstNumbers)
+            #expect(try await engine.execute(ada, .commit(key)).answer?.firstNumbers == first.firstNumbers)
         }
     }
 
     @Test("that holds more than a number can tell stops at the largest, and fails nothing")
     func manyHeldUnlimited() async throws {
-        try await running { database, store, _ in
-            _ = try await store.ask(ada, .setPlan(PlanChange(user: ada, plan: "pro")))
+        try await running { database, engine, _ in
+            _ = try await engine.execute(ada, .setPlan(PlanChange(user: ada, plan: "pro")))
             for load in 0..<9 {
                 let reserves = (0..<250).map { number in
                     let key = messageKey("key \(load) \(number)")
                     return (user: ada, operation: EngineOperation.reserve(1_000_000, key: key, ttlSeconds: 60))
                 }
-                let outcomes = try await store.ask(reserves)
+                let outcomes = try await engine.execute(reserves)
                 #expect(outcomes.compactMap(\.failure).isEmpty, "load \(load)")
             }
-            #expect(try await store.ask(ada, .consume(1)).isAllowed)
-            #expect(try await store.ask(ada, .usage).answer?.snapshot.held == UsageSnapshot.countMaximum)
-            #expect(try await store.ask(ada, .commit(messageKey("key 0 0"))).answer?.snapshot.used == 1_000_001)
-            #expect(try await store.ask(ada, .release(messageKey("key 0 1"))).answer?.released == 1_000_000)
+            #expect(try await engine.execute(ada, .consume(1)).isAllowed)
+            #expect(try await engine.execute(ada, .usage).answer?.snapshot.held == UsageSnapshot.countMaximum)
+            #expect(try await engine.execute(ada, .commit(messageKey("key 0 0"))).answer?.snapshot.used == 1_000_001)
+            #expect(try await engine.execute(ada, .release(messageKey("key 0 1"))).answer?.released == 1_000_000)
         }
     }
 }

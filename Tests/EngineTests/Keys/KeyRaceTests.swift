@@ -4,29 +4,29 @@ import Usage
 
 @testable import Engine
 
-@Suite("The same key, from two stores at once")
+@Suite("The same key, from two engines at once")
 struct KeyRaceTests {
     private let noon = at("2026-11-10T12:00:00Z")
 
     private func running(
-        _ body: @Sendable (_ database: TestDatabase, _ stores: [EngineHarness]) async throws -> Void
+        _ body: @Sendable (_ database: TestDatabase, _ engines: [EngineHarness]) async throws -> Void
     ) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
-        let stores = [EngineHarness(database.conninfo, lanes: 1), EngineHarness(database.conninfo, lanes: 1)]
-        try await stores[0].running {
-            try await stores[1].running {
-                try await body(database, stores)
+        let engines = [EngineHarness(database.conninfo, lanes: 1), EngineHarness(database.conninfo, lanes: 1)]
+        try await engines[0].running {
+            try await engines[1].running {
+                try await body(database, engines)
             }
         }
     }
 
-    /// Asks every store the same without waiting for any, and expects one first answer and only repetitions of it.
-    private func race(_ stores: [EngineHarness], _ user: UserID, _ operation: EngineOperation) async throws -> Answer {
-        let slots = stores.map { ($0, $0.submit([(user, operation)])) }
+    /// Sends every engine the same request without waiting for any, and expects one first answer and only repetitions of it.
+    private func race(_ engines: [EngineHarness], _ user: UserID, _ operation: EngineOperation) async throws -> Answer {
+        let slots = engines.map { ($0, $0.submit([(user, operation)])) }
         var answers: [Answer] = []
-        for (store, slots) in slots {
-            answers.append(try #require(try await store.outcomes(of: slots)[0].answer))
+        for (engine, slots) in slots {
+            answers.append(try #require(try await engine.outcomes(of: slots)[0].answer))
         }
         #expect(answers.count { !$0.isReplay } == 1, "counted once: \(operation)")
         #expect(answers.allSatisfy { $0.firstNumbers == answers[0].firstNumbers }, "told the same: \(operation)")
@@ -35,8 +35,8 @@ struct KeyRaceTests {
 
     @Test("counts it once and tells both the same", arguments: SeededGenerator.seeds(always: []))
     func random(seed: UInt64) async throws {
-        print("same key from two stores, seed \(seed)")
-        try await running { database, stores in
+        print("same key from two engines, seed \(seed)")
+        try await running { database, engines in
             var generator = SeededGenerator(seed: seed)
             var counted: [UserID: Int] = [:]
             for round in 0..<200 {
@@ -45,10 +45,10 @@ struct KeyRaceTests {
                 let key = messageKey("round \(round)")
                 let messages = Int.random(in: 1...2, using: &generator)
                 if generator.chance(60) {
-                    _ = try await race(stores, user, .consume(messages, key: key))
+                    _ = try await race(engines, user, .consume(messages, key: key))
                 } else {
-                    _ = try await race(stores, user, .reserve(messages, key: key, ttlSeconds: 60))
-                    _ = try await race(stores, user, .commit(key))
+                    _ = try await race(engines, user, .reserve(messages, key: key, ttlSeconds: 60))
+                    _ = try await race(engines, user, .commit(key))
                 }
                 counted[user, default: 0] += messages
             }
@@ -60,13 +60,15 @@ struct KeyRaceTests {
 
     @Test("gives a key back once when both release it")
     func release() async throws {
-        try await running { database, stores in
+        try await running { database, engines in
             for round in 0..<20 {
                 let key = messageKey("round \(round)")
-                _ = try await stores[0].ask(user(1), .consume(3, key: key))
-                let slots = stores.map { ($0, $0.submit([(user(1), .release(key))])) }
+                _ = try await engines[0].execute(user(1), .consume(3, key: key))
+                let slots = engines.map { ($0, $0.submit([(user(1), .release(key))])) }
                 var released: [Int?] = []
-                for (store, slots) in slots { released.append(try await store.outcomes(of: slots)[0].answer?.released) }
+                for (engine, slots) in slots {
+                    released.append(try await engine.outcomes(of: slots)[0].answer?.released)
+                }
                 #expect(Set(released) == [0, 3])
                 #expect(try await database.count(of: user(1), period: "trial") == 0)
             }
@@ -75,14 +77,14 @@ struct KeyRaceTests {
 
     @Test("commits or releases a hold, never both")
     func commitOrRelease() async throws {
-        try await running { database, stores in
+        try await running { database, engines in
             for round in 0..<30 {
                 let key = messageKey("round \(round)")
-                _ = try await stores[0].ask(user(1), .reserve(2, key: key, ttlSeconds: 60))
-                let committing = stores[round % 2].submit([(user(1), .commit(key))])
-                let releasing = stores[1 - round % 2].submit([(user(1), .release(key))])
-                let committed = try await stores[round % 2].outcomes(of: committing)[0]
-                let released = try await stores[1 - round % 2].outcomes(of: releasing)[0]
+                _ = try await engines[0].execute(user(1), .reserve(2, key: key, ttlSeconds: 60))
+                let committing = engines[round % 2].submit([(user(1), .commit(key))])
+                let releasing = engines[1 - round % 2].submit([(user(1), .release(key))])
+                let committed = try await engines[round % 2].outcomes(of: committing)[0]
+                let released = try await engines[1 - round % 2].outcomes(of: releasing)[0]
                 #expect(released.answer?.released == 2, "what was held, or what was counted")
                 #expect(committed.isAllowed || committed == .failure(.keyReleased))
                 let row = "from message_usage where user_id = '\(user(1))'"
@@ -93,18 +95,18 @@ struct KeyRaceTests {
 
     @Test("counts it once also when both have passed the look at the known keys, which the loser's insert shows")
     func uniqueViolation() async throws {
-        try await running { database, stores in
+        try await running { database, engines in
             let user = user(7)
-            for store in stores {
+            for engine in engines {
                 // Both lanes have to expect the row where it is, or they would take the slow path.
-                _ = try await store.ask(user, .consume(1))
+                _ = try await engine.execute(user, .consume(1))
             }
             for round in 0..<10 {
                 try await database.psql.execute(
                     "begin; select from message_usage where user_id = '\(user)' for update"
                 )
                 let key = messageKey("round \(round)")
-                let slots = stores.map { ($0, $0.submit([(user, .consume(2, key: key))])) }
+                let slots = engines.map { ($0, $0.submit([(user, .consume(2, key: key))])) }
                 try await waitUntil("both wait for the row") {
                     try await database.psql.number(
                         """
@@ -115,13 +117,13 @@ struct KeyRaceTests {
                 }
                 try await database.psql.execute("commit")
                 var answers: [Answer] = []
-                for (store, slots) in slots { answers += try await store.outcomes(of: slots).compactMap(\.answer) }
+                for (engine, slots) in slots { answers += try await engine.outcomes(of: slots).compactMap(\.answer) }
                 #expect(answers.count { !$0.isReplay } == 1)
                 #expect(answers.map(\.snapshot.used) == [4 + 2 * round, 4 + 2 * round])
                 #expect(answers.count == 2 && answers[0].firstNumbers == answers[1].firstNumbers)
             }
             #expect(try await database.count(of: user, period: "trial") == 22)
-            let repeated = stores.reduce(0) { $0 + $1.log.count(of: "statement rolled back, sent again") }
+            let repeated = engines.reduce(0) { $0 + $1.log.count(of: "statement rolled back, sent again") }
             #expect(repeated == 10, "each round, one of them was too late")
         }
     }

@@ -51,7 +51,7 @@ struct ManyHoldsTests {
         let harness = EngineHarness(database.conninfo)
         try await harness.running {
             for user in Self.users {
-                _ = try await harness.ask(user, .setPlan(PlanChange(user: user, plan: "paid")))
+                _ = try await harness.execute(user, .setPlan(PlanChange(user: user, plan: "paid")))
             }
             var generator = SeededGenerator(seed: seed)
             var tally = Tally()
@@ -59,7 +59,7 @@ struct ManyHoldsTests {
             while !waiting.isEmpty {
                 let load = waiting.prefix(Int.random(in: 1...500, using: &generator))
                 waiting = waiting.dropFirst(load.count)
-                let outcomes = try await harness.ask(Array(load))
+                let outcomes = try await harness.execute(Array(load))
                 for ((user, operation), outcome) in zip(load, outcomes) {
                     tally.apply(operation, of: user)
                     guard tally.agrees(with: outcome.answer, of: user, seed: seed) else { return }
@@ -102,13 +102,13 @@ struct ManyHoldsTests {
                 var expected = tally
                 if instant == end { expected.held[user] = 0 }
                 #expect(expected.used[user] == 167 && tally.held[user] == 166)
-                let answer = try await harness.ask(user, .usage).answer
+                let answer = try await harness.execute(user, .usage).answer
                 guard expected.agrees(with: answer, of: user, seed: seed) else { return }
             }
         }
         let user = Self.users[0]
-        #expect(try await harness.ask(user, .commit(messageKey("hold 2"))) == .failure(.holdExpired))
-        let last = try await harness.ask(user, .consume(633)).answer
+        #expect(try await harness.execute(user, .commit(messageKey("hold 2"))) == .failure(.holdExpired))
+        let last = try await harness.execute(user, .consume(633)).answer
         #expect(last?.status == .allowed && last?.snapshot.remaining == 0, "all that expired can be sent again")
         let sums = "select concat_ws(' ', sum(message_count), count(*)) from message_usage"
         #expect(try await database.psql.text(sums) == "\(20 * 167 + 633) 20")

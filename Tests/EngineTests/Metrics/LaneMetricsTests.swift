@@ -12,30 +12,30 @@ struct LaneMetricsTests {
     func activity() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
-        let store = EngineHarness(database.conninfo)
-        try await store.running {
+        let engine = EngineHarness(database.conninfo)
+        try await engine.running {
             for number in 1...3 as ClosedRange<UInt64> {
-                _ = try await store.ask(user(number), .setPlan(PlanChange(user: user(number), plan: "paid")))
+                _ = try await engine.execute(user(number), .setPlan(PlanChange(user: user(number), plan: "paid")))
             }
             // New, known, with a key, and that key again.
-            _ = try await store.ask(user(1), .consume(1))
-            _ = try await store.ask((0..<5).map { _ in (user(1), .consume(2)) })
-            _ = try await store.ask(user(1), .consume(3, key: messageKey("a")))
-            _ = try await store.ask(user(1), .consume(3, key: messageKey("a")))
-            #expect(store.store.activity == Activity(messages: 14, blocked: 0))
+            _ = try await engine.execute(user(1), .consume(1))
+            _ = try await engine.execute((0..<5).map { _ in (user(1), .consume(2)) })
+            _ = try await engine.execute(user(1), .consume(3, key: messageKey("a")))
+            _ = try await engine.execute(user(1), .consume(3, key: messageKey("a")))
+            #expect(engine.engine.activity == Activity(messages: 14, blocked: 0))
             // Held is not counted, committed is, once.
-            _ = try await store.ask(user(2), .reserve(4, key: messageKey("b"), ttlSeconds: 60))
-            #expect(store.store.activity.messages == 14)
-            _ = try await store.ask(user(2), .commit(messageKey("b")))
-            _ = try await store.ask(user(2), .commit(messageKey("b")))
-            #expect(store.store.activity.messages == 18)
+            _ = try await engine.execute(user(2), .reserve(4, key: messageKey("b"), ttlSeconds: 60))
+            #expect(engine.engine.activity.messages == 14)
+            _ = try await engine.execute(user(2), .commit(messageKey("b")))
+            _ = try await engine.execute(user(2), .commit(messageKey("b")))
+            #expect(engine.engine.activity.messages == 18)
             // Refused on the slow path, then by reading; what only asks is no refusal.
-            _ = try await store.ask(user(3), .consume(800))
-            for _ in 0..<3 { _ = try await store.ask(user(3), .consume(1)) }
-            _ = try await store.ask(user(3), .reserve(1, key: messageKey("c"), ttlSeconds: 60))
-            _ = try await store.ask(user(3), .check(1))
-            _ = try await store.ask(user(3), .usage)
-            #expect(store.store.activity == Activity(messages: 818, blocked: 4))
+            _ = try await engine.execute(user(3), .consume(800))
+            for _ in 0..<3 { _ = try await engine.execute(user(3), .consume(1)) }
+            _ = try await engine.execute(user(3), .reserve(1, key: messageKey("c"), ttlSeconds: 60))
+            _ = try await engine.execute(user(3), .check(1))
+            _ = try await engine.execute(user(3), .usage)
+            #expect(engine.engine.activity == Activity(messages: 818, blocked: 4))
         }
         #expect(try await database.psql.number("select sum(message_count) from message_usage") == 818)
     }
@@ -46,20 +46,20 @@ struct LaneMetricsTests {
         try await database.stopClock(at: noon)
         let proxy = try await database.proxy()
         defer { proxy.close() }
-        let store = EngineHarness(database.conninfo(through: proxy), lanes: 1)
-        try await store.running {
-            _ = try await store.ask(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
-            _ = try await store.ask(user(1), .consume(1))
+        let engine = EngineHarness(database.conninfo(through: proxy), lanes: 1)
+        try await engine.running {
+            _ = try await engine.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
+            _ = try await engine.execute(user(1), .consume(1))
             proxy.arm(.reply("_batch"))
-            #expect(try await store.ask(user(1), .consume(5)).isAllowed)
+            #expect(try await engine.execute(user(1), .consume(5)).isAllowed)
             proxy.arm(.reply("_batch"))
-            _ = try await store.ask(user(1), .reserve(7, key: messageKey("a"), ttlSeconds: 60))
+            _ = try await engine.execute(user(1), .reserve(7, key: messageKey("a"), ttlSeconds: 60))
             proxy.arm(.reply("_batch"))
-            #expect(try await store.ask(user(1), .commit(messageKey("a"))).isAllowed)
+            #expect(try await engine.execute(user(1), .commit(messageKey("a"))).isAllowed)
             #expect(proxy.cuts == 3)
-            #expect(store.store.activity == Activity(messages: 13, blocked: 0))
+            #expect(engine.engine.activity == Activity(messages: 13, blocked: 0))
             // The lane tells it after it has answered.
-            try await waitUntil("three losses are told") { store.store.snapshot.reconnects == 3 }
+            try await waitUntil("three losses are told") { engine.engine.snapshot.reconnects == 3 }
         }
         #expect(try await database.count(of: user(1), period: "2026-11") == 13)
     }
@@ -67,15 +67,15 @@ struct LaneMetricsTests {
     @Test("are batches by size, and times of waiting and of each kind of statement, one for each")
     func times() async throws {
         let database = try await TestDatabase.fresh()
-        let store = EngineHarness(database.conninfo, lanes: 1)
+        let engine = EngineHarness(database.conninfo, lanes: 1)
         let start = ContinuousClock.now
-        try await store.running {
+        try await engine.running {
             for size in [1, 7, 40] {
-                _ = try await store.ask((0..<size).map { (user(UInt64($0)), .consume(1)) })
+                _ = try await engine.execute((0..<size).map { (user(UInt64($0)), .consume(1)) })
             }
-            for _ in 0..<3 { _ = try await store.ask(user(1), .usage) }
+            for _ in 0..<3 { _ = try await engine.execute(user(1), .usage) }
         }
-        let metrics = store.store.metrics
+        let metrics = engine.engine.metrics
         let sizes = metrics.batchSizes
         #expect(sizes.count == 6 && sizes.sum == 51)
         #expect(sizes.counts[0] == 4 && sizes.counts[3] == 1 && sizes.counts[6] == 1)
@@ -87,7 +87,7 @@ struct LaneMetricsTests {
         let elapsed = ContinuousClock.now - start
         #expect(metrics.statements.allSatisfy { $0.times.sum > 0 })
         #expect(.microseconds(metrics.statements.reduce(0) { $0 + $1.times.sum }) <= elapsed)
-        #expect(store.store.snapshot.batches == 6 && store.store.snapshot.requests == 51)
+        #expect(engine.engine.snapshot.batches == 6 && engine.engine.snapshot.requests == 51)
         #expect(metrics.queueDepths == [0])
     }
 
@@ -96,17 +96,17 @@ struct LaneMetricsTests {
         let database = try await TestDatabase.fresh()
         let proxy = try await database.proxy()
         defer { proxy.close() }
-        let store = EngineHarness(database.conninfo(through: proxy), lanes: 1)
-        try await store.running {
-            _ = try await store.ask(user(1), .consume(1))
-            #expect(store.store.metrics.outcomesUnknown == 0)
+        let engine = EngineHarness(database.conninfo(through: proxy), lanes: 1)
+        try await engine.running {
+            _ = try await engine.execute(user(1), .consume(1))
+            #expect(engine.engine.metrics.outcomesUnknown == 0)
             proxy.refusesAfterCut = true
             proxy.arm(.reply("_batch"))
             let asked: [(UserID, EngineOperation)] = [(user(1), .consume(1)), (user(2), .consume(1))]
-            let outcomes = try await store.ask(asked, within: .seconds(4))
+            let outcomes = try await engine.execute(asked, within: .seconds(4))
             #expect(outcomes.allSatisfy { $0.failure?.code == .unknown })
             proxy.refuses = false
         }
-        #expect(store.store.metrics.outcomesUnknown == 2)
+        #expect(engine.engine.metrics.outcomesUnknown == 2)
     }
 }

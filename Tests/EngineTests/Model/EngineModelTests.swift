@@ -4,8 +4,8 @@ import Usage
 
 @testable import Engine
 
-@Suite("The store, over random histories")
-struct StoreModelTests {
+@Suite("The engine, over random histories")
+struct EngineModelTests {
     private static let steps = 300
 
     // One after the other: each takes three connections, and a long list of seeds would take all that there are.
@@ -28,10 +28,10 @@ struct StoreModelTests {
                 harness: harness,
                 unknownUsers: unknownUsers
             )
-            for _ in 0..<StoreModelTests.steps {
+            for _ in 0..<EngineModelTests.steps {
                 guard try await run.step() else { return }
             }
-            #expect(run.compared > StoreModelTests.steps)
+            #expect(run.compared > EngineModelTests.steps)
         }
     }
 }

@@ -4,7 +4,7 @@ import Usage
 
 @testable import Engine
 
-/// Runs a history against the model and against the store, and compares what each request is told.
+/// Runs a history against the model and against the engine, and compares what each request is told.
 struct ModelRun {
     let seed: UInt64
     let database: TestDatabase
@@ -59,7 +59,7 @@ struct ModelRun {
 
     private mutating func compare(_ asked: [(user: UserID, operation: EngineOperation)]) async throws -> Bool {
         let expected = asked.map { expectedOutcome(of: $0.user, $0.operation) }
-        let outcomes = try await harness.ask(asked)
+        let outcomes = try await harness.execute(asked)
         for (index, (user, operation)) in asked.enumerated() {
             let place = "request \(index + 1) of \(asked.count): user \(user.low & 0xFF) \(operation)"
             guard expect(comparable(outcomes[index]), equals: comparable(expected[index]), place) else { return false }

@@ -141,8 +141,8 @@ struct ReaderTests {
         try await database.stopClock(at: at("2026-11-15T09:00:00Z"))
         let store = EngineHarness(database.conninfo)
         try await store.running {
-            _ = try await store.ask(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
-            _ = try await store.ask(user(1), .reserve(700, key: messageKey("a"), ttlSeconds: 60))
+            _ = try await store.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
+            _ = try await store.execute(user(1), .reserve(700, key: messageKey("a"), ttlSeconds: 60))
             let held = try await store.read(.report(.open))
             #expect(summary(held) == "1 0 0 1 0 0")
             let listed = try await store.read(.top(.open, count: 1))

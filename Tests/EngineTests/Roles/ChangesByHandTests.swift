@@ -86,7 +86,7 @@ struct ChangesByHandTests {
         try await harness.running {
             for turn in 0..<3 {
                 let key = messageKey("hold \(turn)")
-                let outcomes = try await harness.ask([
+                let outcomes = try await harness.execute([
                     (user(1), .consume(1)), (user(2), .consume(2)), (user(1), .consume(1, key: messageKey("a"))),
                     (user(3), .reserve(1, key: key, ttlSeconds: 60)), (user(3), .release(key)),
                     (user(2), .check(1)), (user(1), .usage),

@@ -7,9 +7,9 @@ import Usage
 
 @testable import Engine
 
-/// A running store, and what an event loop is to it: submits requests, each with its slot, and awaits their outcomes.
+/// A running engine, with the part of an event loop: submits requests, each with its slot, and awaits their outcomes.
 final class EngineHarness: Sendable {
-    let store: BatchingEngine
+    let engine: BatchingEngine
     let mailbox = CollectingMailbox()
     let log = RecordingLog()
     private let number: Int
@@ -29,45 +29,45 @@ final class EngineHarness: Sendable {
             requestTimeout: requestTimeout,
             connectTimeout: waitLimit
         )
-        store = BatchingEngine(configuration, logger: log.logger)
-        number = store.register(mailbox)
+        engine = BatchingEngine(configuration, logger: log.logger)
+        number = engine.register(mailbox)
     }
 
-    /// Runs the store while `body` does its work, and closes it after.
+    /// Runs the engine while `body` does its work, and closes it after.
     func running<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
-        let store = store
-        let run = Task { await store.run() }
+        let engine = engine
+        let run = Task { await engine.run() }
         do {
             try await waitUntil("every lane connects") { isConnected }
             let value = try await body()
-            store.close()
+            engine.close()
             await run.value
             for event in log.events where event.level == .critical {
-                Issue.record("the store says: \(event.message) \(event.metadata)")
+                Issue.record("the engine logged: \(event.message) \(event.metadata)")
             }
             return value
         } catch {
-            store.close()
+            engine.close()
             await run.value
             throw error
         }
     }
 
-    var isConnected: Bool { store.snapshot.lanesConnected == store.configuration.lanes }
+    var isConnected: Bool { engine.snapshot.lanesConnected == engine.configuration.lanes }
 
     /// Submits requests as one turn of an event loop would: all requests of a lane at once.
     ///
-    /// - Parameter timeout: until the requests' deadline; the store's own unless given.
+    /// - Parameter timeout: until the requests' deadline; the engine's own unless given.
     /// - Returns: a slot for each request.
     func submit(_ asked: [(user: UserID, operation: EngineOperation)], within timeout: Duration? = nil) -> [UInt64] {
-        let deadline = ContinuousClock.now + (timeout ?? store.configuration.requestTimeout)
+        let deadline = ContinuousClock.now + (timeout ?? engine.configuration.requestTimeout)
         let first = nextSlot.withLock { next in
             defer { next += UInt64(asked.count) }
             return next
         }
-        var staged: [[Request]] = Array(repeating: [], count: store.configuration.lanes)
+        var staged: [[Request]] = Array(repeating: [], count: engine.configuration.lanes)
         for (index, (user, operation)) in asked.enumerated() {
-            staged[store.lane(of: user)].append(
+            staged[engine.lane(of: user)].append(
                 Request(
                     user: user,
                     operation: operation,
@@ -77,7 +77,7 @@ final class EngineHarness: Sendable {
             )
         }
         for lane in staged.indices where !staged[lane].isEmpty {
-            guard let (refused, error) = store.enqueue(staged[lane], lane: lane) else { continue }
+            guard let (refused, error) = engine.enqueue(staged[lane], lane: lane) else { continue }
             mailbox.deliver(refused.map { Completion(returnAddress: $0.returnAddress, outcome: .failure(error)) })
         }
         return asked.indices.map { first + UInt64($0) }
@@ -93,7 +93,7 @@ final class EngineHarness: Sendable {
         return outcomes
     }
 
-    func ask(
+    func execute(
         _ asked: [(user: UserID, operation: EngineOperation)],
         within timeout: Duration? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -111,7 +111,7 @@ final class EngineHarness: Sendable {
         }
         let address = ReturnAddress(mailbox: number, connection: 0, slot: slot)
         let request = ReadingRequest(reading: reading, returnAddress: address, deadline: .now + timeout)
-        if let error = store.reader.enqueue(request) {
+        if let error = engine.reader.enqueue(request) {
             mailbox.deliver([Completion(returnAddress: address, outcome: .failure(error))])
         }
         return slot
@@ -124,7 +124,7 @@ final class EngineHarness: Sendable {
             return next
         }
         let address = ReturnAddress(mailbox: number, connection: connection, slot: slot)
-        store.watcher.watch(WatchRequest(users: users, returnAddress: address, deadline: .now + timeout))
+        engine.watcher.watch(WatchRequest(users: users, returnAddress: address, deadline: .now + timeout))
         return slot
     }
 
@@ -134,7 +134,7 @@ final class EngineHarness: Sendable {
         try await outcomes(of: [submit(reading)], sourceLocation: sourceLocation)[0]
     }
 
-    func ask(
+    func execute(
         _ user: UserID,
         _ operation: EngineOperation,
         sourceLocation: SourceLocation = #_sourceLocation

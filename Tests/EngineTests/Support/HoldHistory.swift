@@ -50,7 +50,7 @@ struct HoldHistory {
         case 0..<6: .raise(generator.element(of: HoldHistory.users), by: Int.random(in: -9...4, using: &generator))
         case 6..<8: .delete(generator.element(of: HoldHistory.users))
         case 8..<24: .move(to: later())
-        default: .ask(requests(Int.random(in: 1...20, using: &generator)))
+        default: .execute(requests(Int.random(in: 1...20, using: &generator)))
         }
     }
 

@@ -9,7 +9,7 @@ extension ReferenceModel {
         "this user has no usage in that period; HISTORY lists the periods"
     )
 
-    /// What the model does with a request, in the store's entitlement.
+    /// What the model does with a request, in the engine's terms.
     mutating func outcome(of operation: EngineOperation, user: UserID, at now: Instant) -> Outcome {
         do {
             switch operation {

@@ -17,11 +17,11 @@ struct ActorTests {
             (.grant(5, key: messageKey("g"), reason: nil), "grant"), (.resetUsage(nil), "reset"),
         ]
         try await harness.running {
-            for (change, _) in changes { _ = try await harness.ask(ada, .attributed(change, actor: "token:app")) }
-            _ = try await harness.ask(ada, .resetUsage(nil))
+            for (change, _) in changes { _ = try await harness.execute(ada, .attributed(change, actor: "token:app")) }
+            _ = try await harness.execute(ada, .resetUsage(nil))
             let named = changes.map { "\($0.action) token:app" }.joined(separator: ", ")
             #expect(try await database.psql.text(log) == named + ", reset headroom_service")
-            _ = try await harness.ask(ada, .attributed(.forget, actor: "token:app"))
+            _ = try await harness.execute(ada, .attributed(.forget, actor: "token:app"))
             #expect(try await database.psql.text(log)?.hasSuffix("forget token:app") == true)
         }
     }
@@ -31,15 +31,15 @@ struct ActorTests {
         let database = try await TestDatabase.fresh()
         let harness = EngineHarness(database.conninfo, lanes: 1)
         try await harness.running {
-            _ = try await harness.ask(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
+            _ = try await harness.execute(ada, .setPlan(PlanChange(user: ada, plan: "paid")))
             let reset = EngineOperation.attributed(
                 .resetUsage(nil),
                 actor: "token:ann",
                 reason: "ticket 4711, it's \"late\""
             )
-            _ = try await harness.ask(ada, reset)
-            _ = try await harness.ask(ada, .attributed(.resetUsage(nil), actor: "token:ann"))
-            _ = try await harness.ask(ada, .resetUsage(nil))
+            _ = try await harness.execute(ada, reset)
+            _ = try await harness.execute(ada, .attributed(.resetUsage(nil), actor: "token:ann"))
+            _ = try await harness.execute(ada, .resetUsage(nil))
             let log =
                 "select string_agg(coalesce(reason, 'none'), '; ' order by id) from headroom.audit_log where action = 'reset'"
             #expect(try await database.psql.text(log) == "ticket 4711, it's \"late\"; none; none")
@@ -55,8 +55,8 @@ struct ActorTests {
                 .setPlan(PlanChange(user: ada, plan: "none")), .resetUsage(billingPeriod("2020-01")),
             ]
             for change in changes {
-                let plain = try await harness.ask(ada, change)
-                #expect(try await harness.ask(ada, .attributed(change, actor: "token:app")) == plain)
+                let plain = try await harness.execute(ada, change)
+                #expect(try await harness.execute(ada, .attributed(change, actor: "token:app")) == plain)
                 guard case .failure(let error) = plain else {
                     Issue.record("\(change) was done")
                     return

@@ -36,11 +36,11 @@ struct WatcherTests {
         try await store.running {
             try await other.running {
                 try await watch(store, user(1), user(2))
-                _ = try await other.ask(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
+                _ = try await other.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
                 try await waitForNews(store) { $0.plan.name == "paid" && $0.used == 0 }
-                _ = try await other.ask(user(1), .consume(3))
+                _ = try await other.execute(user(1), .consume(3))
                 try await waitForNews(store) { $0.used == 3 }
-                _ = try await other.ask(user(1), .reserve(2, key: messageKey("a"), ttlSeconds: 60))
+                _ = try await other.execute(user(1), .reserve(2, key: messageKey("a"), ttlSeconds: 60))
                 try await waitForNews(store) { $0.used == 3 && $0.held == 2 }
                 try await database.psql.execute(
                     "update message_usage set message_count = 700 where user_id = '\(user(1))'"
@@ -50,7 +50,7 @@ struct WatcherTests {
                 try await waitForNews(store) { $0.used == 0 }
                 try await database.psql.execute("select * from set_plan('\(user(1))', 'pro')")
                 try await waitForNews(store) { $0.plan.name == "pro" && $0.limit == nil }
-                _ = try await other.ask(user(1), .consume(1))
+                _ = try await other.execute(user(1), .consume(1))
                 try await waitForNews(store) { $0.used == 1 }
                 try await database.psql.execute("delete from message_usage where user_id = '\(user(1))'")
                 try await waitForNews(store) { $0.used == 0 && $0.limit == nil }
@@ -58,7 +58,7 @@ struct WatcherTests {
                     "update headroom.subscriptions set revoked_at = headroom.now() where user_id = '\(user(1))'"
                 )
                 try await waitForNews(store) { $0.state == .revoked }
-                _ = try await other.ask(user(2), .consume(1))
+                _ = try await other.execute(user(2), .consume(1))
                 try await waitForNews(store) { $0.plan.name == "trial" && $0.used == 1 }
             }
         }
@@ -70,10 +70,10 @@ struct WatcherTests {
         try await database.stopClock(at: at("2026-11-28T09:30:00Z"))
         let store = EngineHarness(database.conninfo)
         try await store.running {
-            _ = try await store.ask(user(1), .consume(1))
-            _ = try await store.ask(user(2), .setPlan(PlanChange(user: user(2), plan: "paid")))
-            _ = try await store.ask(user(2), .consume(5))
-            _ = try await store.ask(user(2), .reserve(7, key: messageKey("a"), ttlSeconds: 60))
+            _ = try await store.execute(user(1), .consume(1))
+            _ = try await store.execute(user(2), .setPlan(PlanChange(user: user(2), plan: "paid")))
+            _ = try await store.execute(user(2), .consume(5))
+            _ = try await store.execute(user(2), .reserve(7, key: messageKey("a"), ttlSeconds: 60))
             try await watch(store, user(1), connection: 1)
             try await watch(store, user(2), connection: 2)
             try await database.moveClock(to: at("2026-11-28T09:31:00Z"))
@@ -94,8 +94,8 @@ struct WatcherTests {
         let store = EngineHarness(database.conninfo)
         try await store.running {
             for (number, plan) in [(UInt64(1), "paid"), (2, "paid"), (3, "pro")] {
-                _ = try await store.ask(user(number), .setPlan(PlanChange(user: user(number), plan: plan)))
-                _ = try await store.ask(user(number), .consume(90))
+                _ = try await store.execute(user(number), .setPlan(PlanChange(user: user(number), plan: plan)))
+                _ = try await store.execute(user(number), .consume(90))
                 try await watch(store, user(number), connection: Int(number))
             }
             try await database.psql.execute("update headroom.plans set allowance = 100 where plan = 'paid'")
@@ -105,7 +105,7 @@ struct WatcherTests {
             try await database.psql.execute(
                 "update message_usage set updated_at = updated_at where user_id = '\(user(3))'"
             )
-            _ = try await store.ask(user(3), .consume(1))
+            _ = try await store.execute(user(3), .consume(1))
             try await waitForNews(store, connection: 3) { $0.used == 91 }
             let all = told(store, connection: 3)
             #expect(all.count == 1, "the row was written twice, and reads otherwise once")
@@ -117,7 +117,7 @@ struct WatcherTests {
         let database = try await TestDatabase.fresh()
         let store = EngineHarness(database.conninfo)
         try await store.running {
-            _ = try await store.ask(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
+            _ = try await store.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
             try await watch(store, user(1))
             try await database.psql.execute(
                 """
@@ -130,7 +130,7 @@ struct WatcherTests {
             )
             try await waitForNews(store) { $0.plan.name == "pro" }
             try await watch(store, user(2))
-            _ = try await store.ask(user(2), .consume(1))
+            _ = try await store.execute(user(2), .consume(1))
             try await waitForNews(store) { $0.plan.name == "trial" }
         }
     }
@@ -148,7 +148,7 @@ struct WatcherTests {
             try await watch(store, user(1))
             let during = try await database.psql.number(sessions)
             #expect(during == 1)
-            store.store.watcher.leave(store.subscriber(1))
+            store.engine.watcher.leave(store.subscriber(1))
             try await waitUntil("the connection is given back") { try await database.psql.number(sessions) == 0 }
             try await database.psql.execute("begin; lock table headroom.plan_revision in access exclusive mode")
             let slot = store.watch([user(1)], connection: 1, within: .milliseconds(300))
@@ -179,7 +179,7 @@ struct WatcherTests {
             #expect(outcomes.allSatisfy { $0 == .watching })
             let before = store.mailbox.publications.count
             #expect(before == 0)
-            _ = try await store.ask(users.map { ($0, EngineOperation.consume(2)) })
+            _ = try await store.execute(users.map { ($0, EngineOperation.consume(2)) })
             try await waitUntil("everybody is told") {
                 Set(store.mailbox.publications.filter { $0.answer.snapshot.used == 2 }.map(\.answer.user)).count
                     == users.count
