@@ -19,8 +19,8 @@ struct HoldHistory {
 
     /// What happens between two readings of the clock.
     enum Step {
-        /// So many requests, taken in at once.
-        case ask([(user: UserID, operation: EngineOperation)])
+        /// Requests that arrive together.
+        case execute([(user: UserID, operation: EngineOperation)])
         /// An operator's plain UPDATE of `message_count`, raised or lowered by so many.
         case raise(UserID, by: Int)
         /// An operator's plain DELETE of the current period's row.
