@@ -52,7 +52,7 @@ struct ReferenceModelHoldTests {
     func otherMessages() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, messages: 2, key: key, at: noon)
-        #expect(throws: KeyError.conflict) { try model.reserve(ada, messages: 1, key: key, at: noon) }
+        #expect(throws: ReferenceModel.KeyError.conflict) { try model.reserve(ada, messages: 1, key: key, at: noon) }
     }
 
     @Test("counts a hold once with COMMIT, which moves nobody into a tier, and replays it with its own numbers")
@@ -82,7 +82,7 @@ struct ReferenceModelHoldTests {
         let end = noon.advanced(bySeconds: 60)
         #expect(model.usage(ada, at: end.justBefore).snapshot.held == 2)
         #expect(model.usage(ada, at: end).snapshot.held == 0)
-        #expect(throws: KeyError.expired) { try model.commit(ada, key: key, at: end) }
+        #expect(throws: ReferenceModel.KeyError.expired) { try model.commit(ada, key: key, at: end) }
         let release = try model.release(ada, key: key, at: end)
         #expect(release.released == 0)
         #expect(!release.isReplay)
@@ -104,7 +104,7 @@ struct ReferenceModelHoldTests {
         let release = try model.release(ada, key: key, at: noon)
         #expect(release.released == 3)
         #expect(release.snapshot.held == 0)
-        #expect(throws: KeyError.released) { try model.commit(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.KeyError.released) { try model.commit(ada, key: key, at: noon) }
         let again = try model.release(ada, key: key, at: noon)
         #expect(again.released == 0)
         #expect(again.isReplay)
@@ -118,7 +118,7 @@ struct ReferenceModelHoldTests {
         let release = try model.release(ada, key: key, at: noon)
         #expect(release.released == 3)
         #expect(release.snapshot.used == 0)
-        #expect(throws: KeyError.released) { try model.commit(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.KeyError.released) { try model.commit(ada, key: key, at: noon) }
     }
 
     @Test("counts a hold in its own period when it is committed in the next")
@@ -172,6 +172,6 @@ struct ReferenceModelHoldTests {
         model.deleteRow(ada, period: november)
         _ = model.consume(ada, at: noon)
         #expect(model.usage(ada, at: noon).snapshot.held == 0)
-        #expect(throws: KeyError.expired) { try model.commit(ada, key: key, at: noon) }
+        #expect(throws: ReferenceModel.KeyError.expired) { try model.commit(ada, key: key, at: noon) }
     }
 }

@@ -10,7 +10,7 @@ struct ReferenceModelPlanTests {
     @Test("refuses a plan that nobody defined, and changes nothing")
     func unknownPlan() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
-        #expect(throws: ModelError.unknownPlan) {
+        #expect(throws: ReferenceModel.ChangeError.unknownPlan) {
             _ = try model.setPlan(PlanChange(user: ada, plan: "gold"), at: now)
         }
         #expect(model.usage(ada, at: now).snapshot.plan == .paid)
@@ -31,7 +31,9 @@ struct ReferenceModelPlanTests {
                 let answer = try model.setPlan(change, at: now)
                 #expect(answer.snapshot.state == state, "\(plan)")
             } else {
-                #expect(throws: ModelError.stateDoesNotFit, "\(plan)") { _ = try model.setPlan(change, at: now) }
+                #expect(throws: ReferenceModel.ChangeError.stateDoesNotFit, "\(plan)") {
+                    _ = try model.setPlan(change, at: now)
+                }
                 #expect(model.usage(ada, at: now) == ReferenceModel().usage(ada, at: now))
             }
         }

@@ -44,9 +44,9 @@ extension ReferenceModel {
                 return resetUsage(user, period: period, at: now).map { .answer($0) }
                     ?? .failure(ReferenceModel.noSuchPeriod)
             }
-        } catch let error as KeyError {
+        } catch let error as ReferenceModel.KeyError {
             return .failure(EngineError(error))
-        } catch let error as ModelError {
+        } catch let error as ReferenceModel.ChangeError {
             return .failure(EngineError(error.code, "\(error)"))
         } catch {
             return .failure(EngineError(.internal, "\(error)"))
@@ -54,7 +54,7 @@ extension ReferenceModel {
     }
 }
 
-extension ModelError {
+extension ReferenceModel.ChangeError {
     var code: EngineError.Code {
         switch self {
         case .unknownPlan: .notFound
@@ -65,7 +65,7 @@ extension ModelError {
 }
 
 extension EngineError {
-    init(_ error: KeyError) {
+    init(_ error: ReferenceModel.KeyError) {
         self =
             switch error {
             case .conflict: .keyConflict

@@ -7,7 +7,7 @@ extension ReferenceModel {
         messages: Int,
         key: MessageKey,
         at now: Instant
-    ) throws(ModelError) -> Answer {
+    ) throws(ChangeError) -> Answer {
         if let granted = grants[user]?[key] {
             guard granted == messages else { throw .grantConflict }
             return Answer(user: user, status: .ok, snapshot: snapshot(of: user, at: now), isReplay: true)

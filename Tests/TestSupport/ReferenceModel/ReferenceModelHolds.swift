@@ -1,17 +1,17 @@
 import Usage
 
-/// Why the model rejects a request with a key.
-public enum KeyError: Error, Sendable, Equatable {
-    /// The key was used with another verb or number of messages.
-    case conflict
-    /// The messages of the key were released.
-    case released
-    /// The hold has expired, or its usage row was deleted.
-    case expired
-    case unknownKey
-}
-
 extension ReferenceModel {
+    /// Why the model rejects a request with a key.
+    public enum KeyError: Error, Sendable, Equatable {
+        /// The key was used with another verb or number of messages.
+        case conflict
+        /// The messages of the key were released.
+        case released
+        /// The hold has expired, or its usage row was deleted.
+        case expired
+        case unknownKey
+    }
+
     /// A row of `headroom.message_keys`: the first outcome of a request with a key.
     struct UsedKey: Sendable {
         enum Verb: Sendable { case consume, reserve }

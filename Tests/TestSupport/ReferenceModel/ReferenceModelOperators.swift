@@ -1,19 +1,19 @@
 import Usage
 
-/// Why the model rejects an operator's change.
-public enum ModelError: Error, Sendable, Equatable {
-    case unknownPlan
-    /// The plan does not allow the state, such as `cancelled` for a trial: see `Plan.admits(_:)`.
-    case stateDoesNotFit
-    /// The key was used for another number of messages.
-    case grantConflict
-    /// The limit would exceed `UsageSnapshot.countMaximum`.
-    case grantTooLarge
-}
-
 extension ReferenceModel {
+    /// Why the model rejects an operator's change.
+    public enum ChangeError: Error, Sendable, Equatable {
+        case unknownPlan
+        /// The plan does not allow the state, such as `cancelled` for a trial: see `Plan.admits(_:)`.
+        case stateDoesNotFit
+        /// The key was used for another number of messages.
+        case grantConflict
+        /// The limit would exceed `UsageSnapshot.countMaximum`.
+        case grantTooLarge
+    }
+
     /// `SETPLAN`: replaces the user's subscription and keeps the counts.
-    public mutating func setPlan(_ change: PlanChange, at now: Instant) throws(ModelError) -> Answer {
+    public mutating func setPlan(_ change: PlanChange, at now: Instant) throws(ChangeError) -> Answer {
         guard let plan = plans[change.plan] else { throw .unknownPlan }
         let state = change.state ?? plan.initialState
         guard plan.admits(state) else { throw .stateDoesNotFit }
