@@ -1,5 +1,5 @@
--- `alter function … owner to headroom_service` needs this role to have CREATE on the function's schema. rights.sql revokes
--- it in the same transaction.
+-- Grants headroom_service CREATE on both schemas for a moment: `alter function … owner to headroom_service` requires
+-- it. rights.sql revokes it in the same transaction.
 do $$
 declare
     v_schema text;

@@ -1,8 +1,8 @@
--- Rights that concern everything at once. Applied last, whenever anything has been applied.
+-- Rights that concern all objects. Applied last, if anything was applied.
 --
--- Who may use a table or a view, and who besides the service may execute a function, stands in the file that makes it.
+-- The file of a table, view or function grants the other rights on it.
 
--- grant_create.sql granted this for the moment.
+-- Granted by grant_create.sql.
 revoke create on schema headroom, public from headroom_service;
 
 do $$
@@ -15,8 +15,8 @@ declare
     v_role text;
     v_type regtype;
 begin
-    -- PUBLIC has no rights, nor have the roles of Supabase's clients, which get all of them on each new function, table
-    -- and view in public: what they keep is granted below.
+    -- PUBLIC has no rights. Supabase grants the roles of its clients all rights on each new object in public: the
+    -- rights that these roles keep are granted below.
     for v_role in
         select 'public' union all select quote_ident(rolname) from pg_roles where rolname in ('anon', 'authenticated')
     loop
@@ -26,40 +26,40 @@ begin
         execute format('revoke all on all tables in schema headroom from %s', v_role);
         execute format('revoke all on all sequences in schema headroom from %s', v_role);
         execute format('revoke all on all functions in schema headroom from %s', v_role);
-        -- What row level security does not hold back.
+        -- Row level security does not restrict these.
         execute format('revoke truncate, references, trigger on public.message_usage from %s', v_role);
     end loop;
-    -- PUBLIC would have USAGE on every type, also on those of rows; an array type follows its element type.
+    -- PUBLIC has USAGE on every new type, also on row types. An array type follows its element type.
     for v_type in
         select oid::regtype from pg_type
         where typnamespace = 'headroom'::regnamespace and typcategory <> 'A'
-            or oid = any (format('{public.message_usage, %s}', v_views)::regtype[])
+            or oid = any(format('{public.message_usage, %s}', v_views)::regtype[])
     loop
         execute format('revoke all on type %s from public', v_type);
     end loop;
-    -- A function without SECURITY DEFINER can do no more than who calls it, and the other ones are the service's own.
+    -- A function without SECURITY DEFINER has the rights of its caller. headroom_service owns the others.
     execute format('grant execute on function %s to headroom_service', (
         select string_agg(oid::regprocedure::text, ', ') from pg_proc
         where pronamespace = 'headroom'::regnamespace and not prosecdef
     ));
-    -- `headroom migrate` makes these; psql does not.
+    -- `headroom migrate` creates these tables; psql does not.
     if to_regclass('headroom.migrations') is not null then
         grant select on headroom.migrations, headroom.definitions to headroom_service, headroom_operator;
     end if;
 
-    -- On Supabase, `authenticated` may do what headroom_user may, `anon` nothing, and `service_role` what a backend
-    -- calls. The rights are granted directly, because these roles do not inherit those of a role that they are granted.
+    -- On Supabase, `authenticated` has the rights of headroom_user, `anon` none, and `service_role` those of a backend.
+    -- They are granted directly, because these roles do not inherit rights.
     if exists (select from pg_roles where rolname = 'authenticated') then
         grant select on public.message_usage to authenticated;
         grant execute on function
             headroom.requesting_user(),
             public.increment_and_check_usage(uuid, integer), public.increment_and_check_usage(uuid, text, integer)
         to authenticated;
-        -- Not again: it locks the table.
+        -- Only once, because it locks the table.
         if not exists (
             select from pg_policy
             where polrelid = 'public.message_usage'::regclass and polname = 'headroom_user'
-                and 'authenticated'::regrole = any (polroles)
+                and 'authenticated'::regrole = any(polroles)
         ) then
             alter policy headroom_user on public.message_usage to headroom_user, authenticated;
         end if;

@@ -1,11 +1,11 @@
--- The roles that Headroom works with. `headroom migrate` makes them itself where its login may make roles; elsewhere an
--- administrator (CREATEROLE, or a superuser) runs this first, in the database that Headroom is to use, before
--- `headroom migrate`, and in a new cluster before a dump is restored there:
+-- Creates Headroom's roles. `headroom migrate` executes this itself if its login may create roles. Otherwise an
+-- administrator (CREATEROLE, or a superuser) executes it in Headroom's database before `headroom migrate`, and in a new
+-- cluster before a dump is restored:
 --
 --     headroom roles | psql DATABASE
 --
--- It may be run again. Roles belong to the whole cluster; what each may do is decided in each database by
--- `headroom migrate`. None of them can log in: make logins of your own and grant them what they are for:
+-- It can be executed again. Roles belong to the whole cluster; `headroom migrate` grants their rights in each database.
+-- None of them can log in: create logins and grant them the roles that they need:
 --
 --     create role backend login;    grant headroom_service to backend;      -- headroom serve
 --     create role ann login;        grant headroom_operator to ann;         -- psql
@@ -13,13 +13,13 @@
 
 do $roles$
 declare
-    -- Types are looked up before the first statement runs.
+    -- Schema-qualified, because types are resolved before the first statement is executed.
     v_role pg_catalog.text;
     v_act_as pg_catalog.text;
     v_login pg_catalog.text;
 begin
-    -- Before anything else: in a schema of the caller's path, somebody may have planted a function that fits a call better
-    -- than PostgreSQL's own.
+    -- First of all: a function that was planted in a schema of the caller's path may match a call better than
+    -- PostgreSQL's own function.
     set local search_path = pg_catalog, pg_temp;
     v_act_as := case when current_setting('server_version_num')::integer < 160000 then 'MEMBER' else 'SET' end;
     foreach v_role in array array['headroom_service', 'headroom_operator', 'headroom_dashboard', 'headroom_user'] loop
@@ -30,7 +30,7 @@ begin
             execute format('create role %I nologin', v_role);
         exception
             when duplicate_object or unique_violation then
-                -- Another database of this cluster is being migrated at the same moment.
+                -- Another database of this cluster is being migrated at the same time.
                 null;
             when insufficient_privilege then
                 raise exception 'role % does not exist, and % may not make it', v_role, current_user
@@ -38,8 +38,8 @@ begin
                         hint = 'Have an administrator run: headroom roles | psql ' || quote_ident(current_database());
         end;
     end loop;
-    -- Whoever migrates hands functions over to headroom_service, and so must be able to act as it: the one who runs
-    -- this, and the owner of the database, for whom an administrator may be running it.
+    -- `headroom migrate` makes headroom_service the owner of functions, and so must be able to act as it. The grantees
+    -- are the current user and the owner of the database, for whom an administrator may be executing this.
     for v_login in
         select rolname from pg_catalog.pg_roles
         where rolname = current_user

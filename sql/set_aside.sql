@@ -1,10 +1,11 @@
--- What a database has had under the names of our functions and views. Runs before these are applied: the first time for all
--- such objects, later for those that belong to a role that ours never belong to. `create or replace` would keep their owner.
+-- Moves existing objects with the names of Headroom's functions and views out of the way, before these are created. The
+-- first time it moves all such objects, later those with a foreign owner, because `create or replace` would keep the
+-- owner.
 --
--- An application that counted messages before there was a Headroom has an increment_and_check_usage of its own, most
--- likely: its callers are to reach ours from now on, by the same name. Theirs goes to the schema headroom_set_aside
--- instead of being dropped. What depends on it there (a trigger, a policy, a view) goes on working, and somebody who
--- wants it back can have it. Function bodies are text: one that calls it by its name calls ours.
+-- An application that counted messages before Headroom probably has its own increment_and_check_usage. Its callers now
+-- call Headroom's function of the same name. The old one is moved to the schema headroom_set_aside instead of being
+-- dropped, so that it can be restored. A trigger, policy or view that depends on it still works. A function body that
+-- calls it by name calls Headroom's.
 do $$
 declare
     v_name text;
@@ -15,13 +16,14 @@ begin
         from pg_catalog.pg_proc as procedures
         where procedures.pronamespace = 'public'::pg_catalog.regnamespace
             and (procedures.proname, pg_catalog.oidvectortypes(procedures.proargtypes)) in (
-                -- Would be taken for calls of ours that leave the number out.
+                -- Calls of Headroom's function without its optional parameter would match it.
                 ('increment_and_check_usage', 'uuid'),
                 ('increment_and_check_usage', 'uuid, integer'),
                 ('increment_and_check_usage', 'uuid, text, integer'),
                 ('reset_usage', 'uuid, text'),
                 ('reset_billing_period', 'text'),
-                ('set_plan', 'uuid, text, text, timestamp with time zone, timestamp with time zone, timestamp with time zone, integer'),
+                ('set_plan', 'uuid, text, text, timestamp with time zone, timestamp with time zone, '
+                    'timestamp with time zone, integer'),
                 ('grant_messages', 'uuid, integer, text'),
                 ('grant_messages', 'uuid, integer, text, text'),
                 ('forget_user', 'uuid')

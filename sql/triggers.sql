@@ -1,13 +1,13 @@
--- Triggers. Applied after the functions that they call, and only when this file has changed: creating a trigger blocks
--- writes to its table until the transaction ends. A trigger that is no longer needed is dropped by a migration. In psql, run it
--- in one transaction (psql -1).
+-- Triggers. Applied after the functions that they call, and only if this file has changed: creating a trigger blocks
+-- writes to its table until the transaction ends. A migration drops triggers that are no longer needed. Execute it in
+-- one transaction (psql -1).
 
--- Against a deadlock: every batch that locks both tables locks rows of this one first, so it either ends before this or waits
--- here. The batches of the fast path never lock this table.
+-- Prevents a deadlock: a batch that locks both tables locks rows of this one first, so it either ends before this or
+-- waits here. The fast path never locks this table.
 lock table headroom.subscribers in exclusive mode;
 
--- No function of Headroom's writes plans: every change is made by hand. So are the mappings of products, also by map_product:
--- they change what buyers may send.
+-- No function of Headroom writes plans, so every change is recorded. Mappings of products are recorded too, also those
+-- by map_product: they change what buyers may send.
 create or replace trigger record_manual_change after insert or update or delete on headroom.plans
     for each row execute function headroom.record_manual_change();
 create or replace trigger increment_plan_revision after insert or update or delete or truncate on headroom.plans
@@ -19,7 +19,7 @@ create or replace trigger record_manual_change after insert or update or delete 
 create or replace trigger record_manual_change after insert or update or delete on headroom.store_entitlements
     for each row execute function headroom.record_manual_change();
 
--- last_used_at is in neither list: it is written once a minute, and no instance has to reread the tokens for it.
+-- last_used_at is in neither list: it is written once a minute and does not change which tokens are valid.
 create or replace trigger stamp_token
     before insert or update of name, scopes, digest, created_at, created_by, expires_at, revoked_at, revoked_by
     on headroom.tokens for each row execute function headroom.stamp_token();
@@ -27,7 +27,7 @@ create or replace trigger notify_tokens_changed
     after insert or delete or update of name, scopes, digest, expires_at, revoked_at
     on headroom.tokens for each statement execute function headroom.notify_tokens_changed();
 
--- The service's functions record what they do themselves. Comparing the role is all that a counted message pays for this.
+-- The service's functions record their own changes. A counted message only pays for the comparison of the role.
 create or replace trigger record_manual_change after insert or update or delete on headroom.subscribers
     for each row when (current_user <> 'headroom_service') execute function headroom.record_manual_change();
 create or replace trigger restore_spent_trial after insert on headroom.subscribers
@@ -39,11 +39,11 @@ create or replace trigger record_manual_change after insert or update or delete 
     for each row when (current_user <> 'headroom_service') execute function headroom.record_manual_change();
 create or replace trigger end_holds after delete on public.message_usage
     for each row when (old.held > 0) execute function headroom.end_holds();
--- After the row, because a trigger before it would lock the row first, with a log record of its own for each message.
+-- AFTER, because a BEFORE trigger would lock each row first, with a WAL record per message.
 create or replace trigger start_new_generation after update of message_count on public.message_usage
     for each row when (new.message_count < old.message_count and new.released = old.released)
     execute function headroom.start_new_generation();
--- The batched UPDATE that counts names none of these columns, so this trigger costs it nothing.
+-- The fast path updates none of these columns, so it never fires this trigger.
 create or replace trigger advance_entitlement_version
     after update of
         "limit", plan, state, started_at, resets_at, expires_at, previous_plan, plan_revision

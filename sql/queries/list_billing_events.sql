@@ -1,5 +1,5 @@
--- The newest $3 billing events, in the order in which they happened. $1 boolean: only those that failed. $2 text: only
--- those of the user with this UUID; null is everybody's.
+-- Lists the newest $3 billing events, oldest first. $1 boolean: failed events only. $2 text: UUID of a user; null is
+-- all users.
 select
     newest.source, newest.id, newest.type, newest.happened_at, newest.received_at, newest.user_id::text as user_id,
     newest.outcome, newest.problem, newest.attempts

@@ -1,5 +1,6 @@
--- The receipt of a lane, made if there is none, and its number. $1 uuid: the lane's name, new with each process. Receipts of
--- lanes that have not moved for a day belong to processes long gone; a lost batch is sent again within seconds or never.
+-- Creates the receipt of a lane if there is none, and returns its number. $1 uuid: lane, a new name in each process.
+-- Also deletes receipts that have not moved for a day: their processes have ended, and a lane repeats a lost batch
+-- within seconds.
 with swept as (
     delete from headroom.lane_receipts where bucket = 0 and moved_at < headroom.now() - interval '1 day' and lane <> $1
 )

@@ -1,5 +1,5 @@
--- What a poll for changes begins with: the database's clock, the revision of plans, and which transactions are visible.
--- Where that is what it was at the last poll, nothing has changed since.
+-- Starts a poll for changes: the database's clock, the revision of plans, and the present snapshot. If the snapshot is
+-- that of the previous poll, nothing has changed.
 select
     headroom.now() as observed_at,
     (select revised.revision from headroom.plan_revision as revised) as plan_revision,

@@ -1,10 +1,10 @@
--- Which of the users that somebody watches have changed, by the transactions that last wrote their rows.
+-- Finds the watched users that have changed, by the transactions that last wrote their rows. Returns the ordinals of
+-- these users.
 --
--- $1 uuid[]: users. $2 text[]: each user's fingerprint, as read_watched_users said it.
+-- $1 uuid[]: users. $2 text[]: each user's fingerprint from read_watched_users.
 --
--- A row for each that has changed: its place in the arrays, from 1. What another instance counts, an operator's UPDATE
--- and DELETE, and every function show here alike, and it costs those who make the change nothing: NOTIFY in each of their
--- transactions would have them commit one after the other.
+-- It finds changes by other instances, by an operator's UPDATE or DELETE, and by every function, and costs their
+-- transactions nothing. NOTIFY would make these transactions commit one after the other.
 select request.ordinal::integer
 from unnest($1::uuid[], $2::text[]) with ordinality as request (user_id, fingerprint, ordinal)
 where request.fingerprint <> concat_ws(

@@ -1,4 +1,4 @@
--- What is on record about a user, in the order in which it happened: the newest $2 entries of user $1.
+-- Reads the newest $2 entries of user $1 in the audit trail, oldest first.
 select newest.at, newest.action, newest.detail, newest.actor, newest.reason
 from (
     select entries.* from public.audit_trail as entries where entries.user_id = $1 order by entries.id desc limit $2

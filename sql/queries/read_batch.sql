@@ -1,11 +1,11 @@
--- Reads the standing of each user, without a lock and without creating anything.
+-- Reads the usage snapshot of each user. Locks nothing and creates nothing.
 --
 -- $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: trial, free or deny.
 --
--- The row itself where it may be used as it is, else headroom.read_usage_snapshot, which derives everything anew and is only evaluated
--- when the first part of the union found nothing. is_stale says that the period has a row which a message, even a refused
--- one, would write anew. renews_at and next_plan are looked up in the subscription, because neither the row nor the terms
--- show whether a store or an operator set the plan.
+-- A usable row gives the snapshot. Otherwise headroom.read_usage_snapshot computes it: the second part of the union is
+-- only evaluated if the first found nothing. is_stale: the period has a row that the next message will rewrite.
+-- renews_at and next_plan come from the subscription, because neither the row nor the entitlement shows whether a store
+-- or an operator set the plan.
 select
     request.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
     snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision,
@@ -21,17 +21,18 @@ cross join lateral (
     where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
         and usage.billing_period = request.billing_period
         and usage.usable_until > headroom.now()
-        and usage.plan_revision = (select revision from headroom.plan_revision)
+        and usage.plan_revision = (select revised.revision from headroom.plan_revision as revised)
     union all
     select
-        snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state, snapshot.started_at, snapshot.resets_at, snapshot.expires_at,
-        snapshot.previous_plan, snapshot.plan_revision, snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason,
+        snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state, snapshot.started_at,
+        snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision, snapshot.observed_at,
+        snapshot.billing_period, snapshot.denial_reason,
         snapshot.denial_reason is null and exists (
             select from public.message_usage as usage
             where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
                 and usage.billing_period = snapshot.billing_period
                 and (usage.usable_until <= headroom.now() or usage.plan_revision <> snapshot.plan_revision)
-        )
+        ) as is_stale
     from headroom.read_usage_snapshot(request.user_id, $3) as snapshot
     limit 1
 ) as snapshot

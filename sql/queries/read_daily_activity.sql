@@ -1,5 +1,5 @@
--- Messages and refusals of each of the last $1 UTC days, oldest first; today, by the database's clock, is the last. A day is
--- told as the days since 1970-01-01. Those on which nothing was counted have zeros.
+-- Reads messages and refusals of the last $1 UTC days, oldest first; the last one is today by the database's clock.
+-- day: days since 1970-01-01. Days without activity have zeros.
 select
     (days.day - date '1970-01-01')::bigint as day, coalesce(activity.messages, 0)::bigint as messages,
     coalesce(activity.blocked, 0)::bigint as blocked

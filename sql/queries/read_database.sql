@@ -1,9 +1,9 @@
--- What the service tells of its database: the newest migration; by how many milliseconds the slowest standby is behind;
--- the settings with which a commit that was answered may be lost; and the server process of this session.
+-- Reads facts about the database: the newest migration, the lag of the slowest standby in milliseconds, the settings
+-- with which an answered commit may be lost, and the server process of this session.
 --
--- The lag is null where there is no standby, and where this role may not see them (pg_read_all_stats lets it). A
--- standby that has replayed everything reports no lag at all after a while. synchronous_commit is what sessions begin
--- with here; the service's own raise it.
+-- The lag is null without a standby, and if this role may not see standbys (pg_read_all_stats allows it). A standby
+-- that has replayed everything reports no lag after a while. synchronous_commit is the default of new sessions; the
+-- service's own sessions raise it.
 select
     (select max(migrations.number) from headroom.migrations as migrations) as schema_version,
     (

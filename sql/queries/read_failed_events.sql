@@ -1,4 +1,5 @@
--- The newest $1 billing events that could not be applied, each with how many there are: $2 of them are counted at most.
+-- Reads the newest $1 billing events that could not be applied, each with the number of all failed events, of which at
+-- most $2 are counted.
 select
     newest.source, newest.type, newest.received_at, newest.user_id, newest.problem, counted.failed
 from (
@@ -9,7 +10,7 @@ cross join lateral (
     select events.*
     from headroom.billing_events as events
     where events.outcome = 'failed'
-    order by events.received_at desc, events.source, events.id desc
+    order by events.received_at desc, events.source asc, events.id desc
     limit $1::bigint
 ) as newest
-order by newest.received_at desc, newest.source, newest.id desc;
+order by newest.received_at desc, newest.source asc, newest.id desc;

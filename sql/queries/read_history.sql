@@ -1,13 +1,13 @@
--- A user's periods, newest first. $1 uuid: the user. $2 integer: how many.
+-- Reads a user's periods, newest first. $1 uuid: user. $2 integer: periods at most.
 --
--- Ordered by when each ended or ends, so that a trial stands before the paid month in which it ended. A row that only
--- older clients wrote has no end; its month does.
+-- Ordered by the end of each period, so that a trial comes before the paid month in which it ended. A row that only
+-- older clients wrote has no end; the end of its month counts.
 select
     usage.billing_period, usage.message_count, usage."limit",
     headroom.tier_of(
-        usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held), usage."limit",
-        plans.gentle_percent, plans.prominent_percent
-    )
+        usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held),
+        usage."limit", plans.gentle_percent, plans.prominent_percent
+    ) as tier
 from public.message_usage as usage
 left join headroom.plans as plans on plans.plan = usage.plan
 where usage.bucket = headroom.bucket_of($1) and usage.user_id = $1

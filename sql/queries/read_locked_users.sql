@@ -1,8 +1,8 @@
--- For which users another session holds a row locked, without waiting for it. $1 uuid[]: users. A row per such user: the
--- place in $1.
+-- Finds the users whose rows another session has locked, without waiting for it. $1 uuid[]: users. Returns the ordinals
+-- of these users.
 --
--- Counting locks a user's usage rows. The slow path locks the subscriber's row as well, and so does a change of plan. Each
--- count is of one user's rows, so that it is made by index: the planner may read a whole table for a join or for EXISTS.
+-- Counting locks a user's usage rows. The slow path and changes of plan also lock the subscriber. Each count reads the
+-- rows of one user by index; for a join or EXISTS the planner may read a whole table.
 select request.ordinal::integer
 from unnest($1::uuid[]) with ordinality as request (user_id, ordinal)
 where (
@@ -13,7 +13,7 @@ where (
         select from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
         for update skip locked
-    ) as free
+    ) as unlocked
 ) or (
     select count(*) from headroom.subscribers as subscriber
     where subscriber.bucket = headroom.bucket_of(request.user_id) and subscriber.user_id = request.user_id
@@ -22,5 +22,5 @@ where (
         select from headroom.subscribers as subscriber
         where subscriber.bucket = headroom.bucket_of(request.user_id) and subscriber.user_id = request.user_id
         for share skip locked
-    ) as free
+    ) as unlocked
 );

@@ -1,6 +1,7 @@
--- What the login may do: migrate, where the schema is its own or still to be made, and act as the service's role.
+-- Reads what the login may do: migrate, if it owns the schema or the schema does not exist yet, and act as the
+-- service's role.
 --
--- $1 text: the service's role. Since PostgreSQL 16 one can be a member of a role and yet not be allowed to act as it.
+-- $1 text: the service's role. Since PostgreSQL 16, a member of a role may be forbidden to act as it.
 select
     current_user::text as login,
     namespace.owner::text,

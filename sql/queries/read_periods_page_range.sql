@@ -1,8 +1,6 @@
--- All billing periods' users and messages by plan and tier, and whether they are open now, in some of the table's pages.
+-- Sums up all billing periods by plan, tier and is_open, in a range of the table's pages. One scan serves all periods.
 --
--- $1, $2 bigint: the first page, and the first one after.
---
--- As read_report_page_range, for all periods at once: twelve of them cost one walk over the table instead of twelve.
+-- $1, $2 bigint: the first page, and the first page after the range.
 select
     usage.billing_period, usage.tier, usage.is_open, count(*) as users,
     sum(greatest(usage.message_count, 0))::bigint as messages, usage.plan

@@ -1,4 +1,4 @@
--- All plans and their revision, of one moment.
+-- Reads all plans and their revision, from one snapshot.
 select
     revised.revision, plans.plan, plans.label, plans.cycle, plans.allowance, plans.trial_days, plans.gentle_percent,
     plans.prominent_percent

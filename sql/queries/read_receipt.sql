@@ -1,5 +1,6 @@
--- What a lane's newest committed batch counted: asked after a batch was sent again and found the gate closed, or when it
--- counted nothing, which looks the same.
+-- Reads what a lane's newest committed batch counted, after a batch that was sent again has returned no row.
 --
--- $1 uuid: the lane.
-select receipt.number, receipt.counts from headroom.lane_receipts as receipt where receipt.bucket = 0 and receipt.lane = $1;
+-- $1 uuid: lane.
+select receipt.number, receipt.counts
+from headroom.lane_receipts as receipt
+where receipt.bucket = 0 and receipt.lane = $1;

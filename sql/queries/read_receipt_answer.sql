@@ -1,5 +1,5 @@
--- What a lane's change noted, asked when the change was made already by a connection that was lost.
+-- Reads the answer of a lane's change from its receipt, after a lost connection has made the change.
 --
--- $1 uuid: the lane. $2 bigint: the change's number.
+-- $1 uuid: lane. $2 bigint: number of the change.
 select receipt.answers from headroom.lane_receipts as receipt
 where receipt.bucket = 0 and receipt.lane = $1 and receipt.number = $2::bigint;

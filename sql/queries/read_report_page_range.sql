@@ -1,8 +1,9 @@
--- A billing period's users and messages by tier, in some of the table's pages.
+-- Sums up a billing period by tier, in a range of the table's pages.
 --
--- $1, $2 bigint: the first page, and the first one after. $3 text: the billing period, or null for all that are open now.
+-- $1, $2 bigint: the first page, and the first page after the range. $3 text: billing period; null is all periods that
+-- are open now.
 --
--- By pages, because there is no index on the period, and a second index would end HOT updates of every message counted.
+-- By pages, because the period has no index: a second index would end HOT updates of counted messages.
 select usage.tier, count(*) as users, sum(greatest(usage.message_count, 0))::bigint as messages
 from headroom.usage_rows as usage
 where usage.ctid >= ('(' || $1::bigint || ',0)')::tid and usage.ctid < ('(' || $2::bigint || ',0)')::tid

@@ -1,10 +1,8 @@
--- The tokens that are not revoked and have not expired, a row each: those with nothing wrong first, oldest first; one
--- row of nulls where there is none. With each row, whether there ever was a token. problem: why it is not to be
--- accepted; the other columns but id may hold anything then. expires_in_us: microseconds from now by the database's
--- clock; null is never.
+-- Reads the tokens that are not revoked or expired, valid ones first, oldest first; one row of nulls if there is none.
+-- was_created: whether there ever was a token. problem: why the token is invalid; its other columns but id are then
+-- unspecified. expires_in_us: microseconds from now by the database's clock; null is never.
 --
--- A thousand tokens are live at most. The rest of the rows is for a table whose trigger was disabled: whatever is in
--- it, this answer is bounded.
+-- A trigger allows 1,000 live tokens. The limit bounds the answer if the trigger was disabled.
 with present as (
     select tokens.id, tokens.name, tokens.scopes, tokens.digest,
         case
@@ -13,7 +11,7 @@ with present as (
         end as expires_in_us,
         coalesce(
             headroom.token_problem(tokens.name, tokens.scopes, tokens.digest, tokens.expires_at),
-            -- Which of the two a caller is could not be told.
+            -- The digest does not decide between the two tokens.
             case
                 when row_number() over (partition by tokens.digest order by tokens.id) > 1
                     then 'an older token has the same digest'
@@ -30,6 +28,6 @@ chosen as (
     select present.* from present order by present.problem is not null, present.id limit 1100
 )
 select ever.was_created, chosen.id, chosen.name, chosen.scopes, chosen.digest, chosen.expires_in_us, chosen.problem
-from (select exists (select from headroom.tokens) as was_created) as ever
+from (select count(*) > 0 as was_created from (select from headroom.tokens limit 1) as tokens) as ever
 left join chosen on true
 order by chosen.problem is not null, chosen.id;

@@ -1,10 +1,11 @@
--- The standing of each user that somebody watches, as read_batch has it, with what tells a later poll whether it changed.
+-- Reads the usage snapshot of each watched user as read_batch does, and a fingerprint by which a later poll finds
+-- changes.
 --
 -- $1 uuid[]: users. $2 text[]: the billing period in which each user's row is expected. $3 text: trial, free or deny.
 --
--- changes_at is when time alone changes something: the period's end, the end of a trial, of grace or of access, the end
--- of a hold, the next day of a trial. The fingerprint is of the same snapshot as the standing, so nothing is missed
--- between the two. It is written as in poll_watched_users.
+-- changes_at: when time alone changes the snapshot: the end of the period, trial, grace, access or a hold, or the next
+-- day of a trial. The fingerprint comes from the same database snapshot, so that no change is missed. It has the form
+-- of poll_watched_users.
 select
     request.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
     snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision,
@@ -29,14 +30,21 @@ cross join lateral (
     where usage.bucket = headroom.bucket_of(request.user_id) and usage.user_id = request.user_id
         and usage.billing_period = request.billing_period
         and usage.usable_until > headroom.now()
-        and usage.plan_revision = (select revision from headroom.plan_revision)
+        and usage.plan_revision = (select revised.revision from headroom.plan_revision as revised)
     union all
     select
-        snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state, snapshot.started_at, snapshot.resets_at, snapshot.expires_at,
-        snapshot.previous_plan, snapshot.plan_revision, snapshot.observed_at, snapshot.billing_period, snapshot.denial_reason,
+        snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state, snapshot.started_at,
+        snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision, snapshot.observed_at,
+        snapshot.billing_period, snapshot.denial_reason,
         least(
-            (select entitlement.usable_until from headroom.entitlement(request.user_id, headroom.now(), $3) as entitlement),
-            (select holds.ends_at from headroom.active_holds(request.user_id, snapshot.billing_period, headroom.now()) as holds)
+            (
+                select entitlement.usable_until
+                from headroom.entitlement(request.user_id, headroom.now(), $3) as entitlement
+            ),
+            (
+                select holds.ends_at
+                from headroom.active_holds(request.user_id, snapshot.billing_period, headroom.now()) as holds
+            )
         ) as changes_at
     from headroom.read_usage_snapshot(request.user_id, $3) as snapshot
     limit 1

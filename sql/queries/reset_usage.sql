@@ -1,2 +1,2 @@
--- $1 uuid: user. $2 text: period; null is the current one.
+-- Sets a user's count to 0. $1 uuid: user. $2 text: period; null is the current one.
 select null from public.reset_usage($1, $2);

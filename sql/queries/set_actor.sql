@@ -1,5 +1,5 @@
--- For the audit log, of what this transaction changes. $1 text: whom it names. $2 text: why, where the change itself
--- takes no reason; empty is none.
+-- Sets who makes the changes of this transaction, for the audit log. $1 text: actor. $2 text: reason of changes that
+-- take none; empty is none.
 select
-    pg_catalog.set_config('headroom.actor', $1, true),
-    pg_catalog.set_config('headroom.reason', $2, true);
+    pg_catalog.set_config('headroom.actor', $1, true) as actor,
+    pg_catalog.set_config('headroom.reason', $2, true) as reason;

@@ -1,4 +1,4 @@
--- All that is kept of a billing event, as JSON, for people (indented) and for programs. $1 text: source. $2 text: id.
+-- Reads a billing event as JSON, indented and compact. $1 text: source. $2 text: id.
 select jsonb_pretty(shown.event) as pretty, shown.event::text as compact
 from (
     select jsonb_build_object(

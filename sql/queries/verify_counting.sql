@@ -1,2 +1,2 @@
--- Proves that messages can be counted, and changes nothing.
+-- Verifies that messages can be counted. Changes nothing.
 select headroom.verify_counting();

@@ -1,2 +1,2 @@
--- $1 text: what is to be written, as JSON. answer: what becomes of the event, as JSON.
+-- Writes a customer: headroom.write_customer. $1 text: the change, as JSON. answer: the outcome of the event, as JSON.
 select headroom.write_customer($1::text::jsonb)::text as answer;

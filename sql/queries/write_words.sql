@@ -1,5 +1,5 @@
--- $1 text[]: words. $2, $3 text[]: the sentence of each for exactly 1, or null, and for any other number. Only what changed is
--- written.
+-- Writes the service's sentences that have changed. $1 text[]: words. $2, $3 text[]: the sentence of each word for the
+-- number 1 (or null), and for other numbers.
 insert into headroom.words as words (word, one, other)
 select * from unnest($1::text[], $2::text[], $3::text[])
 on conflict (word) do update set one = excluded.one, other = excluded.other

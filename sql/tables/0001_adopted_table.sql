@@ -1,15 +1,15 @@
--- A message_usage that was there before Headroom: converts what loses nothing, looks at the rows, and writes some as Headroom
--- does. All findings are reported together, those of check_adopted_table.sql too, and then nothing was changed.
+-- Adopts an existing message_usage table: converts columns without loss, checks the rows, and writes rows as Headroom
+-- does. All findings are reported together with those of check_adopted_table.sql; then nothing has changed.
 
--- Writes a row as Headroom does, and undoes it. Null, or what came of it: check or reference for such a constraint of the table,
--- else error; the constraint; SQLSTATE and words.
+-- Writes a row as Headroom does, and rolls it back. Returns null, or the error: 'check' or 'reference' for such a
+-- constraint of the table, else 'error'; the name of the constraint; SQLSTATE and message.
 create function headroom.try_row(p_user_id uuid, p_period text, p_count integer, p_limit integer) returns text[]
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_row record;
     v_constraint text;
-    v_words text;
+    v_message text;
 begin
     insert into public.message_usage (user_id, billing_period, message_count, "limit", updated_at)
     values (p_user_id, p_period, 0, p_limit, now());
@@ -30,11 +30,11 @@ exception
     when sqlstate 'HR010' then
         return null;
     when others then
-        get stacked diagnostics v_constraint = constraint_name, v_words = message_text;
+        get stacked diagnostics v_constraint = constraint_name, v_message = message_text;
         return array[coalesce((
             select case contype when 'c' then 'check' when 'f' then 'reference' end from pg_constraint
             where conrelid = 'public.message_usage'::regclass and conname = v_constraint
-        ), 'error'), v_constraint, sqlstate, v_words];
+        ), 'error'), v_constraint, sqlstate, v_message];
 end
 $$;
 
@@ -45,10 +45,10 @@ declare
     );
     v_zone constant text := (select reset_val from pg_settings where name = 'TimeZone');
     v_findings text[] := string_to_array(coalesce(current_setting('headroom.findings', true), ''), E'\n');
-    v_may_try boolean := true;
+    v_can_write_rows boolean := true;
     v_change record;
     v_rows bigint;
-    v_words text;
+    v_message text;
     v_detail text;
     v_user uuid;
     v_result text[];
@@ -58,12 +58,14 @@ begin
     if v_table is null then
         return;
     end if;
-    -- What loses nothing is converted -------------------------------------------------------------------------------
+    -- Conversions without loss
+    -- ------------------------------------------------------------------------------------------------
     for v_change in
         select
             attribute.attname as name, format_type(attribute.atttypid, attribute.atttypmod) as before, rules.wanted,
             rules.condition, format(
-                'alter table public.message_usage alter column %I type %s using %s', attribute.attname, rules.wanted, rules.value
+                'alter table public.message_usage alter column %I type %s using %s', attribute.attname, rules.wanted,
+                rules.value
             ) as statement
         from (values
             ('user_id', '{text,varchar,bpchar}', 'uuid', 'rtrim(user_id)::uuid',
@@ -73,39 +75,43 @@ begin
              'message_count between 0 and 2147483647 and message_count % 1 = 0'),
             ('limit', '{smallint,bigint,numeric}', 'integer', '"limit"::integer',
              '"limit" between 0 and 2147483647 and "limit" % 1 = 0'),
-            -- What `default now()` has written in a session without a time zone of its own.
+            -- `default now()` has written it in the default time zone.
             ('updated_at', '{timestamp}', 'timestamptz', format('updated_at at time zone %L', v_zone), 'true')
         ) as rules (name, types, wanted, value, condition)
         join pg_attribute as attribute
             on attribute.attrelid = v_table and attribute.attname = rules.name and not attribute.attisdropped
-        where attribute.atttypid = any (rules.types::regtype[])
+        where attribute.atttypid = any(rules.types::regtype[])
     loop
         execute format('select count(*) from public.message_usage where not (%s)', v_change.condition) into v_rows;
         if v_rows > 0 then
-            v_may_try := false;
+            v_can_write_rows := false;
             v_findings := v_findings || format(
-                'message_usage.%s is of type %s, and no %s in %s of its rows: correct them, select * from message_usage where not '
-                '(%s) lists them', v_change.name, v_change.before, v_change.wanted, v_rows, v_change.condition
+                'message_usage.%s is of type %s, and no %s in %s of its rows: correct them, select * from '
+                'message_usage where not (%s) lists them', v_change.name, v_change.before, v_change.wanted, v_rows,
+                v_change.condition
             );
             continue;
         end if;
         begin
             execute v_change.statement;
-            raise warning 'message_usage.% was of type % and is of type % now', v_change.name, v_change.before, v_change.wanted;
+            raise warning 'message_usage.% was of type % and is of type % now',
+                v_change.name, v_change.before, v_change.wanted;
         exception
             when others then
-                -- A view, a policy, a trigger or a foreign key depends on it. With 0A000 the detail names that, else values.
-                get stacked diagnostics v_words = message_text, v_detail = pg_exception_detail;
-                v_may_try := false;
+                -- A view, policy, trigger or foreign key depends on the column. With 0A000 the detail names it, else it
+                -- contains values.
+                get stacked diagnostics v_message = message_text, v_detail = pg_exception_detail;
+                v_can_write_rows := false;
                 v_findings := v_findings || format(
-                    'message_usage.%s is of type %s, and must be of type %s, but %s%s: drop what depends on it, %s, and make it '
-                    'again', v_change.name, v_change.before, v_change.wanted, v_words,
+                    'message_usage.%s is of type %s, and must be of type %s, but %s%s: drop what depends on it, %s, '
+                    'and make it again', v_change.name, v_change.before, v_change.wanted, v_message,
                     case sqlstate when '0A000' then ' (' || v_detail || ')' end, v_change.statement
                 );
         end;
     end loop;
 
-    -- The rows; the same as the check constraints in 0002_message_usage.sql, which would not say how to find them ---------
+    -- Rows: the check constraints of 0002_message_usage.sql, whose errors would not say how to find the rows
+    -- -------------------
     for v_change in
         select * from (values
             ('user_id', 'is null', 'user_id is not null', 'delete from message_usage'),
@@ -120,8 +126,9 @@ begin
         execute format('select count(*) from public.message_usage where not (%s)', v_change.condition) into v_rows;
         if v_rows > 0 then
             v_findings := v_findings || format(
-                'message_usage.%s %s in %s of its rows: select * from message_usage where not (%s) lists them, %s where not (%4$s) '
-                'corrects them', v_change.name, v_change.problem, v_rows, v_change.condition, v_change.correction
+                'message_usage.%s %s in %s of its rows: select * from message_usage where not (%s) lists them, %s '
+                'where not (%4$s) corrects them', v_change.name, v_change.problem, v_rows, v_change.condition,
+                v_change.correction
             );
         end if;
     end loop;
@@ -130,21 +137,22 @@ begin
     ) as repeated;
     if v_rows > 0 then
         v_findings := v_findings || format(
-            'message_usage has several rows for the same user and period, %s times: merge them, select user_id, billing_period '
-            'from message_usage group by 1, 2 having count(*) > 1 lists them', v_rows
+            'message_usage has several rows for the same user and period, %s times: merge them, select user_id, '
+            'billing_period from message_usage group by 1, 2 having count(*) > 1 lists them', v_rows
         );
     end if;
 
-    -- Rows as Headroom writes them; what is dropped or disabled to find the next obstacle is undone at the end ------------
+    -- Rows as Headroom writes them; constraints that are dropped and triggers that are disabled here are restored at
+    -- the end ----
     begin
         alter table public.message_usage alter column "limit" drop not null;
         for v_change in
             select periods.period, numbers.used, numbers."limit"
             from unnest(array[to_char(now() at time zone 'UTC', 'YYYY-MM'), 'trial', 'free']) as periods (period)
             cross join (values (1, 800), (0, 0), (5, null), (7, 3), (2147483647, 2147483647)) as numbers (used, "limit")
-            where v_may_try
+            where v_can_write_rows
         loop
-            -- A user who exists, where there is one: a trigger may ask for that.
+            -- An existing user if there is one, because a trigger may require it.
             select usage.user_id into v_user from public.message_usage as usage
             where v_findings = '{}' and usage.user_id is not null and not exists (
                 select from public.message_usage as other
@@ -157,18 +165,19 @@ begin
                 exit when v_result is null;
                 if v_result[1] <> 'error' then
                     execute format('alter table public.message_usage drop constraint %I', v_result[2]);
-                    -- At run time, a foreign key refuses only the users whom it does not know.
+                    -- While the service runs, a foreign key only refuses users that it does not find.
                     continue when v_result[1] = 'reference';
                     v_findings := v_findings || format(
-                        'the check constraint %I refuses a row that Headroom writes, with the billing_period %s, the message_count '
-                        '%s and the limit %s: alter table public.message_usage drop constraint %1$I', v_result[2],
-                        v_change.period, v_change.used, coalesce(v_change."limit"::text, 'null')
+                        'the check constraint %I refuses a row that Headroom writes, with the billing_period %s, the '
+                        'message_count %s and the limit %s: alter table public.message_usage drop constraint %1$I',
+                        v_result[2], v_change.period, v_change.used, coalesce(v_change."limit"::text, 'null')
                     );
                     continue;
                 end if;
                 v_other := v_result;
                 for v_trigger in
-                    select tgname from pg_trigger where tgrelid = v_table and not tgisinternal and tgenabled <> 'D' order by 1
+                    select tgname from pg_trigger where tgrelid = v_table and not tgisinternal
+                        and tgenabled <> 'D' order by 1
                 loop
                     execute format('alter table public.message_usage disable trigger %I', v_trigger);
                     v_other := headroom.try_row(v_user, v_change.period, v_change.used, v_change."limit");
@@ -177,8 +186,8 @@ begin
                 end loop;
                 v_findings := v_findings || case
                     when v_other is distinct from v_result then format(
-                        'the trigger %I refuses or changes a row that Headroom writes (%s): change its function, or alter table '
-                        'public.message_usage disable trigger %1$I', v_trigger, v_result[4]
+                        'the trigger %I refuses or changes a row that Headroom writes (%s): change its function, or '
+                        'alter table public.message_usage disable trigger %1$I', v_trigger, v_result[4]
                     )
                     else format('a row that Headroom writes is refused: SQLSTATE %s, %s', v_result[3], v_result[4])
                 end;

@@ -1,13 +1,13 @@
 -- public.message_usage: messages counted per user and billing period.
 --
--- The table may exist already (0001_adopted_table.sql): client apps have been reading it for longer than Headroom has been
--- writing it. Its five columns keep their names and meaning; Headroom's stand beside them.
+-- The table may already exist (0001_adopted_table.sql), because client apps read it before Headroom wrote it. Its five
+-- columns keep their names and meaning. Headroom adds its own columns.
 
 create schema if not exists headroom;
 grant usage on schema headroom to headroom_service, headroom_operator, headroom_dashboard;
 
--- What the service can compute with and show: infinity is no instant. public.message_usage has a check of its own,
--- because PostgreSQL would write an existing table anew for a column of this type.
+-- A valid instant. public.message_usage has a check constraint instead, because PostgreSQL would rewrite an existing
+-- table for a column of this type.
 create domain headroom.instant as timestamptz constraint instants_are_in_the_years_2000_to_9999 check (
     value >= '2000-01-01T00:00:00Z' and value < '10000-01-01T00:00:00Z'
 );
@@ -21,13 +21,15 @@ create table if not exists public.message_usage (
     primary key (user_id, billing_period)
 );
 
--- An existing table may have another primary key, a limit that cannot be null (null is unlimited here), and columns that
--- can be null where Headroom's cannot.
+-- An existing table may have another primary key, a limit that cannot be null (null is unlimited), and columns that can
+-- be null.
 alter table public.message_usage alter column "limit" drop not null;
 do $$
 begin
-    if exists (select from pg_catalog.pg_class where oid = 'public.message_usage'::regclass and relpersistence = 'u') then
-        -- A crash empties an unlogged table.
+    if exists (
+        select from pg_catalog.pg_class where oid = 'public.message_usage'::regclass and relpersistence = 'u'
+    ) then
+        -- A crash would empty an unlogged table.
         alter table public.message_usage set logged;
         raise warning 'message_usage was an unlogged table and is logged now';
     end if;
@@ -49,7 +51,7 @@ begin
         where i.indrelid = 'public.message_usage'::regclass and i.indisunique and i.indpred is null
             and i.indimmediate and i.indisvalid and i.indnkeyatts = 2
             and (select array_agg(a.attname::text order by a.attname) from pg_catalog.pg_attribute as a
-                 where a.attrelid = i.indrelid and a.attnum = any (i.indkey)) = '{billing_period,user_id}'
+                 where a.attrelid = i.indrelid and a.attnum = any(i.indkey)) = '{billing_period,user_id}'
     ) then
         return;
     end if;
@@ -57,11 +59,11 @@ begin
 end
 $$;
 
--- Numbers an incarnation of a row: new with the row and with each reset of its count, so that a message that is given
--- back after a reset is not taken off a count that it was not in.
+-- The generation of a row changes when its count is reset, so that a message that is released after a reset does not
+-- lower the new count.
 create sequence headroom.generations;
--- Numbers what an answer shows of a row other than its counts. A lane sends the number that it has, and the row's fields
--- are returned only when the row has another.
+-- The version of the columns that belong to the entitlement. A lane sends the version that it has cached, and the
+-- columns are returned only if the row has another one.
 create sequence headroom.entitlement_versions;
 grant usage on headroom.generations, headroom.entitlement_versions to headroom_service, headroom_operator;
 
@@ -81,8 +83,8 @@ alter table public.message_usage
     add column plan_revision integer not null default 0,
     add column entitlement_version bigint,
     add column granted integer,
-    -- Each message checks these, and PostgreSQL reads them anew in each statement: few constants, and no function, which would
-    -- be looked up.
+    -- Evaluated for each counted message, and read by PostgreSQL in each statement: few constants, and no function
+    -- calls.
     add constraint numbers_are_not_negative check (
         least(message_count, held, released, granted, "limit", plan_limit, plan_revision) >= 0
         and least(generation, entitlement_version) >= 0
@@ -92,8 +94,8 @@ alter table public.message_usage
         and greatest(updated_at, started_at, resets_at, expires_at) < '10000-01-01T00:00:00Z'
     );
 
--- Defaults that call a function are set apart from the column, which would rewrite an existing table. Rows that are there
--- already share generation 0, and have no number of their terms until these change.
+-- Set after the columns were added, because a default that calls a function would rewrite an existing table. Existing
+-- rows share generation 0 and have no entitlement_version until they change.
 alter table public.message_usage
     alter column generation set default nextval('headroom.generations'),
     alter column entitlement_version set default nextval('headroom.entitlement_versions');
@@ -101,29 +103,29 @@ alter table public.message_usage
 comment on column public.message_usage."limit" is
     'Messages allowed in this period; null is unlimited. A plain UPDATE of it holds until the plan itself changes.';
 comment on column public.message_usage.released is
-    'Messages that were counted in this period and are not any more: given back, or reset.';
-comment on column public.message_usage.held is 'Messages reserved and not yet committed; they count as used.';
+    'Messages that were counted in this period and later released or reset.';
+comment on column public.message_usage.held is 'Messages that are reserved and not committed yet; they count as used.';
 comment on column public.message_usage.bucket is
-    'Which part of a distributed database the user is in (docs/decisions/0026); 0 on one machine.';
-comment on column public.message_usage.plan_limit is 'The plan''s allowance when "limit" was last taken from it.';
+    'The part of a distributed database that contains the user (docs/decisions/0026); 0 on one machine.';
+comment on column public.message_usage.plan_limit is 'The plan''s allowance from which "limit" was last derived.';
 comment on column public.message_usage.usable_until is
-    'Until then this row may be counted in as it stands: the earliest of period end, expiry, end of grace and end of
-    trial. In the past, the next message resolves plan, state and period anew and writes the row again.';
--- Nullable, because a default of 0 would make each row wider for the sake of few.
+    'Until then the row is usable as it is: the earliest of period end, expiry, end of grace and end of trial. After '
+    'that, the next message derives plan, state and period again and rewrites the row.';
+-- Nullable, because a default of 0 would make each row wider.
 comment on column public.message_usage.granted is
-    'Messages granted in this period beyond the plan''s allowance; "limit" has them in it. Null is none.';
+    'Messages granted in this period beyond the plan''s allowance; "limit" includes them. Null is none.';
 
--- Counting changes message_count and updated_at, neither of which is indexed: with room left on the page each update is
--- heap-only, touches no index, and its predecessor is pruned by the next visitor. Vacuum has little to do and does it
--- early, so that the free space it finds is near.
+-- Counting changes message_count and updated_at, which are not indexed: with free space on the page, each update is
+-- heap-only, and the next access prunes the old version. Frequent vacuums keep the free space near.
 alter table public.message_usage set (
     fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.2
 );
 
--- Who had rights on the table before -------------------------------------------------------------------------------
+-- Existing rights
+-- ---------------------------------------------------------------------------------------------------------
 
--- A table that was there before keeps its grants and policies. Where it had no row level security, everybody who was
--- granted something goes on seeing all rows; only PUBLIC does not, and the clients of PostgREST see the own row.
+-- An existing table keeps its grants and policies. If it had no row level security, roles with grants still see all
+-- rows. PUBLIC loses its rights, and clients of PostgREST see their own rows.
 do $$
 declare
     v_grantee name;
@@ -151,12 +153,13 @@ begin
             'create policy %I on public.message_usage to %I using (true) with check (true)',
             'kept for ' || v_grantee, v_grantee
         );
-        -- A row that is inserted is numbered.
+        -- An INSERT uses the sequences of the defaults.
         if pg_catalog.has_any_column_privilege(v_grantee, 'public.message_usage', 'INSERT') then
-            execute format('grant usage on sequence headroom.generations, headroom.entitlement_versions to %I', v_grantee);
+            execute format('grant usage on sequence headroom.generations, headroom.entitlement_versions to %I',
+                v_grantee);
         end if;
     end loop;
-    -- It may number its rows in a column of its own as well.
+    -- The table may use sequences of its own.
     for v_sequence in
         select distinct class.oid::regclass
         from pg_catalog.pg_attrdef as defaults
@@ -173,12 +176,12 @@ begin
         cross join lateral pg_catalog.aclexplode(class.relacl) as grants
         where class.oid = 'public.message_usage'::regclass and grants.grantee = 0
     ) then
-        raise warning 'message_usage was open to PUBLIC and is not any more; grant headroom_dashboard to who reads it';
+        raise warning 'message_usage was open to PUBLIC and is not any more; grant headroom_dashboard to its readers';
         revoke all on public.message_usage from public;
     end if;
 end
 $$;
--- They may have stayed when a schema headroom was dropped.
+-- They stay when a schema headroom is dropped.
 drop policy if exists headroom_service on public.message_usage;
 drop policy if exists headroom_operator on public.message_usage;
 create policy headroom_service on public.message_usage to headroom_service using (true) with check (true);

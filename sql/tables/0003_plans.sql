@@ -1,9 +1,9 @@
--- Plans, and the subscribers who have one.
+-- Plans and subscribers.
 --
--- Tables of users, and the receipts, have a column "bucket", with which their primary keys begin
--- (docs/decisions/0026-sql-for-a-distributed-database.md).
+-- Tables of users, and the receipts, have a column "bucket" at the beginning of their primary keys
+-- (docs/decisions/0026-ready-to-be-distributed.md).
 
--- An operator adds plans and changes numbers here; the next message follows.
+-- Operators add plans and change them; each user's next message follows.
 create table headroom.plans (
     plan text primary key,
     label text not null,
@@ -13,7 +13,7 @@ create table headroom.plans (
     gentle_percent integer not null default 80,
     prominent_percent integer not null default 95,
     constraint plan_is_a_name check (plan ~ '^[a-z][a-z0-9_]{0,31}$'),
-    -- The word for every period that is open now.
+    -- REPORT, TOP and USAGE use "open" for all open periods.
     constraint plan_is_not_open check (plan <> 'open'),
     constraint label_is_one_short_line check (label ~ '^[^[:cntrl:]]{1,64}$'),
     constraint cycle_is_known check (cycle in ('monthly', 'trial', 'lifetime')),
@@ -26,9 +26,9 @@ create table headroom.plans (
         gentle_percent between 0 and 100 and prominent_percent between gentle_percent and 100
     )
 );
-comment on table headroom.plans is 'What a subscriber may send. Edit freely; the next message of each user follows.';
+comment on table headroom.plans is 'Plans. Edit freely; each user''s next message follows.';
 comment on column headroom.plans.cycle is
-    'monthly: comes back on the anchor day; trial: once, for trial_days days; lifetime: once';
+    'monthly: renewed on the anchor day; trial: once, for trial_days days; lifetime: once';
 comment on column headroom.plans.allowance is 'Messages per period; null is unlimited.';
 comment on column headroom.plans.gentle_percent is 'Percent of the limit from which the tier is gentle.';
 comment on column headroom.plans.prominent_percent is 'Percent of the limit from which the tier is prominent.';
@@ -41,8 +41,8 @@ insert into headroom.plans (plan, label, cycle, allowance, trial_days) values
     ('trial', 'Trial', 'trial', 100, 3),
     ('free', 'Free', 'lifetime', 0, null);
 
--- Usage rows carry a copy of their plan's numbers, so that counting touches one row. The revision tells a copy that was
--- made before an edit from one made after it: an edit of a plan costs one update here, not one per subscriber.
+-- Usage rows contain a copy of their plan's numbers, so that counting reads one row. The revision shows whether a copy
+-- is older than the newest edit of the plans. An edit updates this row instead of one row per subscriber.
 create table headroom.plan_revision (
     only_row boolean primary key default true,
     revision integer not null,
@@ -53,8 +53,8 @@ insert into headroom.plan_revision (revision) values (1);
 grant select, update on headroom.plan_revision to headroom_service;
 grant select on headroom.plan_revision to headroom_operator;
 
--- One row per user whose plan was set, or whose trial began. It is also the lock that keeps a change of plan and the
--- slow path of counting apart: the first takes it for update, the second for no key update.
+-- One row per user with a plan or a trial. Its lock separates a change of plan (for update) from the slow path of
+-- counting (for no key update).
 create table headroom.subscribers (
     user_id uuid not null,
     bucket smallint not null default 0,
@@ -74,19 +74,19 @@ comment on column headroom.subscribers.anchor_day is
     'Day of the month on which a monthly period starts, 00:00 UTC; clamped to a short month''s last day.';
 comment on column headroom.subscribers.trial_started_at is 'Set once: a trial cannot be started again.';
 comment on column headroom.subscribers.declared_at is
-    'When set_plan last said all about this user: what a store tells of earlier is out of date.';
+    'When set_plan was last called for this user: store events from before that time are outdated.';
 comment on column headroom.subscribers.trial_ends_at is
-    'Of a forgotten user who came back: when the trial ends, where that is not its start and the plan''s days.';
+    'The end of a restored trial, if it does not follow from the start and the plan''s days.';
 comment on column headroom.subscribers.declared_previous_plan is
-    'previous_plan as set_plan left it: store events since then start from it.';
+    'previous_plan as set_plan wrote it: later store events start from it.';
 comment on column headroom.subscribers.declared_anchor_day is
-    'anchor_day as set_plan left it: store events since then start from it.';
+    'anchor_day as set_plan wrote it: later store events start from it.';
 comment on column headroom.subscribers.store_trial_started_at is
-    'When the first trial of a store began that the user ever had, given away or not.';
+    'When the user''s first trial in a store began, also if it was transferred later.';
 
--- The inputs from which a state is derived at the database's time, one row per original transaction of a store;
--- "operator" is the one that set_plan writes, "first message" the one that a first message starts. No job changes a
--- row when time passes: expiry, the end of a trial and the end of grace are comparisons with the clock.
+-- The inputs from which a state is derived by the database's clock, one row per original transaction of a store.
+-- set_plan writes the row "operator", a first message the row "first message". No job changes rows when time passes:
+-- the end of a subscription, trial or grace is a comparison with the clock.
 create table headroom.subscriptions (
     user_id uuid not null,
     bucket smallint not null default 0,
@@ -108,9 +108,9 @@ create table headroom.subscriptions (
     primary key (bucket, user_id, original_transaction_id),
     foreign key (bucket, user_id) references headroom.subscribers on delete cascade
 );
-comment on column headroom.subscriptions.next_plan is 'Takes the place of plan with the next renewal.';
-comment on column headroom.subscriptions.event_at is 'When the newest event that is in this row happened.';
+comment on column headroom.subscriptions.next_plan is 'Replaces plan at the next renewal.';
+comment on column headroom.subscriptions.event_at is 'When the newest event that is applied to this row happened.';
 comment on column headroom.subscriptions.anchor_day is
-    'Day of the month on which it was bought; the newest one of a user''s is in headroom.subscribers.';
+    'Day of the month of the purchase; the newest one of a user is in headroom.subscribers.';
 grant select, insert, update, delete on headroom.subscribers, headroom.subscriptions
 to headroom_service, headroom_operator;

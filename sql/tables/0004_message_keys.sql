@@ -1,16 +1,16 @@
--- What makes a message count once: keys that callers give, and receipts of the service's own batches.
+-- Keys and receipts: each makes messages count once.
 
--- A caller's name for one message, remembered in the transaction that counts or holds it, with what was answered.
+-- A caller's key for one message, inserted by the transaction that counts or holds it, with the numbers of the answer.
 create table headroom.message_keys (
     user_id uuid not null,
     created_at headroom.instant not null,
-    -- Which row of message_usage it concerns.
+    -- The generation of the usage row.
     generation bigint not null,
     messages integer not null,
     used integer not null,
     held integer not null,
     "limit" integer,
-    -- Of a hold that was committed: what that was answered.
+    -- The numbers of the answer to COMMIT.
     committed_used integer,
     committed_held integer,
     committed_limit integer,
@@ -26,28 +26,28 @@ create table headroom.message_keys (
     constraint counts_are_not_negative check (
         least(used, held, "limit", committed_used, committed_held, committed_limit) >= 0 and generation >= 0
     ),
-    -- -infinity: the hold ended with its usage row.
+    -- -infinity: the hold ended because its usage row was deleted.
     constraint expires_at_is_never_or_in_the_years_2000_to_9999 check (
         expires_at = '-infinity'
         or expires_at >= '2000-01-01T00:00:00Z' and expires_at < '10000-01-01T00:00:00Z'
     ),
     primary key (bucket, user_id, key)
 ) with (
-    -- The keys come and go at the rate of messages; vacuum follows closely, so that the next keys find the room.
+    -- Keys are inserted and deleted at the rate of messages. Frequent vacuums free the space for new keys.
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.2
 );
 comment on column headroom.message_keys.verb is 'c: CONSUME, r: RESERVE';
 comment on column headroom.message_keys.status is
-    'c: counted, h: held until expires_at, r: released; a hold whose time has passed stays h and holds nothing';
+    'c: counted, h: held until expires_at, r: released; an expired hold keeps h';
 
--- A user's holds, without walking through all of the user's keys.
+-- Finds a user's holds without reading all of the user's keys.
 create index message_keys_held on headroom.message_keys (bucket, user_id) where status = 'h';
--- Rows come in the order of created_at, so a block range index finds the old ones and costs next to nothing to keep.
+-- Rows are inserted in the order of created_at, so a block range index finds old ones at almost no cost.
 create index message_keys_created_at on headroom.message_keys using brin (created_at) with (pages_per_range = 32);
 
--- One row per database connection ("lane") of a service process. Each batch moves its lane's number by one in the same
--- transaction that counts, and leaves its answers here. After a broken connection the lane sends the same number
--- again: either it moves the receipt now, or it reads what the lost transaction had answered (docs/architecture.md).
+-- One row per database connection ("lane") of a service process. Each batch increments its lane's number in the
+-- transaction that counts, and stores its answers here. After a lost connection the lane sends the same number again:
+-- it either increments the number now, or reads the answers of the lost transaction (docs/architecture.md).
 create table headroom.lane_receipts (
     lane uuid not null,
     bucket smallint not null default 0,
@@ -62,8 +62,9 @@ create table headroom.lane_receipts (
 );
 alter table headroom.lane_receipts alter column counts set storage main;
 comment on column headroom.lane_receipts.counts is
-    'Answers of a counting batch: for each request counted, its place in the batch * 2^32 + message_count after it.';
-comment on column headroom.lane_receipts.answers is 'Answers of a slow batch: its array of headroom.usage_snapshot.';
+    'Answers of a batch on the fast path: for each counted user, ordinal in the batch * 2^32 + message_count.';
+comment on column headroom.lane_receipts.answers is
+    'Answers of a batch on the slow path, an array of headroom.usage_snapshot; or "replayed" of a repeated grant.';
 
 grant select, insert, update, delete on headroom.message_keys, headroom.lane_receipts to headroom_service;
 grant select on headroom.message_keys, headroom.lane_receipts to headroom_operator;

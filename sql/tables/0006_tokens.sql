@@ -1,11 +1,11 @@
--- Tokens: who may ask the service, and what.
+-- Tokens of the service's clients, with their scopes.
 --
--- A row holds the SHA-256 digest of a token, never the token: that is 32 random bytes, so nobody finds it by guessing,
--- and a digest that hashes quickly is enough. Rows stay when a token is revoked or has expired: they say who could ask
--- when, and that there was a token once, after which nobody asks without one, also when the last one is revoked.
+-- A row has the SHA-256 digest of a token, never the token. A token is 32 random bytes, so it cannot be guessed, and a
+-- fast hash is enough. Revoked and expired tokens stay: they show who had access when, and authentication stays
+-- required after the last token was revoked.
 --
--- Whoever writes a row does so as himself, by create_token and revoke_token or by hand; a trigger notes who and when.
--- The service reads, and writes nothing but when a token was last used.
+-- create_token, revoke_token and manual changes write rows with the rights of their caller; a trigger records who and
+-- when. The service only writes last_used_at.
 
 create table headroom.tokens (
     id bigint generated always as identity primary key,
@@ -18,8 +18,8 @@ create table headroom.tokens (
     revoked_at timestamptz,
     revoked_by text,
     last_used_at timestamptz,
-    -- What may stand in a line of INFO and in the audit log as it is. Client libraries send `default` as the name of
-    -- whoever was given a password only.
+    -- Characters that INFO and the audit log show as they are. Client libraries send `default` as the name if only a
+    -- password is configured.
     constraint name_is_plain check (name ~ '^[a-z0-9_.-]{1,64}$' and name <> 'default'),
     constraint scopes_are_known check (
         pg_catalog.cardinality(scopes) between 1 and 3 and scopes <@ array['chat', 'dashboard', 'operator']
@@ -28,17 +28,17 @@ create table headroom.tokens (
     constraint digest_is_new unique (digest),
     constraint expires_later check (expires_at > created_at),
     constraint revoked_by_somebody check ((revoked_at is null) = (revoked_by is null)),
-    -- Not the domain headroom.instant, which is checked before the trigger sets or refuses a value.
+    -- Not the domain headroom.instant, which would be checked before the trigger sets or refuses a value.
     constraint instants_are_in_the_years_2000_to_9999 check (
         least(created_at, expires_at, revoked_at, last_used_at) >= '2000-01-01T00:00:00Z'
         and greatest(created_at, expires_at, revoked_at, last_used_at) < '10000-01-01T00:00:00Z'
     )
 );
 comment on table headroom.tokens is
-    'Tokens by their digest; headroom token create makes one. Rows stay, so that it is known who could ask when.';
+    'Tokens by digest, created by headroom token create. Rows stay after revocation, as a record of access.';
 comment on column headroom.tokens.name is
-    'Whom it is for. Several live tokens may share a name: that is how one is replaced by another.';
-comment on column headroom.tokens.last_used_at is 'To the minute, connections that are open count as use.';
+    'The client. Several live tokens may have the same name, so that a client can change to a new token.';
+comment on column headroom.tokens.last_used_at is 'To the minute; open connections count as use.';
 grant select, update (last_used_at) on headroom.tokens to headroom_service;
--- What operators may not write, the trigger does.
+-- The trigger writes the other columns.
 grant select, insert (name, scopes, digest, expires_at), update (revoked_at) on headroom.tokens to headroom_operator;

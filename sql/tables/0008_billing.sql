@@ -1,22 +1,22 @@
--- What stores and billing systems sent, whose it is, and what follows from it. What an event means is decided by the
--- service (docs/decisions/0009-billing-is-reduced-in-swift.md); the tables keep what it decides.
+-- Billing events of stores and billing systems, their customers, and the results. The service decides what an event
+-- means (docs/decisions/0009-billing-is-reduced-in-swift.md); these tables store its decisions.
 
--- Everybody whom events connect is one customer. The row is what a session locks before it applies one of their events.
+-- All identities that events connect are one customer. A session locks the customer's row before it applies an event.
 create table headroom.customers (
     customer_id bigint generated always as identity primary key
 );
-comment on table headroom.customers is 'Customers: users, and people without a user, whom store events connect.';
+comment on table headroom.customers is 'Customers: users and other identities that billing events connect.';
 
 create table headroom.customer_names (
     name text primary key,
     customer_id bigint not null references headroom.customers on delete cascade
 );
-comment on table headroom.customer_names is 'What a customer is found by.';
+comment on table headroom.customer_names is 'The names by which a customer is found.';
 comment on column headroom.customer_names.name is
-    'user:UUID, SOURCE:sha256:DIGEST of what a store knows a customer by, or SOURCE:transaction:ORIGINAL TRANSACTION.';
+    'user:UUID, SOURCE:sha256:DIGEST of a store''s id of a customer, or SOURCE:transaction:ORIGINAL TRANSACTION.';
 create index customer_names_customer on headroom.customer_names (customer_id);
 
--- Each event once, for good, so that none is ever applied twice.
+-- Events are never deleted, so that none is applied twice.
 create table headroom.billing_events (
     source text not null,
     id text not null,
@@ -43,16 +43,17 @@ create table headroom.billing_events (
     constraint a_failure_has_a_problem check ((outcome = 'failed') = (problem is not null)),
     constraint attempts_are_counted check (attempts >= 0)
 );
-comment on table headroom.billing_events is 'What stores and billing systems sent, each once, with what became of it.';
+comment on table headroom.billing_events is
+    'Billing events of stores and billing systems, each once, with their outcomes.';
 comment on column headroom.billing_events.identities is
-    'Whom it names, best first: UUIDs, and SHA-256 digests of whatever else a store knows somebody by.';
+    'The identities that it names, most reliable first: UUIDs, and SHA-256 digests of other store ids.';
 comment on column headroom.billing_events.effects is
-    'What it does, with the plans that its products were mapped to when it was applied. Null once its user is forgotten.';
-comment on column headroom.billing_events.missing is 'What a failed one missing, where that may still come.';
+    'Its effects, with the plans of its products when it was applied. Null after its user was forgotten.';
+comment on column headroom.billing_events.missing is 'What a failed event needs and may still get.';
 comment on column headroom.billing_events.missing_product is 'The product that is not mapped.';
-comment on column headroom.billing_events.effect is 'What its user had after it was applied.';
+comment on column headroom.billing_events.effect is 'The plan and access of its user after it was applied.';
 comment on column headroom.billing_events.payload is
-    'What is kept of the store''s own words, for a replay: ids, dates and enumerations. Null after 400 days.';
+    'Ids, dates and enumerations of the store''s payload, for a replay. Null after 400 days.';
 create index billing_events_customer on headroom.billing_events (customer_id);
 create index billing_events_user on headroom.billing_events (user_id, received_at);
 create index billing_events_failed on headroom.billing_events (source, received_at) where outcome = 'failed';
@@ -71,11 +72,11 @@ create table headroom.store_products (
     constraint product_is_for_something check (plan is not null or messages is not null),
     constraint messages_are_0_to_1000000 check (messages between 0 and 1000000)
 );
-comment on table headroom.store_products is 'Which plan a store''s product is. Edit freely; what comes next follows.';
-comment on column headroom.store_products.trial_plan is 'The plan while a trial of the product runs.';
-comment on column headroom.store_products.intro_plan is 'The plan while an introductory offer runs; null is plan.';
+comment on table headroom.store_products is 'The plan of each product of a store. Edit freely; later events follow.';
+comment on column headroom.store_products.trial_plan is 'The plan during a trial of the product.';
+comment on column headroom.store_products.intro_plan is 'The plan during an introductory offer; null is plan.';
 comment on column headroom.store_products.messages is
-    'Of a product that is bought once: messages granted for each. 0: it is known, and grants nothing.';
+    'Messages granted for each purchase of a one-time product; 0 grants none.';
 
 create table headroom.store_entitlements (
     source text not null,
@@ -88,9 +89,9 @@ create table headroom.store_entitlements (
     constraint entitlement_is_one_short_line check (entitlement ~ '^[^[:cntrl:]]{1,255}$')
 );
 comment on table headroom.store_entitlements is
-    'Which plan an entitlement of a store is, for products that are not in headroom.store_products.';
+    'The plan of each entitlement of a store, for products that are not in headroom.store_products.';
 
--- One-time purchases of messages: what was bought, and where it was granted.
+-- One-time purchases of messages, and the periods in which they were granted.
 create table headroom.message_purchases (
     source text not null,
     transaction text not null,
@@ -104,12 +105,13 @@ create table headroom.message_purchases (
     constraint messages_are_1_to_1000000 check (messages between 1 and 1000000),
     constraint granted_is_not_negative check (granted >= 0)
 );
-comment on table headroom.message_purchases is 'Messages bought once; granted and billing_period are null after a refund.';
+comment on table headroom.message_purchases is
+    'One-time purchases of messages; granted and billing_period are null after a refund.';
 comment on column headroom.message_purchases.granted is
-    'What is granted of it: less than was bought where some was used before it moved to its month.';
+    'Messages granted in billing_period: fewer than were bought if some were used in an earlier period.';
 create index message_purchases_user on headroom.message_purchases (user_id);
 
--- A subscription that goes to another user takes the giver's counts along once, or a transfer would be a free reset.
+-- A transfer of a subscription raises the receiver's counts once. Otherwise it would be a free reset.
 create table headroom.usage_transfers (
     source text not null,
     event_id text not null,
@@ -118,7 +120,8 @@ create table headroom.usage_transfers (
     made_at headroom.instant not null,
     primary key (source, event_id, giver, receiver)
 );
-comment on table headroom.usage_transfers is 'Transfers whose receiver''s counts were raised to the giver''s.';
+comment on table headroom.usage_transfers is
+    'Transfers after which the receiver''s counts were raised to the giver''s.';
 create index usage_transfers_giver on headroom.usage_transfers (giver);
 create index usage_transfers_receiver on headroom.usage_transfers (receiver);
 
@@ -127,7 +130,7 @@ grant select, insert, update, delete on
     headroom.usage_transfers
 to headroom_service;
 grant select on headroom.store_products, headroom.store_entitlements to headroom_service;
--- Operators see what stores sent and whose it is, and say what products are.
+-- Operators read events and customers, and map products.
 grant select on
     headroom.customers, headroom.customer_names, headroom.billing_events, headroom.message_purchases,
     headroom.usage_transfers

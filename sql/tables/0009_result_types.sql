@@ -1,6 +1,6 @@
--- What functions return.
+-- Types that functions return.
 
--- What a user may do, and until when that answer holds by itself.
+-- What a user may send, and until when that is valid.
 create type headroom.entitlement as (
     has_subscription boolean,
     plan text,
@@ -15,13 +15,13 @@ create type headroom.entitlement as (
     previous_plan text,
     usable_until timestamptz,
     plan_revision integer,
-    -- Of a user who was forgotten and did not come back yet; else null.
+    -- Messages in the spent trial of a forgotten user without a new subscriber; else null.
     spent_messages integer
 );
 
--- A user's standing as the service and increment_and_check_usage answer it, after what was asked, and what became of it.
--- verdict: allowed, blocked, held, released, ok; conflict, expired, unknown_key, released_key for a key that cannot be
--- used so. "messages" is what was counted, held or given back by this very request, 0 for a repetition.
+-- A user's usage after a request, and the outcome of the request. verdict: allowed, blocked, held, released, ok;
+-- conflict, expired, unknown_key or released_key if the key cannot be used so. "messages": the messages that this
+-- request counted, held or released, 0 for a repetition.
 create type headroom.usage_snapshot as (
     plan text,
     state text,
@@ -41,7 +41,7 @@ create type headroom.usage_snapshot as (
     is_replay boolean
 );
 
--- The fields of an answer line of the protocol, in its order. "limit" and remaining are null when unlimited.
+-- The fields of an answer line, in the order of the protocol. "limit" and remaining are null if unlimited.
 create type headroom.answer as (
     status text,
     "user" uuid,
@@ -68,7 +68,8 @@ create type headroom.answer as (
     banner text
 );
 
--- What headroom.count_batch counted: in the first row all counts, in the others what its caller does not know of a user.
+-- A row of headroom.count_batch: the first row has all counts, each other row the entitlement of a user that its caller
+-- has not cached.
 create type headroom.count_batch_row as (
     ordinal integer,
     message_count integer,
@@ -83,5 +84,5 @@ create type headroom.count_batch_row as (
     plan_revision integer,
     observed_at timestamptz,
     entitlement_version bigint,
-    counts bigint[]
+    counts bigint array
 );

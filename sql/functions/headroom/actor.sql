@@ -1,6 +1,8 @@
--- Who is at it. Neither current_user, which is the owner inside a SECURITY DEFINER function, nor only the role that
--- logged in, which all clients of a pooler share. A dashboard with accounts of its own names its person by
--- set headroom.actor.
+-- Returns who makes a change, for the audit log: the setting headroom.actor, else the role that was set, else the role
+-- that logged in.
+--
+-- current_user would be the owner of a SECURITY DEFINER function, and the login alone is shared by all clients of a
+-- connection pooler. A dashboard with accounts of its own sets headroom.actor.
 create or replace function headroom.actor() returns text
     language sql stable
     return coalesce(

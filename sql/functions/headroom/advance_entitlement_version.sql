@@ -1,4 +1,4 @@
--- Numbers the changed fields of a usage row anew, for lanes that hold them.
+-- Trigger function: gives a usage row a new entitlement_version, because lanes cache its entitlement.
 create or replace function headroom.advance_entitlement_version() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

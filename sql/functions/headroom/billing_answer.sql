@@ -1,4 +1,5 @@
--- What became of a billing event, and what its user has now by these entitlement.
+-- Returns the answer to a billing event as JSON: its outcome, and the plan and access that its user has by
+-- p_entitlement.
 create or replace function headroom.billing_answer(
     p_outcome text, p_user_id uuid, p_problem text, p_entitlement headroom.entitlement
 ) returns jsonb

@@ -1,11 +1,11 @@
--- Returns what billing needs of a user: the declared plan, the trial that a message or an operator started, and the result of
--- earlier events.
+-- Returns the state of a user from which billing events are applied, as JSON: the declared plan, the trial that a
+-- message or an operator started, and the subscriptions of stores. Null if the user has no row in headroom.subscribers.
 create or replace function headroom.billing_user(p_user_id uuid) returns json
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
 begin
     return (
-        select row_to_json(known) from (
+        select row_to_json(billing_state) from (
             select
                 subscriber.user_id as "user", subscriber.declared_at, subscriber.declared_anchor_day,
                 subscriber.declared_previous_plan, subscriber.trial_started_at,
@@ -29,15 +29,15 @@ begin
                         and subscription.original_transaction_id = 'operator'
                 ) as declared_plan,
                 (
-                    select json_agg(held) from (
+                    select json_agg(store_subscriptions) from (
                         select * from headroom.subscriptions
                         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
                             and original_transaction_id not in ('operator', 'first message')
-                    ) as held
+                    ) as store_subscriptions
                 ) as subscriptions
             from headroom.subscribers as subscriber
             where subscriber.bucket = headroom.bucket_of(p_user_id) and subscriber.user_id = p_user_id
-        ) as known
+        ) as billing_state
     );
 end
 $$;

@@ -1,5 +1,5 @@
--- Which part of a distributed database a user's rows are in: on one machine, all are in 0. Inlined into what calls it, so
--- that the planner sees a constant.
+-- Returns the bucket of a user's rows: the part of a distributed database that contains them, 0 on one machine.
+-- PostgreSQL inlines the function, so the planner uses a constant.
 create or replace function headroom.bucket_of(p_user_id uuid) returns smallint
     language sql immutable parallel safe
     return 0::smallint;

@@ -1,4 +1,5 @@
--- A change in words: "count 412 → 0, limit 800, period 2026-11".
+-- Returns a change as text, such as "count 412 → 0, limit 800, period 2026-11". p_before is null for new values,
+-- p_after for deleted ones.
 create or replace function headroom.change_text(p_before jsonb, p_after jsonb) returns text
     language sql stable
 begin atomic
@@ -14,13 +15,13 @@ begin atomic
     from (
         select
             coalesce(old.key, new.key) as name,
-            case when old.key is not null then coalesce(old.value, nothing.word) end as before,
-            case when new.key is not null then coalesce(new.value, nothing.word) end as after
+            case when old.key is not null then coalesce(old.value, absent.word) end as before,
+            case when new.key is not null then coalesce(new.value, absent.word) end as after
         from jsonb_each_text(p_before) as old
         full join jsonb_each_text(p_after) as new on new.key = old.key
         cross join lateral (
             select case coalesce(old.key, new.key) when 'limit' then 'unlimited' else 'none' end as word
-        ) as nothing
+        ) as absent
     ) as changes;
 end;
 grant execute on function headroom.change_text(jsonb, jsonb) to headroom_operator, headroom_dashboard;

@@ -1,8 +1,8 @@
--- Raises an error where a caller may not count for this user. A role that may execute reset_usage may count for every user,
--- all others for themselves only.
+-- Raises insufficient_privilege if the caller may not count for this user. A role that may execute reset_usage may
+-- count for every user. All other roles may only count for the user that headroom.requesting_user returns.
 --
--- The caller is the role that was set (PostgREST sets one for each request), else who logged in, because inside a
--- SECURITY DEFINER function current_user is its owner.
+-- The caller is the role that was set (PostgREST sets one for each request), else the login. In a SECURITY DEFINER
+-- function, current_user is the owner.
 create or replace function headroom.check_caller(p_user_id uuid, p_billing_period text) returns void
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -27,7 +27,7 @@ begin
             );
     elsif headroom.is_month(p_billing_period) and p_billing_period
         > headroom.month_label(((headroom.now() + interval '14 hours') at time zone 'UTC')::date) then
-        -- A row for a coming month would begin that month, with a new allowance. No clock is more than 14 hours ahead
+        -- A row of a future month would start that month with a new allowance. No time zone is more than 14 hours ahead
         -- of UTC.
         raise exception 'p_billing_period has not begun' using errcode = 'insufficient_privilege';
     end if;

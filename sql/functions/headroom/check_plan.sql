@@ -1,4 +1,4 @@
--- Refuses a name that no plan has. Null is no name, and passes.
+-- Raises no_data_found if there is no plan named p_plan. Null is valid.
 create or replace function headroom.check_plan(p_plan text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,4 +1,4 @@
--- Refuses what cannot be the name of something that a store has. p_kind: product or entitlement.
+-- Raises an error if p_source or p_name is not a valid name. p_kind: product or entitlement.
 create or replace function headroom.check_store_name(p_kind text, p_source text, p_name text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,5 +1,5 @@
--- Counts a hold in the period in which it was made, which has ended since. Returns p_snapshot as COMMIT answers it. The hold
--- is gone where an operator has deleted the period's row.
+-- Counts held messages in the period of the hold after that period has ended, and returns p_snapshot as the answer to
+-- COMMIT. The verdict is 'expired' if an operator has deleted the usage row. Locks the usage row.
 create or replace function headroom.commit_in_past_period(
     p_snapshot headroom.usage_snapshot, p_user_id uuid, p_key text, p_billing_period text, p_messages integer
 ) returns headroom.usage_snapshot
@@ -15,7 +15,7 @@ begin
         return v_snapshot;
     end if;
     v_row.message_count := least(v_row.message_count::bigint + p_messages, 2147483647);
-    -- Looked up with the row locked; the number in the row may have holds in it that have ended by themselves.
+    -- Computed while the row is locked. The number in the row may include holds that have expired.
     select least(holds.held - p_messages, 2147483647) into v_row.held
     from headroom.active_holds(p_user_id, p_billing_period, v_now) as holds;
     update public.message_usage

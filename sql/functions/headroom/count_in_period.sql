@@ -1,8 +1,9 @@
--- Counts one message for a caller that brings a period and a limit. p_limit null adds no limit.
+-- Counts one message for a caller that names a period and a limit, and returns the answer as JSON. Null for p_limit
+-- adds no limit. Locks the subscriber, then the usage row.
 --
 -- A user with a plan is counted in the plan's open period, under the lower of the plan's limit and p_limit. A user
--- without a plan is counted in the caller's period, under the caller's limit. Neither is allowed a message that CONSUME
--- would refuse.
+-- without a plan is counted in the caller's period, under the caller's limit. A message that CONSUME would refuse is
+-- never allowed.
 create or replace function headroom.count_in_period(
     p_user_id uuid, p_billing_period text, p_limit integer
 ) returns jsonb
@@ -23,8 +24,8 @@ begin
     elsif p_limit < 0 then
         raise exception 'p_limit must not be negative' using errcode = 'invalid_parameter_value';
     end if;
-    -- Makes the user known without a subscription, and brings back a trial that was used before forget_user. Whatever else
-    -- changes the user's plan or usage waits.
+    -- Creates the subscriber without a subscription, and restores a trial that was used before forget_user. Other
+    -- changes of the user's plan or usage wait for this lock.
     perform headroom.lock_subscriber(p_user_id);
     v_entitlement := headroom.entitlement(p_user_id, v_now, v_unknown_users);
     v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users);
@@ -35,7 +36,7 @@ begin
         return headroom.count_without_plan(
             p_user_id, p_billing_period,
             case
-                -- CONSUME denies users without a plan, or their plan has no messages.
+                -- CONSUME denies users without a plan, or their plan allows no messages.
                 when v_entitlement.denial_reason is not null or v_snapshot."limit" = 0 then 0
                 -- CONSUME counts in the same row.
                 when p_billing_period = v_entitlement.billing_period then least(p_limit, v_snapshot."limit")
@@ -46,11 +47,12 @@ begin
     if p_billing_period not in (
         v_entitlement.billing_period, headroom.month_label((v_now at time zone 'UTC')::date), 'trial'
     ) then
-        raise exception 'this user''s open period is %, not %', v_entitlement.billing_period, quote_literal(p_billing_period)
+        raise exception 'this user''s open period is %, not %',
+            v_entitlement.billing_period, quote_literal(p_billing_period)
             using errcode = 'invalid_parameter_value',
                 hint = 'Name that period, the current month (YYYY-MM, UTC) or trial: each stands for the open period.';
     end if;
-    -- The fast path counts without the subscriber's lock.
+    -- The fast path does not lock the subscriber.
     perform headroom.lock_usage(p_user_id, v_entitlement.billing_period);
     v_snapshot := headroom.read_usage_snapshot(p_user_id, v_unknown_users);
     if p_limit is null or v_snapshot.used::bigint + v_snapshot.held < p_limit then
@@ -60,7 +62,8 @@ begin
         v_is_allowed := v_snapshot.verdict = 'allowed';
     end if;
     return headroom.count_result(
-        v_is_allowed, v_snapshot.used, v_snapshot.held, least(v_snapshot."limit", p_limit), v_snapshot.denial_reason is not null
+        v_is_allowed, v_snapshot.used, v_snapshot.held, least(v_snapshot."limit", p_limit),
+        v_snapshot.denial_reason is not null
     );
 end
 $$;

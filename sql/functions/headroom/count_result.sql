@@ -1,5 +1,5 @@
--- The answer of increment_and_check_usage to callers that bring a period and a limit. A limit of null is unlimited; nothing
--- remains to a user without access.
+-- Returns the JSON answer of increment_and_check_usage to callers that name a period and a limit. A null limit is
+-- unlimited. A user without access has 0 messages remaining.
 create or replace function headroom.count_result(
     p_is_allowed boolean, p_used bigint, p_held bigint, p_limit integer, p_has_no_access boolean default false
 ) returns jsonb

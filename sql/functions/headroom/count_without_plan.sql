@@ -1,4 +1,5 @@
--- Counts one message of a user without a plan, in a period and under a limit that the caller brings. Null is unlimited.
+-- Counts one message of a user without a plan, in the caller's period and under the caller's limit; null is unlimited.
+-- Locks the usage row.
 create or replace function headroom.count_without_plan(
     p_user_id uuid, p_billing_period text, p_limit integer
 ) returns jsonb
@@ -6,8 +7,8 @@ create or replace function headroom.count_without_plan(
 as $$
 declare
     v_row constant public.message_usage := headroom.lock_usage(p_user_id, p_billing_period);
-    -- Holds that have ended by themselves must not refuse a message. They are added up with the row locked, or a hold that
-    -- is being made would be missed.
+    -- Computed while the row is locked, so that a concurrent hold is included. An expired hold must not refuse a
+    -- message.
     v_held constant integer := headroom.held_messages(p_user_id, p_billing_period, v_row.held);
     v_used integer;
 begin

@@ -1,4 +1,5 @@
--- Makes a token known by its digest; the token itself never comes here. Null expires never.
+-- Stores a token by its digest and returns its number. The database never receives the token itself. A null
+-- p_expires_at never expires.
 create or replace function headroom.create_token(
     p_name text, p_scopes text[], p_digest bytea, p_expires_at timestamptz default null
 ) returns bigint

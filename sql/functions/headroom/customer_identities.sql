@@ -1,4 +1,4 @@
--- Returns every list of names that an event of the customer contains: the event's own identities and those in its effects.
+-- Returns each list of identities in a customer's events: the identities of the event itself, and those in its effects.
 create or replace function headroom.customer_identities(p_customer_id bigint) returns table (
     source text, event_id text, happened_at timestamptz, identities text[]
 )

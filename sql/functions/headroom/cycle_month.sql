@@ -1,4 +1,5 @@
--- The month (its first day) in which the period that holds p_at began: this one, or the one before until the anchor day.
+-- Returns the first day of the month in which the monthly period that contains p_at began: this month, or the previous
+-- one before the anchor day.
 create or replace function headroom.cycle_month(p_at timestamptz, p_anchor_day integer) returns date
     language sql immutable parallel safe
     return case

@@ -1,5 +1,5 @@
--- The instant at which the monthly period that begins in a month begins; p_month is that month's first day. An anchor
--- day that the month missing is clamped to its last.
+-- Returns when the monthly period of a month begins. p_month is the month's first day. In a shorter month the anchor
+-- day is the last day.
 create or replace function headroom.cycle_start(p_month date, p_anchor_day integer) returns timestamptz
     language sql immutable parallel safe
     return (p_month + case

@@ -1,4 +1,5 @@
--- The lists of names in these effects: the two sides of a transfer, and the identities of an alias.
+-- Returns the lists of identities in a billing event's effects: both sides of a transfer, and the identities of an
+-- alias.
 create or replace function headroom.effect_identities(p_effects jsonb) returns setof text[]
     language sql immutable parallel safe
 begin atomic

@@ -1,5 +1,4 @@
--- A row that an operator deletes takes what it held with it: a hold must not come back in a new row that does not know of
--- it.
+-- Trigger function: ends the holds of a deleted usage row. Otherwise they would count in a new row of the same period.
 create or replace function headroom.end_holds() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

@@ -1,8 +1,8 @@
--- What a user is entitled to at p_at. p_unknown_users: what becomes of a user without a subscription: trial, free or deny.
--- Of several subscriptions, the one that gives the most counts. A trial that was cancelled still ends as a trial.
+-- Returns what a user may send at p_at. p_unknown_users: trial, free or deny, for users without a subscription. Of
+-- several subscriptions, the one with the largest allowance applies. A cancelled trial still ends as a trial.
 --
--- Procedural, with scalars and few statements, because each user whose row cannot be used passes here: as one query it
--- took ten times as long to plan as to run, and with the states as nested expressions twice as long as this.
+-- Written in PL/pgSQL with scalars and few statements, because every user whose row is outdated needs it: one query
+-- took ten times as long to plan as to execute, and nested expressions for the state took twice as long as this.
 create or replace function headroom.entitlement(
     p_user_id uuid, p_at timestamptz, p_unknown_users text
 ) returns headroom.entitlement
@@ -10,22 +10,23 @@ create or replace function headroom.entitlement(
 as $$
 declare
     v_subscriber headroom.subscribers;
-    v_held record;
+    v_subscription record;
     v_entitlement headroom.entitlement;
     v_state text;
     v_denial_reason text;
     v_ends_at timestamptz;
     v_rank bigint;
     v_best_rank bigint;
-    v_best_name text;
-    v_bought_until timestamptz;
-    v_changes_at timestamptz := 'infinity';
+    v_best_transaction_id text;
+    v_paid_until timestamptz;
+    v_next_change_at timestamptz := 'infinity';
     v_month date;
     v_anchor_day integer;
     v_trial_started_at timestamptz;
     v_trial_ends_at timestamptz;
 begin
-    select * into v_subscriber from headroom.subscribers where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
+    select * into v_subscriber from headroom.subscribers
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
     v_entitlement.previous_plan := v_subscriber.previous_plan;
     v_trial_started_at := least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at);
     v_trial_ends_at := v_subscriber.trial_ends_at;
@@ -44,65 +45,74 @@ begin
         or v_subscriber.anchor_day not between 1 and 31 or v_entitlement.spent_messages < 0 then
         perform headroom.raise_invalid_row('headroom.subscribers', to_jsonb(v_subscriber)),
             headroom.raise_invalid_row('headroom.spent_trials', jsonb_build_object(
-                'messages', v_entitlement.spent_messages, 'trial_started_at', v_trial_started_at, 'trial_ends_at', v_trial_ends_at
+                'messages', v_entitlement.spent_messages,
+                'trial_started_at', v_trial_started_at, 'trial_ends_at', v_trial_ends_at
             ));
     end if;
 
-    -- A plan and the revision of plans come out of one statement, so of one snapshot: terms from before an edit of the
-    -- plan never carry the revision from after it.
-    for v_held in
+    -- One statement reads the plan and the revision of plans, so both come from the same snapshot: an entitlement from
+    -- before an edit of the plan never has the revision from after it.
+    for v_subscription in
         select
-            subscription.user_id is not null as has_subscription, subscription.original_transaction_id as name, plans.plan,
+            subscription.user_id is not null as has_subscription, subscription.original_transaction_id, plans.plan,
             plans.cycle, plans.allowance, plans.trial_days, plans.gentle_percent, plans.prominent_percent,
             revised.revision, subscription.grace_until, subscription.billing_issue_at, subscription.unsubscribed_at,
             subscription.revoked_at,
-            case when subscription.user_id is null then coalesce(v_trial_started_at, p_at) else subscription.started_at end
-                as started_at,
+            case
+                when subscription.user_id is null then coalesce(v_trial_started_at, p_at) else subscription.started_at
+            end as started_at,
             case when subscription.user_id is null and plans.cycle = 'trial' then v_trial_ends_at
                 else subscription.expires_at end as expires_at
         from headroom.plan_revision as revised
         left join headroom.subscriptions as subscription
             on subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
-        -- A user without a subscription: a trial that starts now, the free plan, or nothing.
+        -- Without a subscription: a trial that starts now, the free plan, or nothing.
         join headroom.plans as plans on plans.plan
             = coalesce(subscription.plan, case p_unknown_users when 'trial' then 'trial' else 'free' end)
     loop
-        if not (headroom.is_instant(v_held.started_at) and headroom.is_instant(v_held.expires_at)
-            and headroom.is_instant(v_held.grace_until) and headroom.is_instant(v_held.billing_issue_at)
-            and headroom.is_instant(v_held.unsubscribed_at) and headroom.is_instant(v_held.revoked_at))
-            or coalesce(v_held.allowance, 0) < 0
-            or v_held.cycle = 'trial' and coalesce(v_held.trial_days, 0) not between 1 and 3650
-            or least(v_held.gentle_percent, v_held.prominent_percent) < 0
-            or greatest(v_held.gentle_percent, v_held.prominent_percent) > 100 then
-            perform headroom.raise_invalid_row('headroom.subscriptions', to_jsonb(v_held)),
-                headroom.raise_invalid_row('headroom.plans', to_jsonb(v_held));
+        if not (headroom.is_instant(v_subscription.started_at) and headroom.is_instant(v_subscription.expires_at)
+            and headroom.is_instant(v_subscription.grace_until) and headroom.is_instant(v_subscription.billing_issue_at)
+            and headroom.is_instant(v_subscription.unsubscribed_at) and headroom.is_instant(v_subscription.revoked_at))
+            or coalesce(v_subscription.allowance, 0) < 0
+            or v_subscription.cycle = 'trial' and coalesce(v_subscription.trial_days, 0) not between 1 and 3650
+            or least(v_subscription.gentle_percent, v_subscription.prominent_percent) < 0
+            or greatest(v_subscription.gentle_percent, v_subscription.prominent_percent) > 100 then
+            perform headroom.raise_invalid_row('headroom.subscriptions', to_jsonb(v_subscription)),
+                headroom.raise_invalid_row('headroom.plans', to_jsonb(v_subscription));
         end if;
-        -- Several states may hold: revoked comes first, then a billing issue, then cancelled, then active. Intervals
-        -- are half-open: at expires_at itself access is over.
+        -- Of several states the first one applies: revoked, billing issue, cancelled, active. Intervals are half-open:
+        -- at expires_at access has ended.
         v_denial_reason := null;
-        v_ends_at := v_held.expires_at;
-        if v_held.cycle = 'trial' then
-            v_ends_at := coalesce(v_ends_at, v_held.started_at + make_interval(hours => 24 * v_held.trial_days));
-        elsif v_held.billing_issue_at is not null then
-            -- The store's date counts; 16 days after expiry where it gives none.
-            v_ends_at := greatest(v_ends_at, coalesce(v_held.grace_until, v_ends_at + interval '16 days'));
+        v_ends_at := v_subscription.expires_at;
+        if v_subscription.cycle = 'trial' then
+            v_ends_at := coalesce(
+                v_ends_at, v_subscription.started_at + make_interval(hours => 24 * v_subscription.trial_days)
+            );
+        elsif v_subscription.billing_issue_at is not null then
+            -- The date of the store, or 16 days after expiry if the store gives none.
+            v_ends_at := greatest(v_ends_at, coalesce(v_subscription.grace_until, v_ends_at + interval '16 days'));
         end if;
-        -- What is added above may pass the last instant.
+        -- The sum may be later than the last valid instant.
         v_ends_at := case when v_ends_at is not null then least(v_ends_at, '9999-12-31T23:59:59.999999Z') end;
-        if v_held.revoked_at <= p_at then
+        if v_subscription.revoked_at <= p_at then
             v_state := 'revoked';
-        elsif v_held.cycle = 'trial' then
+        elsif v_subscription.cycle = 'trial' then
             v_denial_reason := case when p_at >= v_ends_at then 'trial_ended' end;
-            -- Somebody ended it; it did not run out. Who cancels a trial before that has it to its end.
-            v_state := case when p_at >= v_ends_at and v_held.unsubscribed_at >= v_ends_at then 'expired' else 'trial' end;
-        elsif v_held.billing_issue_at is not null then
+            -- A trial that was ended is expired; one that has run out, or was cancelled before its end, is still a
+            -- trial.
+            v_state := case
+                when p_at >= v_ends_at and v_subscription.unsubscribed_at >= v_ends_at then 'expired' else 'trial'
+            end;
+        elsif v_subscription.billing_issue_at is not null then
             v_state := case when p_at < v_ends_at then 'grace_period' else 'billing_retry' end;
-        elsif v_held.expires_at <= p_at then
+        elsif v_subscription.expires_at <= p_at then
             v_state := 'expired';
-        elsif v_held.cycle = 'lifetime' then
+        elsif v_subscription.cycle = 'lifetime' then
             v_state := 'free';
-            v_denial_reason := case when not v_held.has_subscription and p_unknown_users = 'deny' then 'no_subscription' end;
-        elsif v_held.unsubscribed_at is not null then
+            v_denial_reason := case
+                when not v_subscription.has_subscription and p_unknown_users = 'deny' then 'no_subscription'
+            end;
+        elsif v_subscription.unsubscribed_at is not null then
             v_state := 'cancelled';
         else
             v_state := 'active';
@@ -110,55 +120,58 @@ begin
         if v_state in ('revoked', 'expired', 'billing_retry') then
             v_denial_reason := v_state;
         end if;
-        -- Any of a user's subscriptions that changes may change which of them counts.
-        v_changes_at := least(
-            v_changes_at, case when v_ends_at > p_at then v_ends_at end,
-            case when v_held.revoked_at > p_at then v_held.revoked_at end
+        -- A change of any subscription may change which of them applies.
+        v_next_change_at := least(
+            v_next_change_at, case when v_ends_at > p_at then v_ends_at end,
+            case when v_subscription.revoked_at > p_at then v_subscription.revoked_at end
         );
 
-        v_bought_until := null;
-        if v_held.has_subscription and v_held.cycle = 'trial' and v_denial_reason is null then
-            -- Until when the last of what was bought gave access.
+        v_paid_until := null;
+        if v_subscription.has_subscription and v_subscription.cycle = 'trial' and v_denial_reason is null then
+            -- The end of access by the subscriptions that were bought.
             select max(least(bought.revoked_at, greatest(bought.expires_at, bought.grace_until), 'infinity'))
-            into v_bought_until
+            into v_paid_until
             from headroom.subscriptions as bought
             join headroom.plans as plans on plans.plan = bought.plan and plans.cycle <> 'trial' and plans.plan <> 'free'
             where bought.bucket = headroom.bucket_of(p_user_id) and bought.user_id = p_user_id;
         end if;
-        -- Of the subscriptions that give access the largest allowance counts, or buying more would give less. Between
-        -- equals, and without access, a refund comes first, then a billing issue, then a cancellation. A trial counts
-        -- only when nothing was bought before it that still counts; the free plan only when there is nothing else.
+        -- With access, the largest allowance applies, so that buying more never gives less. Of equal ones, and without
+        -- access, a refund comes first, then a billing issue, then a cancellation. A trial applies only if nothing that
+        -- was bought before it still gives access. The free plan comes last.
         v_rank := 100000000000 * case
-                when v_held.plan = 'free' then 4
-                when v_held.started_at >= v_bought_until then 0
-                when v_held.cycle = 'trial' then 2 + (v_denial_reason is not null)::integer
+                when v_subscription.plan = 'free' then 4
+                when v_subscription.started_at >= v_paid_until then 0
+                when v_subscription.cycle = 'trial' then 2 + (v_denial_reason is not null)::integer
                 else (v_denial_reason is not null)::integer
             end
             + case
-                when v_denial_reason is null then 10 * (2147483647 - coalesce(v_held.allowance, 2147483647))::bigint
+                when v_denial_reason is null
+                    then 10 * (2147483647 - coalesce(v_subscription.allowance, 2147483647))::bigint
                 else 0
             end
             + case v_state
                 when 'revoked' then 0 when 'billing_retry' then 1 when 'grace_period' then 1 when 'cancelled' then 2
                 when 'free' then 4 else 3
             end;
-        -- Of those that are alike, the one that ends last; never the one that was read first.
+        -- Of equal ranks, the one that ends last, so that the order of the rows does not matter.
         if v_best_rank is null or v_rank < v_best_rank
             or (v_rank = v_best_rank
-                and (coalesce(v_ends_at, 'infinity'), v_held.name)
-                    > (coalesce(v_entitlement.expires_at, 'infinity'), v_best_name))
+                and (coalesce(v_ends_at, 'infinity'), v_subscription.original_transaction_id)
+                    > (coalesce(v_entitlement.expires_at, 'infinity'), v_best_transaction_id))
         then
             v_best_rank := v_rank;
-            v_best_name := v_held.name;
-            v_entitlement.has_subscription := v_held.has_subscription;
-            v_entitlement.plan := v_held.plan;
-            v_entitlement.cycle := v_held.cycle;
+            v_best_transaction_id := v_subscription.original_transaction_id;
+            v_entitlement.has_subscription := v_subscription.has_subscription;
+            v_entitlement.plan := v_subscription.plan;
+            v_entitlement.cycle := v_subscription.cycle;
             v_entitlement.state := v_state;
             v_entitlement.denial_reason := v_denial_reason;
-            v_entitlement.allowance := case v_denial_reason when 'no_subscription' then 0 else v_held.allowance end;
-            v_entitlement.started_at := v_held.started_at;
+            v_entitlement.allowance := case
+                when v_denial_reason = 'no_subscription' then 0 else v_subscription.allowance
+            end;
+            v_entitlement.started_at := v_subscription.started_at;
             v_entitlement.expires_at := v_ends_at;
-            v_entitlement.plan_revision := v_held.revision;
+            v_entitlement.plan_revision := v_subscription.revision;
         end if;
     end loop;
 
@@ -167,7 +180,7 @@ begin
             case p_unknown_users when 'trial' then 'trial' else 'free' end
             using hint = 'Insert it, or start the service with another --unknown-users.';
     end if;
-    v_entitlement.usable_until := v_changes_at;
+    v_entitlement.usable_until := v_next_change_at;
     if v_entitlement.cycle <> 'monthly' then
         v_entitlement.billing_period := v_entitlement.plan;
         v_entitlement.started_at := coalesce(v_entitlement.started_at, p_at);
@@ -175,8 +188,8 @@ begin
     end if;
     v_anchor_day := coalesce(v_subscriber.anchor_day, 1);
     v_month := headroom.cycle_month(p_at, v_anchor_day);
-    -- A period never goes back: when a later anchor day, or a clock set back, would name the month before one that
-    -- already has a used row, that row's month stays.
+    -- A later anchor day, or a clock that was set back, would name the month before the month of a used row. The used
+    -- row's month stays.
     if exists (
         select from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
@@ -191,7 +204,7 @@ begin
     v_entitlement.billing_period := headroom.month_label(v_month);
     v_entitlement.started_at := headroom.cycle_start(v_month, v_anchor_day);
     v_entitlement.resets_at := headroom.cycle_start((v_month + interval '1 month')::date, v_anchor_day);
-    v_entitlement.usable_until := least(v_changes_at, v_entitlement.resets_at);
+    v_entitlement.usable_until := least(v_next_change_at, v_entitlement.resets_at);
     if v_entitlement.denial_reason is not null then
         v_entitlement.previous_plan := v_entitlement.plan;
     end if;

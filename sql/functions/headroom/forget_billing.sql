@@ -1,14 +1,15 @@
--- Deletes what stores sent about a user, and returns the number of changed rows. The user's own events are blanked, but
--- their ids stay, so that a repetition is not applied. Other users' events stay, also if the user owns their transactions
--- now, because they show who had a trial and who owned a subscription; an invented name replaces the user's name in them.
--- The caller has locked the customer.
+-- Deletes the billing data of a user and returns the number of changed rows. The caller has locked the customer.
+--
+-- The user's own events are blanked. Their ids stay, so that a repeated event is not applied. Events of other users
+-- stay, also if the user now owns their transactions, because they show who had a trial and who owned a subscription; a
+-- random name replaces the user's name in them.
 create or replace function headroom.forget_billing(p_user_id uuid, p_customer_id bigint) returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_names constant text[] := array_append(headroom.store_id_digests(p_user_id, p_customer_id), p_user_id::text);
     v_pattern constant text := array_to_string(v_names, '|');
-    v_invented constant text := 'forgotten:' || encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex');
+    v_replacement constant text := 'forgotten:' || encode(sha256(convert_to(gen_random_uuid()::text, 'UTF8')), 'hex');
     -- The other users in the events, and the digests of their store ids.
     v_others constant text[] := array(
         select distinct unnest(array_append(headroom.store_id_digests(others.name::uuid, p_customer_id), others.name))
@@ -23,7 +24,9 @@ declare
     v_rows bigint;
     v_count bigint;
 begin
-    select coalesce(bool_or(events.user_id <> p_user_id or headroom.belongs_to_other_user(events.identities, p_user_id, v_others)), false)
+    select coalesce(bool_or(
+        events.user_id <> p_user_id or headroom.belongs_to_other_user(events.identities, p_user_id, v_others)
+    ), false)
     into v_has_others
     from headroom.billing_events as events where events.customer_id = p_customer_id;
     update headroom.billing_events as events
@@ -36,10 +39,10 @@ begin
         or events.user_id is null and events.effects::text ~* v_pattern and not exists (
             select from headroom.effect_identities(events.effects) as lists (names)
             cross join lateral unnest(lists.names) as names (name)
-            where names.name <> all (v_names) and names.name not like 'forgotten:%'
+            where names.name <> all(v_names) and names.name not like 'forgotten:%'
         )
     )
-        -- What others' subscriptions came by, or may come by, stays.
+        -- Events that support the subscription of another user, or may do so later, stay.
         and not headroom.belongs_to_other_user(events.identities, p_user_id, v_others)
         and not (
             v_has_others and (events.missing = 'user' or exists (
@@ -48,11 +51,12 @@ begin
         );
     get diagnostics v_rows = row_count;
     update headroom.billing_events as events
-    set user_id = nullif(events.user_id, p_user_id), effect = case when events.user_id <> p_user_id then events.effect end,
-        identities = regexp_replace(events.identities::text, v_pattern, v_invented, 'gi')::text[],
-        effects = regexp_replace(events.effects::text, v_pattern, v_invented, 'gi')::jsonb,
-        payload = regexp_replace(events.payload::text, v_pattern, v_invented, 'gi')::jsonb,
-        problem = regexp_replace(events.problem, v_pattern, v_invented, 'gi')
+    set user_id = nullif(events.user_id, p_user_id),
+        effect = case when events.user_id <> p_user_id then events.effect end,
+        identities = regexp_replace(events.identities::text, v_pattern, v_replacement, 'gi')::text[],
+        effects = regexp_replace(events.effects::text, v_pattern, v_replacement, 'gi')::jsonb,
+        payload = regexp_replace(events.payload::text, v_pattern, v_replacement, 'gi')::jsonb,
+        problem = regexp_replace(events.problem, v_pattern, v_replacement, 'gi')
     where events.customer_id = p_customer_id and (
         events.user_id = p_user_id or events.identities && v_names or events.effects::text ~* v_pattern
         or events.payload::text ~* v_pattern
@@ -68,8 +72,8 @@ begin
     delete from headroom.customer_names as names
     where names.customer_id = p_customer_id and (
         names.name = 'user:' || p_user_id
-        or substr(names.name, strpos(names.name, ':') + 1) = any (v_names)
-        -- Transactions of which only the user's own events told.
+        or substr(names.name, strpos(names.name, ':') + 1) = any(v_names)
+        -- Transactions that only the user's own events mention.
         or names.name like '%:transaction:%' and not exists (
             select from headroom.billing_events as events
             cross join lateral jsonb_array_elements(events.effects) as effects (value)

@@ -1,4 +1,5 @@
--- Words an answer to a request for p_messages (0 for a reading) whose standing after it is p_snapshot.
+-- Returns the fields of an answer line for a user whose usage snapshot is p_snapshot. p_messages: the number of
+-- messages requested, 0 if the request only reads.
 create or replace function headroom.format_answer(
     p_user_id uuid, p_snapshot headroom.usage_snapshot, p_messages integer
 ) returns headroom.answer
@@ -9,14 +10,14 @@ begin atomic
             (p_snapshot).used::bigint as used,
             (p_snapshot).held::bigint as held,
             (p_snapshot)."limit"::bigint as "limit",
-            (p_snapshot).denial_reason,
+            (p_snapshot).denial_reason as denial_reason,
             plans,
             greatest(1, least(spans.days, 1 + floor(
                 extract(epoch from (p_snapshot).observed_at - (p_snapshot).started_at) / 86400
             )::integer)) as day,
             spans.days
         from headroom.plans as plans
-        -- A trial with an end of its own, such as a store's, has the days until that.
+        -- The days of a trial with an end of its own, such as a store's trial, follow from that end.
         cross join lateral (
             select case
                 when (p_snapshot).expires_at is null then plans.trial_days
@@ -40,7 +41,7 @@ begin atomic
                 when denial_reason is not null then 0
                 when "limit" is not null then greatest("limit" - used - held, 0)
             end as remaining,
-            -- A reading says only why there is no access at all.
+            -- A request that only reads has a reason only if the user has no access.
             case
                 when (p_snapshot).messages > 0 then null
                 when denial_reason is not null then denial_reason
@@ -49,12 +50,12 @@ begin atomic
                 when (plans).cycle = 'trial' then 'trial_limit_reached'
                 else 'limit_reached'
             end as reason,
-            -- When messages really come back: never to whom access has ended by then.
+            -- When the user can send again: null if access ends before the reset.
             case
                 when ((p_snapshot).expires_at <= (p_snapshot).resets_at) is not true
                     and (p_snapshot).resets_at > (p_snapshot).observed_at
                     then (p_snapshot).resets_at
-            end as comes_back_at,
+            end as available_at,
             (plans).cycle = 'trial' as is_trial
         from numbers
     ),
@@ -66,12 +67,12 @@ begin atomic
                 when tier = 'blocked' and is_trial and denial_reason = 'trial_ended'
                     then case when used + held >= "limit" then 'blocked_trial' else 'blocked_trial_ended' end
                 when tier = 'blocked' and denial_reason is null and (plans).cycle = 'monthly'
-                    then case when comes_back_at is null then 'blocked_monthly_undated' else 'blocked_monthly' end
+                    then case when available_at is null then 'blocked_monthly_undated' else 'blocked_monthly' end
                 when tier = 'blocked' and (p_snapshot).state = 'free' and (p_snapshot).previous_plan is null
                     then 'blocked_never_subscribed'
                 when tier = 'blocked' then 'blocked_no_access'
                 when is_trial then 'trial'
-                when tier = 'prominent' and comes_back_at is null then 'prominent_undated'
+                when tier = 'prominent' and available_at is null then 'prominent_undated'
                 when tier = 'gentle' and (plans).cycle = 'lifetime' then 'gentle_lifetime'
                 when tier in ('gentle', 'prominent') then tier
             end as banner
@@ -102,11 +103,14 @@ begin atomic
         reason,
         case
             when reason = 'limit_reached' and p_messages <= coalesce((plans).allowance, p_messages)
-                then ceil(extract(epoch from comes_back_at - (p_snapshot).observed_at))::bigint
+                then ceil(extract(epoch from available_at - (p_snapshot).observed_at))::bigint
         end,
         (p_snapshot).previous_plan,
         case
-            when is_trial then headroom.format_sentence('label_trial', null, used, "limit", remaining, null, (plans).label, day, days)
+            when is_trial
+                then headroom.format_sentence(
+                    'label_trial', null, used, "limit", remaining, null, (plans).label, day, days
+                )
             else (plans).label
         end,
         headroom.format_sentence(
@@ -118,7 +122,7 @@ begin atomic
             used, used, "limit", remaining, null, null, null, null
         ),
         case
-            -- A store can tell of the cancellation before it tells the date; without one the sentence has a hole.
+            -- A store may report the cancellation before its date. The sentence needs the date.
             when (p_snapshot).state = 'cancelled' and (p_snapshot).expires_at is not null then headroom.format_sentence(
                 'cancelled', null, used, "limit", remaining, (p_snapshot).expires_at, null, null, null
             )
@@ -127,7 +131,9 @@ begin atomic
         end,
         case
             when banner is not null
-                then headroom.format_sentence(banner, remaining, used, "limit", remaining, comes_back_at, null, null, null)
+                then headroom.format_sentence(
+                    banner, remaining, used, "limit", remaining, available_at, null, null, null
+                )
         end
     )::headroom.answer
     from banners;

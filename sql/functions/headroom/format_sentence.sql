@@ -1,5 +1,5 @@
--- One of the sentences of headroom.words with its blanks filled in. p_number: the number that it is about, which chooses
--- between its forms; null where it is about none.
+-- Returns a sentence of headroom.words with its placeholders filled in. p_number chooses between its forms; null if the
+-- sentence has no number.
 create or replace function headroom.format_sentence(
     p_word text, p_number bigint, p_used bigint, p_limit bigint, p_remaining bigint, p_date timestamptz, p_label text,
     p_day integer, p_days integer

@@ -1,5 +1,6 @@
--- Raises this period's limit by p_messages, and makes the period's row where there is none; it starts no trial. True
--- when p_key had granted the same before, and nothing was done now. Raises HR002 when it had granted another number.
+-- Raises the limit of a user's current period by p_messages, once for each p_key. Returns true if the key had already
+-- granted the same number. Raises HR002 if it had granted another number. Creates the usage row if there is none, but
+-- starts no trial. Locks the subscriber, then the usage row.
 create or replace function headroom.grant_once(
     p_user_id uuid, p_messages integer, p_reason text, p_key text, p_unknown_users text
 ) returns boolean
@@ -23,15 +24,15 @@ begin
         raise exception 'p_reason must be one line of at most 1024 bytes' using errcode = 'invalid_parameter_value';
     end if;
     perform headroom.restore_forgotten_user(p_user_id);
-    -- As a message does, so that neither the plan nor the period changes before this is written.
+    -- The lock keeps the plan and the period as they are until the transaction ends.
     perform headroom.lock_for_message(p_user_id, false);
     v_entitlement := headroom.entitlement(p_user_id, v_now, p_unknown_users);
 
-    -- Another session with the same key is waited for here.
+    -- Waits for another session that inserts the same key.
     insert into headroom.grants (bucket, user_id, key, billing_period, messages, reason, granted_at, actor)
     values (
-        headroom.bucket_of(p_user_id), p_user_id, coalesce(p_key, 'unnamed ' || gen_random_uuid()), v_entitlement.billing_period,
-        p_messages, p_reason, v_now, headroom.actor()
+        headroom.bucket_of(p_user_id), p_user_id, coalesce(p_key, 'unnamed ' || gen_random_uuid()),
+        v_entitlement.billing_period, p_messages, p_reason, v_now, headroom.actor()
     )
     on conflict (bucket, user_id, key) do nothing;
     if not found then
@@ -46,23 +47,27 @@ begin
 
     insert into public.message_usage (bucket, user_id, billing_period, updated_at, plan, plan_limit, "limit")
     values (
-        headroom.bucket_of(p_user_id), p_user_id, v_entitlement.billing_period, v_now, v_entitlement.plan, v_entitlement.allowance,
-        v_entitlement.allowance
+        headroom.bucket_of(p_user_id), p_user_id, v_entitlement.billing_period, v_now, v_entitlement.plan,
+        v_entitlement.allowance, v_entitlement.allowance
     )
     on conflict (user_id, billing_period) do nothing;
     v_row := headroom.lock_usage(p_user_id, v_entitlement.billing_period);
-    v_limit := headroom.effective_limit(v_row.plan, v_row.plan_limit, v_row."limit", v_row.granted, v_entitlement.allowance);
+    v_limit := headroom.effective_limit(
+        v_row.plan, v_row.plan_limit, v_row."limit", v_row.granted, v_entitlement.allowance
+    );
     if greatest(coalesce(v_row.granted, 0), v_limit)::bigint + p_messages > 2147483647 then
         raise exception 'the limit would be more than 2147483647' using errcode = 'numeric_value_out_of_range';
     end if;
     update public.message_usage
     set granted = coalesce(granted, 0) + p_messages,
         "limit" = v_limit + p_messages, plan_limit = v_entitlement.allowance,
-        plan = v_entitlement.plan, state = v_entitlement.state, started_at = v_entitlement.started_at, resets_at = v_entitlement.resets_at,
-        expires_at = v_entitlement.expires_at, previous_plan = v_entitlement.previous_plan, plan_revision = v_entitlement.plan_revision,
-        -- Whether it may be counted in is for the next message to find out, which may be the first of a trial.
+        plan = v_entitlement.plan, state = v_entitlement.state, started_at = v_entitlement.started_at,
+        resets_at = v_entitlement.resets_at, expires_at = v_entitlement.expires_at,
+        previous_plan = v_entitlement.previous_plan, plan_revision = v_entitlement.plan_revision,
+        -- The next message, which may be the first one of a trial, decides whether the row can be used.
         usable_until = '-infinity'
-    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_entitlement.billing_period;
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
+        and billing_period = v_entitlement.billing_period;
     perform headroom.record_change(
         p_user_id, v_entitlement.billing_period, 'grant',
         headroom.usage_record(v_entitlement.billing_period, v_row.message_count, v_row."limit"),

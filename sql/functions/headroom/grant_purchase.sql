@@ -1,4 +1,4 @@
--- Grants what was bought in the period that runs now.
+-- Grants the messages of a purchase in the user's current period.
 create or replace function headroom.grant_purchase(p_source text, p_transaction text, p_reason text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

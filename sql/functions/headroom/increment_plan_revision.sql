@@ -1,4 +1,4 @@
--- Makes the copies of plans in usage rows out of date.
+-- Trigger function: makes the copies of plans in usage rows outdated.
 create or replace function headroom.increment_plan_revision() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

@@ -1,6 +1,8 @@
--- Whether a usage row holds nothing that happened: no message was ever counted in it, none is held, nothing was granted, and
--- its limit is the plan's. Such a row follows from the user's entitlement alone (headroom.apply_entitlement). A row without a plan
--- was written by an older client or by hand, and is left to its writer. All but the first two are of the row.
+-- Returns whether a usage row was never used: no message was counted or is held, nothing was granted, and the limit is
+-- the plan's. Such a row follows from the user's entitlement alone (headroom.apply_entitlement). A row without a plan
+-- was written by an older client or by hand and counts as used.
+--
+-- All parameters are columns of the row.
 create or replace function headroom.is_unused_usage_row(
     p_user_id uuid, p_billing_period text, p_count integer, p_held integer, p_released integer, p_granted integer,
     p_plan text, p_plan_limit integer, p_limit integer

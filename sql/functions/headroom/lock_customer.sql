@@ -1,6 +1,6 @@
--- Finds the customer that has these names. Creates a customer if none has them. If several customers have them, merges these
--- customers into the one with the lowest number. Returns the customer. Its row stays locked until the transaction ends.
--- Call this function before any function that locks a user.
+-- Returns the customer that has these names, and locks its row until the transaction ends. Creates a customer if none
+-- has them. If several customers have them, merges these into the one with the lowest number. Call it before any
+-- function that locks a user.
 create or replace function headroom.lock_customer(p_names text[]) returns bigint
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -10,46 +10,46 @@ declare
     v_locked bigint[];
     v_customer_id bigint;
     v_missing bigint;
-    v_taken bigint := 0;
+    v_inserted bigint := 0;
 begin
     loop
         begin
             select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}') into v_found
-            from headroom.customer_names as names where names.name = any (v_names);
+            from headroom.customer_names as names where names.name = any(v_names);
             if v_found = '{}' then
                 insert into headroom.customers default values returning customer_id into v_customer_id;
             else
                 perform from headroom.customers as customers
-                where customers.customer_id = any (v_found) order by customers.customer_id for update;
+                where customers.customer_id = any(v_found) order by customers.customer_id for update;
                 v_customer_id := v_found[1];
             end if;
             select coalesce(array_agg(distinct names.customer_id order by names.customer_id), '{}'),
                 cardinality(v_names) - count(*)
             into v_locked, v_missing
-            from headroom.customer_names as names where names.name = any (v_names);
+            from headroom.customer_names as names where names.name = any(v_names);
             if v_locked = v_found and v_missing > 0 then
                 insert into headroom.customer_names (name, customer_id)
                 select name, v_customer_id from unnest(v_names) as names (name)
                 on conflict (name) do nothing;
-                get diagnostics v_taken = row_count;
+                get diagnostics v_inserted = row_count;
             end if;
-            -- While this session waited, another one has merged these customers or has taken a name. What is locked is let go
-            -- before the loop locks again: a customer with a lower number may be next, and all lock from low to high.
-            if v_locked <> v_found or v_missing > v_taken then
+            -- Another session has merged these customers or has taken a name. The exception releases the locks, because
+            -- the next one may be a customer with a lower number, and all sessions lock in ascending order.
+            if v_locked <> v_found or v_missing > v_inserted then
                 raise exception 'customers have changed' using errcode = 'HR007';
             end if;
             exit;
         exception
             when sqlstate 'HR007' then
-                v_taken := 0;
+                v_inserted := 0;
         end;
     end loop;
     if cardinality(v_found) > 1 then
         update headroom.customer_names as names set customer_id = v_customer_id
-        where names.customer_id = any (v_found[2:]);
+        where names.customer_id = any(v_found[2:]);
         update headroom.billing_events as events set customer_id = v_customer_id
-        where events.customer_id = any (v_found[2:]);
-        delete from headroom.customers as customers where customers.customer_id = any (v_found[2:]);
+        where events.customer_id = any(v_found[2:]);
+        delete from headroom.customers as customers where customers.customer_id = any(v_found[2:]);
     end if;
     return v_customer_id;
 end

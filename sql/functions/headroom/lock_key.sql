@@ -1,4 +1,5 @@
--- Locks what is remembered of a user's key and returns it, as headroom.lock_usage does with a usage row.
+-- Locks the row of a user's key and returns it; all columns are null if there is none. Raises HR006 if the row has a
+-- value that the constraints forbid.
 create or replace function headroom.lock_key(p_user_id uuid, p_key text) returns headroom.message_keys
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

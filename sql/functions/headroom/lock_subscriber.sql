@@ -1,20 +1,20 @@
--- Makes a user known and locks the subscriber's row, which comes before everything else of the user. Returns whether the
--- user was unknown.
+-- Locks the user's row in headroom.subscribers and creates it if there is none. Returns whether it was created. Call it
+-- before functions that lock other rows of the user.
 create or replace function headroom.lock_subscriber(p_user_id uuid) returns boolean
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
-    v_is_new boolean := false;
+    v_was_created boolean := false;
 begin
     loop
         perform from headroom.subscribers
         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id for update;
         exit when found;
-        -- The user is unknown, or another session has forgotten the user while this one waited.
+        -- There is no row, or another session deleted it while this one waited.
         insert into headroom.subscribers (bucket, user_id) values (headroom.bucket_of(p_user_id), p_user_id)
         on conflict (bucket, user_id) do nothing;
-        v_is_new := found;
+        v_was_created := found;
     end loop;
-    return v_is_new;
+    return v_was_created;
 end
 $$;

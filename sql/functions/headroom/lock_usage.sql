@@ -1,5 +1,5 @@
--- Locks a user's usage row of a period and returns it; all columns are null where there is none. Raises HR006 where it holds
--- a value that the check constraints of message_usage do not allow: nothing is computed with it.
+-- Locks the usage row of a user and a period and returns it; all columns are null if there is none. Raises HR006 if the
+-- row has a value that the constraints forbid.
 create or replace function headroom.lock_usage(p_user_id uuid, p_billing_period text) returns public.message_usage
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

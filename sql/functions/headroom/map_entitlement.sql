@@ -1,5 +1,6 @@
--- Maps an entitlement of a store, or maps it anew: products that are not mapped themselves are served by it. Returns how
--- many events failed for the lack of a product's mapping: headroom events replay --failed tries them again.
+-- Maps a store's entitlement to plans, or replaces the mapping. It applies to products that have no mapping of their
+-- own. Returns the number of events that failed because a product was not mapped; `headroom events replay --failed`
+-- applies them.
 create or replace function headroom.map_entitlement(
     p_source text, p_entitlement text, p_plan text, p_trial_plan text default null, p_intro_plan text default null
 ) returns bigint

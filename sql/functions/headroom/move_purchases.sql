@@ -1,6 +1,7 @@
--- Moves purchased messages to the open month. A purchase may arrive before the subscription that begins the month. Its
--- messages were then granted to the trial or to the free plan. This function moves the unused messages; the used ones stay.
-create or replace function headroom.move_purchases(p_user_id uuid, p_reason text, p_id text) returns void
+-- Moves unused purchased messages to the open month. A purchase may arrive before the subscription that starts the
+-- month, and is then granted in the trial or the free plan. Used messages stay there. The caller has locked the
+-- subscriber.
+create or replace function headroom.move_purchases(p_user_id uuid, p_reason text, p_event_id text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -22,7 +23,7 @@ begin
             and not headroom.is_month(purchases.billing_period)
         order by purchases.source, purchases.transaction
     loop
-        -- In a period without a limit no grant was used.
+        -- A period without a limit uses no granted messages.
         select case
             when usage."limit" is null then v_purchase.granted
             else greatest(least(v_purchase.granted, usage."limit"::bigint - usage.message_count - usage.held), 0)
@@ -32,8 +33,8 @@ begin
             and usage.billing_period = v_purchase.billing_period
             and coalesce(usage.resets_at > headroom.now(), true);
         continue when v_unused is null or v_unused = 0;
-        perform headroom.revoke_purchase(v_purchase.source, v_purchase.transaction, v_unused, p_reason, p_id);
-        -- A refund that is taken back gives no more again than was taken back.
+        perform headroom.revoke_purchase(v_purchase.source, v_purchase.transaction, v_unused, p_reason, p_event_id);
+        -- A reversed refund restores no more than was moved.
         update headroom.message_purchases as purchases set messages = v_unused
         where purchases.source = v_purchase.source and purchases.transaction = v_purchase.transaction;
         perform headroom.grant_purchase(v_purchase.source, v_purchase.transaction, p_reason);

@@ -1,4 +1,4 @@
--- Tells the instances that listen; the others look every two seconds.
+-- Trigger function: notifies the instances that listen. Others poll every two seconds.
 create or replace function headroom.notify_tokens_changed() returns trigger
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

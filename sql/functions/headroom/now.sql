@@ -1,5 +1,5 @@
--- The one clock. Everything asks this function and nothing else, so that a test can move time in the database. It is
--- inlined into every statement that calls it, so it costs what now() costs.
+-- Returns the current time. Everything uses this function, so that a test can set the time in the database. PostgreSQL
+-- inlines it, so it costs as much as now().
 create or replace function headroom.now() returns timestamptz
     language sql stable parallel safe
     return pg_catalog.now();

@@ -1,8 +1,10 @@
--- Performs one user's requests in their order and returns the answer to each. Whatever the batched statements cannot do
--- comes here: users whose row is missing, blocked, lapsed or out of date, repeated keys, and holds.
+-- Performs one user's requests in order and returns one usage snapshot per request. This is the slow path: users whose
+-- row is missing, blocked, without access or outdated, used keys, and holds. Locks the subscriber, then the usage row,
+-- then keys.
 --
--- p_verbs: consume, reserve, commit, release, check, usage; p_messages, p_keys and p_ttls_s (seconds) go with them or are null.
--- Each request is all or nothing. The row is written once, at the end, with the terms that hold now, for the fast path.
+-- p_verbs: consume, reserve, commit, release, check or usage. p_messages, p_keys and p_ttls_s (seconds) have one
+-- element per request, or null. A request is counted completely or not at all. The usage row is written once, at the
+-- end, with the present entitlement, for the fast path.
 create or replace function headroom.perform(
     p_user_id uuid, p_verbs text[], p_messages integer[], p_keys text[], p_ttls_s integer[], p_unknown_users text
 ) returns headroom.usage_snapshot[]
@@ -12,7 +14,7 @@ declare
     v_now constant timestamptz := headroom.now();
     v_entitlement headroom.entitlement;
     v_row public.message_usage;
-    v_is_read boolean := false;
+    v_is_loaded boolean := false;
     v_is_changed boolean := false;
     v_used bigint;
     v_held bigint;
@@ -28,9 +30,9 @@ declare
 begin
     for i in 1 .. cardinality(p_verbs) loop
         v_verb := p_verbs[i];
-        -- A second turn only after losing a race for a row that was not there: the winner's row is there now.
+        -- Repeats only if another session created the subscriber or the usage row first.
         loop
-            if not v_is_read then
+            if not v_is_loaded then
                 perform headroom.lock_for_message(
                     p_user_id, v_verb in ('consume', 'reserve') and p_unknown_users <> 'deny'
                 );
@@ -48,12 +50,16 @@ begin
                     ), v_now
                 );
                 v_used := v_snapshot.used;
-                -- An unlimited count has no limit here; where it is written, it stops at the largest integer.
+                -- An unlimited count stops at the largest integer when it is written.
                 v_limit := coalesce(v_snapshot."limit", 9223372036854775807);
                 v_is_changed := v_row.user_id is not null and v_entitlement.denial_reason is null and (
-                    v_row.plan_revision <> v_entitlement.plan_revision or v_row.usable_until is distinct from
-                    case when v_entitlement.has_subscription then least(v_entitlement.usable_until, v_holds_end_at) else '-infinity' end);
-                v_is_read := true;
+                    v_row.plan_revision <> v_entitlement.plan_revision
+                    or v_row.usable_until is distinct from case
+                        when v_entitlement.has_subscription then least(v_entitlement.usable_until, v_holds_end_at)
+                        else '-infinity'
+                    end
+                );
+                v_is_loaded := true;
             end if;
             v_snapshot.used := v_used;
             v_snapshot.held := least(v_held, 2147483647);
@@ -66,7 +72,8 @@ begin
             if v_verb in ('consume', 'reserve', 'check') then
                 v_answer.verdict := case
                     when (v_verb = 'consume') <> (v_key.verb = 'c') or p_messages[i] <> v_key.messages then 'conflict'
-                    when v_key.key is null and (v_entitlement.denial_reason is not null or v_used + v_held + p_messages[i] > v_limit)
+                    when v_key.key is null
+                        and (v_entitlement.denial_reason is not null or v_used + v_held + p_messages[i] > v_limit)
                         then 'blocked'
                     when v_verb = 'reserve' then 'held'
                     else 'allowed'
@@ -77,26 +84,29 @@ begin
                     );
                 end if;
                 exit when v_key.key is not null or v_answer.verdict = 'blocked' or v_verb = 'check';
-                -- Also where there is a row: an operator, a grant or an older client may have made it.
+                -- Also with a usage row: an operator, a grant or an older client may have created it.
                 if not v_entitlement.has_subscription then
                     if not headroom.create_first_subscription(p_user_id, v_entitlement) then
                         if i > 1 then
-                            -- What came before may not be written yet, and must not be forgotten by looking again.
-                            raise exception 'another session made user % known', p_user_id
+                            -- Reading again would discard earlier requests that are not written yet.
+                            raise exception 'another session created the subscriber of user %', p_user_id
                                 using errcode = 'serialization_failure', hint = 'Try again.';
                         end if;
-                        v_is_read := false;
+                        v_is_loaded := false;
                         continue;
                     end if;
                     v_entitlement.has_subscription := true;
                 end if;
                 if v_row.user_id is null then
                     insert into public.message_usage (bucket, user_id, billing_period, updated_at, plan)
-                    values (headroom.bucket_of(p_user_id), p_user_id, v_entitlement.billing_period, v_now, v_entitlement.plan)
+                    values (
+                        headroom.bucket_of(p_user_id), p_user_id, v_entitlement.billing_period, v_now,
+                        v_entitlement.plan
+                    )
                     on conflict (user_id, billing_period) do nothing
                     returning * into v_row;
                     if not found then
-                        v_is_read := false;
+                        v_is_loaded := false;
                         continue;
                     end if;
                 end if;
@@ -113,9 +123,9 @@ begin
                         bucket, user_id, key, created_at, generation, messages, used, held, "limit", expires_at,
                         billing_period, verb, status
                     ) values (
-                        headroom.bucket_of(p_user_id), p_user_id, p_keys[i], v_now, v_row.generation, p_messages[i], v_used,
-                        least(v_held, 2147483647), v_snapshot."limit", v_expires_at, v_entitlement.billing_period,
-                        left(v_verb, 1), case v_verb when 'reserve' then 'h' else 'c' end
+                        headroom.bucket_of(p_user_id), p_user_id, p_keys[i], v_now, v_row.generation, p_messages[i],
+                        v_used, least(v_held, 2147483647), v_snapshot."limit", v_expires_at,
+                        v_entitlement.billing_period, left(v_verb, 1), case v_verb when 'reserve' then 'h' else 'c' end
                     );
                 end if;
                 v_answer.messages := p_messages[i];
@@ -148,7 +158,7 @@ begin
                     v_answer.messages := v_key.messages;
                     v_answer.denial_reason := null;
                 else
-                    -- The period ended meanwhile: the message counts where it was held.
+                    -- The period of the hold has ended. The message counts in that period.
                     v_answer := headroom.commit_in_past_period(
                         v_answer, p_user_id, v_key.key, v_key.billing_period, v_key.messages
                     );
@@ -164,7 +174,7 @@ begin
                 update headroom.message_keys set status = 'r'
                 where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and key = v_key.key;
                 if v_key.status = 'h' and v_key.expires_at <= v_now then
-                    null;  -- It ended by itself, and holds nothing.
+                    null;  -- An expired hold holds nothing.
                 elsif v_key.status = 'h' and v_key.billing_period = v_entitlement.billing_period then
                     v_answer.messages := v_key.messages;
                     v_held := v_held - v_key.messages;

@@ -1,7 +1,9 @@
--- The same for a lane's batch, exactly once: p_users ascending, and the requests of user i at
--- [p_first[i] .. p_first[i + 1] - 1] of the other arrays. Sent again with the same number after a lost connection, it
--- returns what it returned the first time, if that was committed, and else performs now. The receipt's row lock makes
--- the second wait for a first that is still running.
+-- Performs the slow-path requests of a lane's batch exactly once, and returns one usage snapshot per request. p_users
+-- is ascending. The requests of user i are at [p_first[i] .. p_first[i + 1] - 1] of the other arrays, which are those
+-- of headroom.perform.
+--
+-- If the lane sends the same number again after a lost connection, the answer is that of the first time if that was
+-- committed. The lock on the receipt waits for a first transaction that is still running.
 create or replace function headroom.perform_batch(
     p_lane uuid, p_number bigint, p_users uuid[], p_first integer[], p_verbs text[], p_messages integer[],
     p_keys text[], p_ttls_s integer[], p_unknown_users text
@@ -17,7 +19,7 @@ begin
     if v_receipt.number = p_number then
         return v_receipt.answers::headroom.usage_snapshot[];
     elsif v_receipt.number is distinct from p_number - 1 then
-        -- Swept away while the lane was idle, or the database is not the one it was.
+        -- The receipt was deleted while the lane was idle, or this is another database.
         raise exception 'lane % is at number %, not at %', p_lane, v_receipt.number, p_number - 1
             using errcode = 'HR001';
     end if;

@@ -1,4 +1,4 @@
--- The key of a purchase's grant, whatever the length of the transaction's name.
+-- Returns the key of a purchase's grant: at most 128 bytes for a transaction of any length.
 create or replace function headroom.purchase_key(p_source text, p_transaction text) returns text
     language sql immutable parallel safe
 begin atomic

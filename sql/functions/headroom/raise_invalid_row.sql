@@ -1,6 +1,6 @@
--- Raises HR006 where a row holds a value that a check constraint does not allow, so somebody has removed the
--- constraint. The message names the column only, because the service logs each message once. Callers have met such a
--- value by a cheaper test; only their users pay for finding out which.
+-- Raises HR006 if a row has a value that a check constraint forbids, because the constraint was removed. The message
+-- contains only the name of the column, because the service logs each message once. Callers first detect such a row by
+-- a cheaper condition; this function finds the column.
 create or replace function headroom.raise_invalid_row(p_table text, p_row jsonb) returns void
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -31,7 +31,7 @@ begin
         select attname, format('headroom.is_instant(%I)', attname) from pg_attribute
         where attrelid = p_table::regclass and atttypid = 'headroom.instant'::regtype
     loop
-        -- Of the base type, because a value of the domain headroom.instant could not be read here.
+        -- The base type, because a value outside the domain headroom.instant could not be read.
         execute format(
             'select %s from jsonb_to_record($1) as invalid (cycle text, %I %s)', v_rule, v_column, (
                 select coalesce(nullif(types.typbasetype, 0), types.oid)::regtype

@@ -1,11 +1,11 @@
--- Locks a customer and its users, and returns all that decides what they have: events, users with their subscriptions,
--- purchases, transfers, plans, and the mappings of these products and entitlements. Creates missing customers and users, and
--- merges customers (headroom.lock_customer). If the event was already applied, and p_is_again is false, the function returns
--- only "answer".
+-- Locks a customer and its users, and returns everything that decides what they may send, as JSON: events, users with
+-- their subscriptions, purchases, transfers, plans, and the mappings of these products and entitlements. Creates
+-- missing customers and users, and merges customers (headroom.lock_customer). If the event was already applied and
+-- p_is_replay is false, the result contains only "answer".
 --
--- p_names: names in headroom.customer_names. p_users: users to create and lock. p_is_again: this is a replay.
+-- p_names: names in headroom.customer_names. p_users: users to create and lock.
 create or replace function headroom.read_customer(
-    p_source text, p_id text, p_is_again boolean, p_names text[], p_users uuid[], p_products text[],
+    p_source text, p_event_id text, p_is_replay boolean, p_names text[], p_users uuid[], p_products text[],
     p_entitlements text[]
 ) returns json
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -19,23 +19,23 @@ declare
     v_users uuid[];
     v_locked_id uuid;
 begin
-    for v_turn in 1 .. 2 loop
+    for v_attempt in 1 .. 2 loop
         select events.outcome, events.user_id, events.problem, events.received_at
         into v_outcome, v_user_id, v_problem, v_received_at
-        from headroom.billing_events as events where events.source = p_source and events.id = p_id;
-        -- Of a forgotten user's event nothing is applied any more.
-        if v_outcome = 'forgotten' or not p_is_again and v_outcome <> 'failed' then
+        from headroom.billing_events as events where events.source = p_source and events.id = p_event_id;
+        -- Events of a forgotten user are not applied again.
+        if v_outcome = 'forgotten' or not p_is_replay and v_outcome <> 'failed' then
             return json_build_object(
                 'answer', headroom.billing_answer('duplicate', v_user_id, v_problem, case
                     when v_user_id is not null then headroom.entitlement(v_user_id, headroom.now(), 'deny')
                 end)
             );
         end if;
-        -- Once more when the lock is held: the session that held it may have applied this very event.
-        exit when v_turn = 2 or p_names = '{}';
+        -- Checked again after the lock: the session that held it may have applied this event.
+        exit when v_attempt = 2 or p_names = '{}';
         v_customer_id := headroom.lock_customer(p_names);
     end loop;
-    select coalesce(array_agg(known.user_id order by known.user_id), '{}') into v_users
+    select coalesce(array_agg(customer_users.user_id order by customer_users.user_id), '{}') into v_users
     from (
         select subscriber.user_id
         from headroom.customer_names as names
@@ -45,9 +45,9 @@ begin
         where names.customer_id = v_customer_id and names.name like 'user:%'
         union
         select unnest(p_users)
-    ) as known;
-    -- In the order in which everybody locks. A user is made known and locked before the next one is looked at: making all
-    -- of them known first would hold a new user while waiting for an earlier one.
+    ) as customer_users;
+    -- In ascending order, as everywhere. Each user is created and locked before the next one: creating all of them
+    -- first would lock a new user while waiting for an earlier one.
     foreach v_locked_id in array v_users loop
         perform headroom.lock_subscriber(v_locked_id);
     end loop;
@@ -56,43 +56,45 @@ begin
         'customer', v_customer_id,
         'before', v_outcome,
         'received_at', v_received_at,
-        -- Rows as JSON cost half as much as objects that are built name by name.
+        -- Converting rows to JSON costs half as much as building objects by name.
         'events', (
-            select json_agg(recorded) from (
+            select json_agg(customer_events) from (
                 select
                     events.source, events.id, events.happened_at as at, events.received_at, events.environment,
                     events.identities, events.effects, events.user_id as "user", events.outcome, events.missing,
                     events.missing_product, events.problem
                 from headroom.billing_events as events
                 where events.customer_id = v_customer_id and events.effects is not null
-            ) as recorded
+            ) as customer_events
         ),
         'users', (select json_agg(headroom.billing_user(users.user_id)) from unnest(v_users) as users (user_id)),
         'purchases', (
-            select json_agg(bought) from (
+            select json_agg(user_purchases) from (
                 select purchases.source, purchases.transaction, purchases.user_id as "user", purchases.is_refunded
-                from headroom.message_purchases as purchases where purchases.user_id = any (v_users)
-            ) as bought
+                from headroom.message_purchases as purchases where purchases.user_id = any(v_users)
+            ) as user_purchases
         ),
         'transfers', (
-            select json_agg(made) from (
+            select json_agg(user_transfers) from (
                 select transfers.source, transfers.event_id as event, transfers.giver, transfers.receiver
-                from headroom.usage_transfers as transfers where transfers.receiver = any (v_users)
-            ) as made
+                from headroom.usage_transfers as transfers where transfers.receiver = any(v_users)
+            ) as user_transfers
         ),
         'plans', (
-            select json_agg(known) from (select plans.plan, plans.cycle, plans.trial_days as days from headroom.plans) as known
+            select json_agg(all_plans)
+            from (select plans.plan, plans.cycle, plans.trial_days as days from headroom.plans) as all_plans
         ),
         'products', (
             select json_agg(products) from headroom.store_products as products
-            where products.source = p_source and products.product = any (p_products)
+            where products.source = p_source and products.product = any(p_products)
         ),
         'entitlements', (
             select json_agg(entitlements) from headroom.store_entitlements as entitlements
-            where entitlements.source = p_source and entitlements.entitlement = any (p_entitlements)
+            where entitlements.source = p_source and entitlements.entitlement = any(p_entitlements)
         )
     );
 end
 $$;
-grant execute on function headroom.read_customer(text, text, boolean, text[], uuid[], text[], text[]) to headroom_operator;
+grant execute on function headroom.read_customer(text, text, boolean, text[], uuid[], text[], text[])
+to headroom_operator;
 alter function headroom.read_customer(text, text, boolean, text[], uuid[], text[], text[]) owner to headroom_service;

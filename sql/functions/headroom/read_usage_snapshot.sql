@@ -1,5 +1,6 @@
--- A user's standing now. Reads only: nothing is created, so a trial that has not started shows as if it started now.
-create or replace function headroom.read_usage_snapshot(p_user_id uuid, p_unknown_users text) returns headroom.usage_snapshot
+-- Returns a user's usage snapshot now. Reads only: for a trial that has not started, it starts now.
+create or replace function headroom.read_usage_snapshot(p_user_id uuid, p_unknown_users text)
+    returns headroom.usage_snapshot
     language sql stable
 begin atomic
     select headroom.build_usage_snapshot(

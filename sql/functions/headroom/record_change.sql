@@ -1,5 +1,5 @@
--- Writes one row of the audit log. Telling again what is so already is no change of plan or state, and leaves none.
--- Where a function takes no reason, and for a change by hand, set headroom.reason = '…' gives one.
+-- Writes one row of the audit log. A change of plan or state that changes nothing is not recorded. The setting
+-- headroom.reason gives the reason of functions that have no parameter for it, and of manual changes.
 create or replace function headroom.record_change(
     p_user_id uuid,
     p_billing_period text,
@@ -17,8 +17,8 @@ begin
     end if;
     insert into headroom.audit_log (bucket, at, user_id, billing_period, action, before, after, reason, event_id, actor)
     values (
-        coalesce(headroom.bucket_of(p_user_id), 0), headroom.now(), p_user_id, p_billing_period, p_action, p_before, p_after,
-        coalesce(p_reason, nullif(current_setting('headroom.reason', true), '')), p_event_id, headroom.actor()
+        coalesce(headroom.bucket_of(p_user_id), 0), headroom.now(), p_user_id, p_billing_period, p_action, p_before,
+        p_after, coalesce(p_reason, nullif(current_setting('headroom.reason', true), '')), p_event_id, headroom.actor()
     );
 end
 $$;

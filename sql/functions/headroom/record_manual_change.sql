@@ -1,13 +1,12 @@
--- Records a change that somebody made by hand, with the columns that changed and those that name the row. The triggers
--- on message_usage, subscribers and subscriptions spare the service and its functions by their WHEN, and stand where
--- roles do.
+-- Trigger function: records a manual change in the audit log, with the changed columns and those that identify the row.
+-- The triggers on message_usage, subscribers and subscriptions do not fire for headroom_service.
 create or replace function headroom.record_manual_change() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_before jsonb := case when tg_op <> 'INSERT' then to_jsonb(old) end;
     v_after jsonb := case when tg_op <> 'DELETE' then to_jsonb(new) end;
-    v_named constant text[] := case tg_table_name
+    v_identifying constant text[] := case tg_table_name
         when 'message_usage' then array['billing_period', 'message_count', 'limit']
         when 'subscriptions' then array['original_transaction_id', 'plan']
         when 'plans' then array['plan']
@@ -20,8 +19,8 @@ declare
     v_recorded_before jsonb;
     v_recorded_after jsonb;
 begin
-    -- What follows from a change that is recorded already: a new generation after a reset, a plan's new name. A deleted
-    -- subscriber's subscriptions are told, because nothing else tells what they were.
+    -- A change by another trigger follows from a change that is already recorded. Subscriptions that are deleted with
+    -- their subscriber are recorded, because nothing else records them.
     if pg_trigger_depth() > 1 and not (tg_op = 'DELETE' and tg_table_name = 'subscriptions') then
         return null;
     end if;
@@ -39,12 +38,12 @@ begin
     ) as names
     where column_name not in ('user_id', 'bucket')
         and (
-            column_name = any (v_named)
+            column_name = any(v_identifying)
             or tg_table_name <> 'message_usage' and tg_op <> 'UPDATE'
             or tg_op = 'UPDATE' and v_before -> column_name is distinct from v_after -> column_name
         );
     if v_user_before <> v_user_after then
-        -- Moved to another user: it is told in both stories, and neither names the other.
+        -- A row that was moved to another user is recorded for both users, without the other one's id.
         perform headroom.record_change(
             v_user_before::uuid, v_before ->> 'billing_period', 'delete', v_recorded_before, null
         );

@@ -1,4 +1,5 @@
--- Gives back what a key has counted or holds in another row than the one that is open. Returns how many messages.
+-- Releases counted or held messages of a key in a period other than the open one, and returns how many. Locks the usage
+-- row.
 create or replace function headroom.release_in_other_period(
     p_user_id uuid, p_billing_period text, p_generation bigint, p_messages integer, p_is_held boolean, p_at timestamptz
 ) returns integer
@@ -11,7 +12,7 @@ begin
         where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = p_billing_period;
         return p_messages;
     end if;
-    -- Only off the count that it was in: the generation changes with every reset.
+    -- Only if the generation is the one in which the messages were counted: each reset changes it.
     update public.message_usage
     set message_count = greatest(message_count - p_messages, 0),
         released = least(released::bigint + p_messages, 2147483647), updated_at = p_at

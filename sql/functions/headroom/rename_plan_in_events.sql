@@ -1,4 +1,5 @@
--- Follows a new name of a plan in the effects of recorded events, as the foreign keys of other tables do by themselves.
+-- Trigger function: replaces the name of a renamed plan in the effects of recorded events. Foreign keys do the same in
+-- other tables.
 create or replace function headroom.rename_plan_in_events() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -11,9 +12,9 @@ begin
                 from jsonb_each_text(effects.value) as named (field, plan)
                 where named.field in ('plan', 'regular_plan', 'next_plan') and named.plan = old.plan
             ), '{}')
-            order by effects.place
+            order by effects.position
         )
-        from jsonb_array_elements(events.effects) with ordinality as effects (value, place)
+        from jsonb_array_elements(events.effects) with ordinality as effects (value, position)
     )
     where events.effects::text like '%"' || old.plan || '"%';
     return null;

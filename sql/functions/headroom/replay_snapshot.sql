@@ -1,7 +1,7 @@
--- The answer to a repeated key: the user's standing now, with the verdict, but with the period and the numbers of the first
--- time.
+-- Returns the answer to a repeated key: p_snapshot with the period and the numbers of the first answer.
 create or replace function headroom.replay_snapshot(
-    p_snapshot headroom.usage_snapshot, p_user_id uuid, p_billing_period text, p_used integer, p_held integer, p_limit integer
+    p_snapshot headroom.usage_snapshot, p_user_id uuid, p_billing_period text, p_used integer, p_held integer,
+    p_limit integer
 ) returns headroom.usage_snapshot
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -10,7 +10,7 @@ declare
     v_row public.message_usage;
 begin
     if p_billing_period <> v_snapshot.billing_period then
-        -- From before the month's end, or from before the plan changed: it is answered with that period.
+        -- The first answer was about an earlier period, or another plan.
         v_row := headroom.lock_usage(p_user_id, p_billing_period);
         v_snapshot.billing_period := p_billing_period;
         v_snapshot.plan := coalesce(v_row.plan, v_snapshot.plan);

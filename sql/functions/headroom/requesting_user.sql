@@ -1,6 +1,6 @@
--- The user on whose behalf PostgREST or Supabase runs this statement, from the claims that they set for each request (one
--- setting since PostgREST 9, before that one for each claim); null without one, or where its
--- subject is no uuid. auth.uid() reads the same settings and is not called: another role may own the schema auth.
+-- Returns the user for whom PostgREST or Supabase executes this statement, from the claims of the request's token: one
+-- setting since PostgREST 9, one per claim before. Null without a token, or if its subject is no UUID. auth.uid() reads
+-- the same settings, but another role may own the schema auth.
 create or replace function headroom.requesting_user() returns uuid
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$
@@ -17,8 +17,8 @@ end
 $$;
 grant execute on function headroom.requesting_user() to headroom_user;
 
--- End users see their own rows. As a subquery the function is called once for a statement, not for each row. An existing
--- policy already calls it, and may have more roles by now.
+-- End users see their own rows. In a subquery the function is called once per statement, not per row. An existing
+-- policy already calls it, and may apply to more roles by now.
 do $$
 begin
     if not exists (

@@ -1,5 +1,5 @@
--- Makes a forgotten user with a spent trial known again, so that the trial stays spent. For functions that write usage
--- without making the user known.
+-- Creates the subscriber of a forgotten user that has a spent trial, so that the trial stays spent. Functions that
+-- write usage without creating a subscriber call it first.
 create or replace function headroom.restore_forgotten_user(p_user_id uuid) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

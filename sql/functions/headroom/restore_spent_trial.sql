@@ -1,5 +1,5 @@
--- Whoever makes a row for a user who was forgotten brings the spent trial back with it: its start, and its messages in
--- the usage rows.
+-- Trigger function: restores the spent trial of a forgotten user when the user gets a row in headroom.subscribers
+-- again. The start of the trial goes into that row, its messages into a usage row.
 create or replace function headroom.restore_spent_trial() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -8,10 +8,7 @@ declare
 begin
     for v_spent in
         delete from headroom.spent_trials as spent
-        where spent.bucket = new.bucket and spent.digest = (
-            select headroom.keyed_digest(new.user_id, secrets.inner_key, secrets.outer_key)
-            from headroom.secrets where secrets.name = 'spent trials'
-        )
+        where spent.bucket = new.bucket and spent.digest = headroom.user_digest(new.user_id)
         returning spent.*
     loop
         update headroom.subscribers as subscriber

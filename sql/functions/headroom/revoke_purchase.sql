@@ -1,6 +1,7 @@
--- Takes messages of a purchase off the period in which they were granted, while that runs.
+-- Removes granted messages of a purchase from the period in which they were granted, if it has not ended. Locks the
+-- usage row.
 create or replace function headroom.revoke_purchase(
-    p_source text, p_transaction text, p_messages integer, p_reason text, p_id text
+    p_source text, p_transaction text, p_messages integer, p_reason text, p_event_id text
 ) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -16,7 +17,7 @@ begin
     if v_row.user_id is null or v_row.resets_at <= headroom.now() then
         return;
     end if;
-    -- Without a limit it stays without one: greatest() passes over nulls.
+    -- Null, which is unlimited, stays null: greatest() would ignore it.
     v_limit := case when v_row."limit" is not null then greatest(v_row."limit" - p_messages, 0) end;
     update public.message_usage
     set granted = nullif(greatest(granted - p_messages, 0), 0), "limit" = v_limit, usable_until = '-infinity'
@@ -28,9 +29,9 @@ begin
     where source = p_source and transaction = p_transaction;
     perform headroom.record_change(
         v_user_id, v_period, 'grant', headroom.usage_record(v_period, v_row.message_count, v_row."limit"),
-        headroom.usage_record(v_period, v_row.message_count, v_limit), p_reason, p_id
+        headroom.usage_record(v_period, v_row.message_count, v_limit), p_reason, p_event_id
     );
-    -- The row may hold nothing but the plan's allowance now.
+    -- The row may be unused now.
     perform headroom.apply_entitlement(v_user_id, headroom.entitlement(v_user_id, headroom.now(), 'deny'));
 end
 $$;

@@ -1,4 +1,4 @@
--- Ends a token, and with it the connections that came with it; again changes nothing. Returns its name.
+-- Revokes a token and returns its name. Connections that use it are closed. Revoking it again changes nothing.
 create or replace function headroom.revoke_token(p_id bigint) returns text
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,4 +1,5 @@
--- Sets when and by which role a token is created and revoked, and keeps an UPDATE from changing that.
+-- Trigger function: records when and by which role a token is created and revoked, and keeps an UPDATE from changing
+-- these columns.
 create or replace function headroom.stamp_token() returns trigger
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -15,15 +16,16 @@ begin
         elsif new.expires_at <= new.created_at then
             raise exception 'a token must expire later than now' using errcode = 'invalid_parameter_value';
         end if;
-        -- One at a time, or two could both find room for the last one.
+        -- One session at a time, or two sessions could both add the last allowed token.
         perform pg_advisory_xact_lock(hashtextextended('headroom.tokens', 0));
         if (
             select count(*) from headroom.tokens
             where revoked_at is null and (expires_at is null or expires_at > headroom.now())
         ) >= 1000 then
-            -- Each is compared with whatever is presented.
+            -- The service compares each presented token with all of them.
             raise exception 'there are 1000 live tokens, and no room for more'
-                using errcode = 'program_limit_exceeded', hint = 'Revoke some: headroom token list, headroom token revoke';
+                using errcode = 'program_limit_exceeded',
+                    hint = 'Revoke some: headroom token list, headroom token revoke';
         end if;
         return new;
     end if;

@@ -1,5 +1,6 @@
--- A count that falls without a release is a reset, also by a plain UPDATE. The service's statements raise counts, or
--- raise "released" with what they take off, so the condition spares them. "released" still tells that the row was used.
+-- Trigger function: gives a usage row a new generation when its count was lowered without a release, also by a plain
+-- UPDATE. The service's own statements raise the count, or raise "released" by the same number, and do not fire the
+-- trigger. "released" still shows that the row was used.
 create or replace function headroom.start_new_generation() returns trigger
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$

@@ -1,4 +1,4 @@
--- How close a user is: exact integer arithmetic, as in the service.
+-- Returns the tier by exact integer arithmetic, as the service computes it.
 create or replace function headroom.tier_of(
     p_used bigint, p_limit bigint, p_gentle_percent integer, p_prominent_percent integer
 ) returns text

@@ -1,6 +1,6 @@
--- Why a token cannot be live, whatever its dates; null where nothing is wrong with it. The checks of headroom.tokens
--- refuse such a row, so somebody has removed a check or has loaded rows without it. Never names a value: it goes to
--- logs.
+-- Returns why a token is invalid, regardless of its dates; null if it is valid. The constraints of headroom.tokens
+-- forbid such rows, so a constraint was removed or rows were loaded without it. The text goes to logs and contains no
+-- value.
 create or replace function headroom.token_problem(
     p_name text, p_scopes text[], p_digest bytea, p_expires_at timestamptz
 ) returns text

@@ -1,7 +1,9 @@
--- Raises the receiver's counts of the open periods to the giver's, once for each event, giver and receiver: {"source",
--- "event", "giver", "receiver"}. Else a transfer would be a free reset. A month is raised only where the receiver has a
--- monthly plan: without one, no month is open.
-create or replace function headroom.transfer_usage(p_transfer jsonb, p_reason text, p_id text) returns void
+-- Raises the receiver's counts in the open periods to the giver's counts, once for each event, giver and receiver.
+-- Otherwise a transfer would be a free reset. A month is only raised if the receiver has a monthly plan. Locks the
+-- receiver's usage rows.
+--
+-- p_transfer: {"source", "event", "giver", "receiver"}.
+create or replace function headroom.transfer_usage(p_transfer jsonb, p_reason text, p_event_id text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -22,7 +24,10 @@ begin
     end if;
     for v_period, v_messages in
         select
-            case when headroom.is_month(usage.billing_period) then v_entitlement.billing_period else usage.billing_period end,
+            case
+                when headroom.is_month(usage.billing_period) then v_entitlement.billing_period
+                else usage.billing_period
+            end,
             max(usage.message_count)
         from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(v_giver) and usage.user_id = v_giver and usage.message_count > 0 and (
@@ -40,9 +45,9 @@ begin
         insert into public.message_usage as usage (
             bucket, user_id, billing_period, message_count, updated_at, plan, plan_limit, "limit", resets_at
         ) values (
-            headroom.bucket_of(v_receiver), v_receiver, v_period, v_messages, headroom.now(), v_plan.plan, v_plan.allowance,
-            v_plan.allowance,
-            -- The next transfer reads from it until when the month is open.
+            headroom.bucket_of(v_receiver), v_receiver, v_period, v_messages, headroom.now(), v_plan.plan,
+            v_plan.allowance, v_plan.allowance,
+            -- The next transfer reads the end of the month from this row.
             case when headroom.is_month(v_period) then v_entitlement.resets_at end
         )
         on conflict (user_id, billing_period) do update
@@ -53,7 +58,7 @@ begin
             perform headroom.record_change(
                 v_receiver, v_period, 'store_event',
                 headroom.usage_record(v_period, v_before.message_count, v_before."limit"),
-                headroom.usage_record(v_period, v_after.message_count, v_after."limit"), p_reason, p_id
+                headroom.usage_record(v_period, v_after.message_count, v_after."limit"), p_reason, p_event_id
             );
         end if;
     end loop;

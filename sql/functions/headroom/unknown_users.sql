@@ -1,5 +1,5 @@
--- What a user without a subscription gets: trial, free or deny. The service sets it for its own connections from its setting; for psql
--- and PostgREST: alter database … set headroom.unknown_users = 'deny'.
+-- Returns what a user without a subscription gets: trial, free or deny. The service sets it for its own connections.
+-- For psql and PostgREST: alter database … set headroom.unknown_users = 'deny'.
 create or replace function headroom.unknown_users() returns text
     language plpgsql stable set search_path = pg_catalog, pg_temp
 as $$

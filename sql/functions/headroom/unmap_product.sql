@@ -1,4 +1,4 @@
--- A product that comes no more. What was applied stays. False when it was not mapped.
+-- Deletes the mapping of a product. Applied events keep their plans. Returns false if there was no mapping.
 create or replace function headroom.unmap_product(p_source text, p_product text) returns boolean
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

@@ -1,4 +1,4 @@
--- What the audit log keeps of a usage row; null where there is no row, and so no count.
+-- Returns what the audit log records of a usage row; null without a row (p_count is null).
 create or replace function headroom.usage_record(p_billing_period text, p_count integer, p_limit integer) returns jsonb
     language sql stable
     return case when p_count is not null then pg_catalog.jsonb_build_object(

@@ -1,9 +1,9 @@
--- Each usage row with its tier, and whether its period is open: the one that counts for its user now. A user has at most
--- one open period, also where an allowance that never resets lies beside a monthly one.
+-- Usage rows with their tier, and with is_open: whether the period is the one that counts for its user now. A user has
+-- at most one open period, also with a lifetime allowance beside a monthly one.
 --
--- A period that has not ended is the open one if the row may be counted in as it stands. Else the user's other rows are
--- looked up by index, which takes some 15 microseconds: for subscribers without access, and for rows that a change of plan
--- left behind. A window function would need all rows of a user at once, which a reader of page ranges does not have.
+-- A period that has not ended is open if its row is usable. Otherwise the user's other rows are looked up by index,
+-- which takes about 15 microseconds: for subscribers without access, and for rows that a change of plan left. A window
+-- function would need all rows of a user at once, but reports read ranges of pages.
 create or replace view headroom.usage_rows as
 with dated as not materialized (
     select
@@ -11,7 +11,7 @@ with dated as not materialized (
         usage.ctid,
         case
             when usage.resets_at is not null then usage.resets_at > headroom.now()
-            -- Nobody told Headroom a plan, or a row was inserted by hand: the label is all there is.
+            -- The user has no plan, or the row was inserted manually: only the label is known.
             when usage.plan is null or usage.billing_period ~ '^[0-9]'
                 then usage.billing_period = to_char(headroom.now() at time zone 'UTC', 'YYYY-MM')
             else coalesce(usage.expires_at, 'infinity') > headroom.now()
@@ -29,15 +29,15 @@ select
         else headroom.held_messages(usage.user_id, usage.billing_period, usage.held)
     end as held,
     usage."limit",
-    -- Rows that hold nothing, as nearly all do, are told apart first: only with so plain an argument is headroom.tier_of
-    -- inlined, and a call for each row would take most of the time of a report.
+    -- Rows without holds, which are nearly all, are a case of their own: PostgreSQL inlines headroom.tier_of only with
+    -- so simple an argument, and a call per row would take most of the time of a report.
     case usage.held
         when 0 then headroom.tier_of(
             usage.message_count::bigint, usage."limit", plans.gentle_percent, plans.prominent_percent
         )
         else headroom.tier_of(
-            usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held), usage."limit",
-            plans.gentle_percent, plans.prominent_percent
+            usage.message_count::bigint + headroom.held_messages(usage.user_id, usage.billing_period, usage.held),
+            usage."limit", plans.gentle_percent, plans.prominent_percent
         )
     end as tier,
     usage.resets_at,
@@ -46,7 +46,7 @@ select
     usage.ctid,
     case
         when not usage.has_not_ended then false
-        -- An edit of the plan's cycle leaves rows behind that would be usable otherwise.
+        -- After an edit of the plan's cycle, its old rows would still be usable.
         when usage.usable_until > headroom.now() and (usage.resets_at is null) = (plans.cycle in ('trial', 'lifetime'))
             then true
         when usage.plan is null
@@ -59,8 +59,8 @@ select
             select
             from dated as other
             where other.bucket = usage.bucket and other.user_id = usage.user_id
-                -- All labels that can be open, for an adopted table whose index begins with the period.
-                and other.billing_period = any (array(
+                -- All labels that can be open, because the index of an adopted table may begin with the period.
+                and other.billing_period = any(array(
                     select never_resets.plan from headroom.plans as never_resets
                     where never_resets.cycle in ('trial', 'lifetime')
                     union all
@@ -79,5 +79,6 @@ select
     end as is_open
 from dated as usage
 left join headroom.plans as plans on plans.plan = usage.plan;
-comment on view headroom.usage_rows is 'Usage rows with their tier, and whether their period is the open one of their user.';
+comment on view headroom.usage_rows is
+    'Usage rows with their tier, and whether their period is the open one of their user.';
 grant select on headroom.usage_rows to headroom_service;

@@ -1,4 +1,4 @@
--- The digest under which the trial of a forgotten user is kept.
+-- Returns the digest under which the spent trial of a forgotten user is stored.
 create or replace function headroom.user_digest(p_user_id uuid) returns bytea
     language sql stable
 begin atomic

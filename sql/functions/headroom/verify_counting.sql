@@ -1,7 +1,9 @@
--- Proves that messages can be counted: counts as the service does, looks at the rows, and undoes it. Raises what keeps the
--- service from counting: a right that its role missing, a trigger, a constraint, or HR009 where the numbers are wrong.
+-- Verifies that the service can count: counts a message as the service does, checks the rows, and rolls everything
+-- back. Raises the error that keeps the service from counting, such as a missing right, a trigger or a constraint, or
+-- HR009 if the rows have other numbers.
 --
--- Not proved is that every user is allowed: a foreign key may refuse those who are not in another table.
+-- It does not verify that every user can be counted: a foreign key may refuse users that another table does not
+-- contain.
 create or replace function headroom.verify_counting() returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -16,21 +18,23 @@ declare
     v_table text;
     v_schema text;
 begin
-    -- A user who exists, where there is one: a trigger or a foreign key may ask for that. No row of a user is touched.
+    -- An existing user if there is one, because a trigger or a foreign key may require it. No existing row is changed.
     select usage.user_id into v_user from public.message_usage as usage where usage.billing_period <> v_period limit 1;
     v_is_new := v_user is null;
     v_user := coalesce(v_user, gen_random_uuid());
     insert into headroom.lane_receipts (bucket, lane, number, moved_at) values (0, v_lane, 0, headroom.now());
     if v_is_new and exists (select from headroom.plans where plan = 'trial') then
         perform headroom.perform_batch(
-            v_lane, v_number, array[v_user], array[1], array['consume'], array[1], array['proof'], array[0], 'trial'
+            v_lane, v_number, array[v_user], array[1], array['consume'], array[1], array['verification'], array[0],
+            'trial'
         );
         v_number := 2;
     end if;
     insert into public.message_usage (bucket, user_id, billing_period, updated_at, plan)
     values (headroom.bucket_of(v_user), v_user, v_period, headroom.now(), 'trial');
     update public.message_usage
-    set "limit" = 800, usable_until = 'infinity', plan_revision = (select revised.revision from headroom.plan_revision as revised)
+    set "limit" = 800, usable_until = 'infinity',
+        plan_revision = (select revised.revision from headroom.plan_revision as revised)
     where bucket = headroom.bucket_of(v_user) and user_id = v_user and billing_period = v_period;
     select counted.counts into v_counts from headroom.count_batch(
         headroom.bucket_of(v_user), v_lane, v_number, array[v_user], array[v_period], array[1],
@@ -40,10 +44,10 @@ begin
     select usage.message_count into v_used from public.message_usage as usage
     where usage.bucket = headroom.bucket_of(v_user) and usage.user_id = v_user and usage.billing_period = v_period;
     if v_counts is distinct from array[(1::bigint << 32) + 1] or v_used is distinct from 1 then
-        raise exception 'message_usage does not keep what is counted: after the first message of a user, the table says %',
-            coalesce(v_used::text, 'nothing')
-            using errcode = 'HR009', hint = 'Look at its triggers and rules: \d message_usage lists them. And headroom.plan_revision '
-                'has one row.';
+        raise exception 'message_usage does not keep what is counted: after the first message of a user, it has %',
+            coalesce(v_used::text, 'no row')
+            using errcode = 'HR009', hint = 'Look at its triggers and rules: \d message_usage lists them. '
+                'headroom.plan_revision must have one row.';
     end if;
     set constraints all immediate;
     delete from public.message_usage as usage

@@ -1,4 +1,4 @@
--- Inserts an event, or replaces what an earlier attempt left of it.
+-- Inserts an event, or replaces the record of an earlier failed attempt.
 create or replace function headroom.write_billing_event(p_event jsonb, p_effect jsonb) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$

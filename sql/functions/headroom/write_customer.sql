@@ -1,54 +1,55 @@
--- Writes what the service decided for a customer, together with the event, and returns the answer to the event's sender:
--- {"outcome", "problem", "user", "plan", "state", "access", "reason", "expires", "previous_plan"}. The caller has called
--- headroom.read_customer in this transaction.
+-- Writes the service's decisions for a customer together with the event, and returns the answer to the sender of the
+-- event: {"outcome", "problem", "user", "plan", "state", "access", "reason", "expires", "previous_plan"}. Call
+-- headroom.read_customer before it in the same transaction.
 --
--- p_change: {"event", "results", "locks": users in ascending order, "users", "purchases", "transfers"}; everything that did
--- not change is left out.
+-- p_change: {"event", "results", "locks": users in ascending order, "users", "purchases", "transfers"}, without the
+-- members that did not change.
 create or replace function headroom.write_customer(p_change jsonb) returns jsonb
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
     v_event constant jsonb := p_change -> 'event';
     v_source constant text := v_event ->> 'source';
-    v_id constant text := v_event ->> 'id';
+    v_event_id constant text := v_event ->> 'id';
     v_reason constant text := (v_event ->> 'type') || ' reported by ' || v_source;
     v_user_id constant uuid := (v_event ->> 'user')::uuid;
     v_user jsonb;
     v_locked_id uuid;
     v_written record;
     v_entitlement headroom.entitlement;
-    v_is_recorded boolean := false;
+    v_was_recorded boolean := false;
     v_answer jsonb;
 begin
-    -- Batches of messages lock usage rows in this order, too. All loops here count, because a loop over the elements as rows
-    -- opens a cursor, also where there are none. A user whose subscription alone changes is locked by headroom.apply_entitlement.
-    for v_place in 0 .. case
+    -- In ascending order, as batches of messages. The loops here count, because a loop over the elements as rows opens
+    -- a cursor even without elements. If only one user's subscription changes, headroom.apply_entitlement locks the
+    -- rows.
+    for v_index in 0 .. case
         when p_change -> 'locks' = jsonb_build_array(p_change #> '{users,0,user}') then -1
         else coalesce(jsonb_array_length(p_change -> 'locks'), 0) - 1
     end loop
-        v_locked_id := (p_change -> 'locks' ->> v_place)::uuid;
+        v_locked_id := (p_change -> 'locks' ->> v_index)::uuid;
         perform from public.message_usage
         where bucket = headroom.bucket_of(v_locked_id) and user_id = v_locked_id order by billing_period for update;
     end loop;
-    for v_place in 0 .. coalesce(jsonb_array_length(p_change -> 'users'), 0) - 1 loop
-        v_user := p_change -> 'users' -> v_place;
-        v_written := headroom.write_subscriptions(v_user, v_reason, v_id);
+    for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'users'), 0) - 1 loop
+        v_user := p_change -> 'users' -> v_index;
+        v_written := headroom.write_subscriptions(v_user, v_reason, v_event_id);
         if (v_user ->> 'user')::uuid = v_user_id then
             v_entitlement := v_written.entitlement;
-            v_is_recorded := v_written.is_recorded;
+            v_was_recorded := v_written.is_recorded;
         end if;
     end loop;
-    for v_place in 0 .. coalesce(jsonb_array_length(p_change -> 'transfers'), 0) - 1 loop
-        perform headroom.transfer_usage(p_change -> 'transfers' -> v_place, v_reason, v_id);
+    for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'transfers'), 0) - 1 loop
+        perform headroom.transfer_usage(p_change -> 'transfers' -> v_index, v_reason, v_event_id);
     end loop;
-    for v_place in 0 .. coalesce(jsonb_array_length(p_change -> 'purchases'), 0) - 1 loop
-        perform headroom.write_purchase(p_change -> 'purchases' -> v_place, v_reason, v_id);
+    for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'purchases'), 0) - 1 loop
+        perform headroom.write_purchase(p_change -> 'purchases' -> v_index, v_reason, v_event_id);
     end loop;
-    for v_place in 0 .. coalesce(jsonb_array_length(p_change -> 'users'), 0) - 1 loop
-        perform headroom.move_purchases((p_change -> 'users' -> v_place ->> 'user')::uuid, v_reason, v_id);
+    for v_index in 0 .. coalesce(jsonb_array_length(p_change -> 'users'), 0) - 1 loop
+        perform headroom.move_purchases((p_change -> 'users' -> v_index ->> 'user')::uuid, v_reason, v_event_id);
     end loop;
     if p_change ? 'results' then
-        -- What became of earlier events that this one has made apply, or has made another user's.
+        -- The outcome of earlier events that this event has changed.
         update headroom.billing_events as events
         set outcome = written.outcome, user_id = written."user", missing = written.missing, problem = written.problem,
             missing_product = written.missing_product,
@@ -65,12 +66,13 @@ begin
     end if;
     v_answer := headroom.billing_answer(v_event ->> 'outcome', v_user_id, v_event ->> 'problem', v_entitlement);
     perform headroom.write_billing_event(v_event, v_answer - '{outcome,user,problem}'::text[]);
-    -- What changed nothing is in the user's audit trail as well, and a failure once.
-    if not v_is_recorded and v_user_id is not null and (v_event ->> 'outcome' <> 'failed' or not v_event ? 'before') then
-        -- A transfer or a purchase may have left a row.
+    -- An event without a change is also recorded in the user's audit trail, and a failure once.
+    if not v_was_recorded and v_user_id is not null
+        and (v_event ->> 'outcome' <> 'failed' or not v_event ? 'before') then
+        -- A transfer or a purchase may already have recorded it.
         if not exists (
             select from headroom.audit_log
-            where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id and event_id = v_id
+            where bucket = headroom.bucket_of(v_user_id) and user_id = v_user_id and event_id = v_event_id
                 and at = headroom.now() and reason = v_reason
         ) then
             perform headroom.record_change(
@@ -78,7 +80,7 @@ begin
                 jsonb_build_object(
                     'happened', headroom.instant_text((v_event ->> 'at')::timestamptz), 'outcome', v_event ->> 'outcome'
                 ),
-                v_reason, v_id
+                v_reason, v_event_id
             );
         end if;
     end if;

@@ -1,6 +1,8 @@
--- Writes a purchase of messages, {"source", "transaction", "user", "at", "messages", "is_refunded"}: grants what it
--- bought, unless it was refunded, and takes it back after a refund, while the period runs in which it was granted.
-create or replace function headroom.write_purchase(p_purchase jsonb, p_reason text, p_id text) returns void
+-- Inserts or updates a purchase of messages: grants the messages, or removes them after a refund if their period has
+-- not ended.
+--
+-- p_purchase: {"source", "transaction", "user", "at", "messages", "is_refunded"}.
+create or replace function headroom.write_purchase(p_purchase jsonb, p_reason text, p_event_id text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -18,7 +20,7 @@ begin
     returning * into v_purchase;
     if v_purchase.is_refunded and v_purchase.granted is not null then
         perform headroom.revoke_purchase(
-            v_purchase.source, v_purchase.transaction, v_purchase.granted, p_reason, p_id
+            v_purchase.source, v_purchase.transaction, v_purchase.granted, p_reason, p_event_id
         );
     elsif not v_purchase.is_refunded and v_purchase.granted is null then
         perform headroom.grant_purchase(v_purchase.source, v_purchase.transaction, p_reason);

@@ -1,10 +1,12 @@
--- Writes a user's subscriptions of stores: {"user", "anchor_day", "previous_plan", "store_trial_started_at",
--- "subscriptions": those that changed, "removed": names of transactions, "before", "after": for the audit log, as
--- headroom.subscription_record takes them}. "subscriptions" and "removed" are left out where there are none, and the three
--- before them where none of the three changed. Returns the user's terms, which the next message follows, and whether the
--- audit log has a row about it.
+-- Writes the store subscriptions of a user. Returns the user's entitlement, and whether the audit log has a row about
+-- it. The caller has locked the subscriber. Locks the usage rows.
+--
+-- p_user: {"user", "anchor_day", "previous_plan", "store_trial_started_at", "subscriptions": those that changed,
+-- "removed": original transaction ids, "before", "after": for the audit log, as in headroom.subscription_record}.
+-- "subscriptions" and "removed" are absent if empty. The three members before them are absent if none of the three
+-- changed.
 create or replace function headroom.write_subscriptions(
-    p_user jsonb, p_reason text, p_id text, out entitlement headroom.entitlement, out is_recorded boolean
+    p_user jsonb, p_reason text, p_event_id text, out entitlement headroom.entitlement, out is_recorded boolean
 )
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -36,9 +38,9 @@ begin
     )
     select headroom.bucket_of(v_user_id), v_user_id, written.*
     from jsonb_to_recordset(p_user -> 'subscriptions') as written (
-        original_transaction_id text, plan text, started_at timestamptz, expires_at timestamptz, grace_until timestamptz,
-        billing_issue_at timestamptz, unsubscribed_at timestamptz, revoked_at timestamptz, product text, next_plan text,
-        next_product text, environment text, event_at timestamptz, anchor_day smallint
+        original_transaction_id text, plan text, started_at timestamptz, expires_at timestamptz,
+        grace_until timestamptz, billing_issue_at timestamptz, unsubscribed_at timestamptz, revoked_at timestamptz,
+        product text, next_plan text, next_product text, environment text, event_at timestamptz, anchor_day smallint
     )
     on conflict (bucket, user_id, original_transaction_id) do update
     set (
@@ -55,8 +57,8 @@ begin
     is_recorded := v_before is distinct from v_after;
     perform headroom.record_change(
         v_user_id, null, 'store_event', v_before,
-        -- A subscription that is gone is recorded as an empty object.
-        coalesce(v_after, case when v_before is not null then '{}'::jsonb end), p_reason, p_id
+        -- A removed subscription is recorded as an empty object.
+        coalesce(v_after, case when v_before is not null then '{}'::jsonb end), p_reason, p_event_id
     );
 end
 $$;

@@ -1,7 +1,8 @@
--- Writes a usage row with the terms that hold now, so that the next message takes the fast path.
+-- Writes a usage row with the present entitlement, so that the next message takes the fast path. The caller has locked
+-- the row.
 create or replace function headroom.write_usage(
-    p_user_id uuid, p_entitlement headroom.entitlement, p_limit integer, p_used bigint, p_held bigint, p_released integer,
-    p_holds_end_at timestamptz, p_at timestamptz
+    p_user_id uuid, p_entitlement headroom.entitlement, p_limit integer, p_used bigint, p_held bigint,
+    p_released integer, p_holds_end_at timestamptz, p_at timestamptz
 ) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -10,17 +11,22 @@ begin
     set message_count = p_used,
         held = least(p_held, 2147483647),
         released = least(usage.released::bigint + p_released, 2147483647),
-        updated_at = case when p_used <> usage.message_count or p_held <> usage.held then p_at else usage.updated_at end,
+        updated_at = case
+            when p_used <> usage.message_count or p_held <> usage.held then p_at else usage.updated_at
+        end,
         "limit" = p_limit, plan_limit = p_entitlement.allowance,
         plan = p_entitlement.plan, state = p_entitlement.state, started_at = p_entitlement.started_at,
-        resets_at = p_entitlement.resets_at, expires_at = p_entitlement.expires_at, previous_plan = p_entitlement.previous_plan,
+        resets_at = p_entitlement.resets_at, expires_at = p_entitlement.expires_at,
+        previous_plan = p_entitlement.previous_plan,
         usable_until = case
-            -- A lapsed user's row is changed by a commit or a release only, and is not to be counted in. Nor is that of a
-            -- user who is not known yet, whose first message starts the trial on the slow path.
-            when p_entitlement.denial_reason is null and p_entitlement.has_subscription then least(p_entitlement.usable_until, p_holds_end_at)
+            -- The row of a user without access is only written by a commit or a release, and is not usable. Neither is
+            -- the row of a user without a subscription: the slow path starts the trial with the first message.
+            when p_entitlement.denial_reason is null and p_entitlement.has_subscription
+                then least(p_entitlement.usable_until, p_holds_end_at)
             else '-infinity'
         end,
         plan_revision = p_entitlement.plan_revision
-    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = p_entitlement.billing_period;
+    where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id
+        and billing_period = p_entitlement.billing_period;
 end
 $$;

@@ -1,4 +1,4 @@
--- The audit log in words, user by user. With the bucket named, a condition on user_id finds its rows by their index.
+-- The audit log as text, per user. Because the bucket is named, a condition on user_id uses the index.
 create or replace view public.audit_trail as
 select
     audit.user_id, audit.at::timestamptz, audit.action,

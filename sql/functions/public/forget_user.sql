@@ -1,5 +1,5 @@
--- Deletes all that is known of a user, but for what is left of a trial that was started, under a keyed hash. Returns
--- how many rows that were.
+-- Deletes all data of a user and returns the number of rows. Only a trial that was started stays, under a keyed hash.
+-- Locks the customer, then the subscriber.
 create or replace function public.forget_user(p_user_id uuid) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -13,10 +13,10 @@ begin
     if p_user_id is null then
         raise exception 'p_user_id is null: pass the user''s uuid' using errcode = 'null_value_not_allowed';
     end if;
-    -- Before the user's row, in the order in which a store's event locks.
+    -- Before the subscriber, as for billing events.
     v_customer_id := headroom.lock_customer(array['user:' || p_user_id]);
-    -- A row to hold on to, also for a user who is not known yet: a first message that is on its way comes before this
-    -- or after it. It brings a spent trial back, which is spent again below; none of that was there to be forgotten.
+    -- Creates a subscriber to lock if there is none, so that a first message comes before or after this. Creating it
+    -- restores a spent trial, which is spent again below. None of these rows count as deleted.
     select -1 - count(*) into v_rows from headroom.spent_trials as spent
     where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = headroom.user_digest(p_user_id);
     if not headroom.lock_subscriber(p_user_id) then
@@ -25,7 +25,7 @@ begin
     select * into strict v_subscriber from headroom.subscribers
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
 
-    with gone as (
+    with deleted_usage as (
         delete from public.message_usage as usage
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         returning usage.billing_period, usage.message_count
@@ -38,14 +38,14 @@ begin
             coalesce(
                 least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at), min(subscription.started_at)
             ) as trial_started_at,
-            coalesce(max(gone.message_count), 0) as messages
+            coalesce(max(deleted_usage.message_count), 0) as messages
         from headroom.plans as plans
-        left join gone on gone.billing_period = plans.plan
+        left join deleted_usage on deleted_usage.billing_period = plans.plan
         left join headroom.subscriptions as subscription
             on subscription.bucket = headroom.bucket_of(p_user_id) and subscription.user_id = p_user_id
                 and subscription.plan = plans.plan
         where plans.cycle = 'trial'
-            and (gone.billing_period is not null or subscription.plan is not null or plans.plan = 'trial')
+            and (deleted_usage.billing_period is not null or subscription.plan is not null or plans.plan = 'trial')
         group by plans.plan
     ),
     spent as (
@@ -56,7 +56,7 @@ begin
         from trials
         where trials.trial_started_at is not null or trials.messages > 0
     )
-    select count(*) into v_count from gone;
+    select count(*) into v_count from deleted_usage;
     v_rows := v_rows + v_count;
     foreach v_table in array array['message_keys', 'grants', 'audit_log', 'subscriptions', 'subscribers'] loop
         execute format('delete from headroom.%I where bucket = headroom.bucket_of($1) and user_id = $1', v_table)

@@ -1,5 +1,5 @@
--- Grants a user messages beyond the plan's, for the current period. With a key it grants once, however often it is
--- called; without one, each call grants. Returns the user's usage now.
+-- Grants a user messages beyond the plan's allowance in the current period. With a key it grants once; without one,
+-- each call grants. Returns the user's usage.
 create or replace function public.grant_messages(
     p_user_id uuid, p_messages integer, p_reason text default null, p_key text default null
 ) returns headroom.answer
@@ -7,7 +7,7 @@ create or replace function public.grant_messages(
 as $$
 begin
     if headroom.grant_once(p_user_id, p_messages, p_reason, p_key, headroom.unknown_users()) then
-        raise notice 'this key granted these messages before; nothing was changed';
+        raise notice 'this key has already granted these messages; nothing was changed';
     end if;
     return headroom.format_answer(p_user_id, headroom.read_usage_snapshot(p_user_id, headroom.unknown_users()), 0);
 end

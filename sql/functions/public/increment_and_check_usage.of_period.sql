@@ -1,4 +1,4 @@
--- For callers that bring their own period and limit, from before there were plans here: see headroom.count_in_period.
+-- Counts one message for callers that name a period and a limit: see headroom.count_in_period.
 create or replace function public.increment_and_check_usage(
     p_user_id uuid, p_billing_period text, p_limit integer
 ) returns jsonb

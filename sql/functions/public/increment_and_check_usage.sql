@@ -1,4 +1,4 @@
--- What CONSUME does; end users count for themselves.
+-- Counts messages as CONSUME does. End users may call it for themselves.
 create or replace function public.increment_and_check_usage(p_user_id uuid, p_messages integer default 1)
     returns headroom.answer
     language plpgsql security definer set search_path = pg_catalog, pg_temp

@@ -1,4 +1,4 @@
--- What remains of no limit is null, like the limit; greatest() of a null would be 0.
+-- Usage rows for dashboards. For an unlimited plan, remaining is null like the limit; greatest() would make it 0.
 create or replace view public.monthly_usage as
 select
     usage.user_id,
@@ -9,7 +9,8 @@ select
     usage.held,
     usage."limit",
     case
-        when usage."limit" is not null then greatest(usage."limit"::bigint - usage.message_count - usage.held, 0)::integer
+        when usage."limit" is not null
+            then greatest(usage."limit"::bigint - usage.message_count - usage.held, 0)::integer
     end as remaining,
     usage.tier,
     usage.resets_at,
@@ -18,6 +19,6 @@ select
     usage.is_open
 from headroom.usage_rows as usage;
 comment on view public.monthly_usage is
-    'A row per user and billing period. state is as of the row''s last message; "limit" null is unlimited; is_open is true '
-    'for the period that counts for the user now.';
+    'A row per user and billing period. state is as of the row''s last message; "limit" null is unlimited; is_open is '
+    'true for the period that counts for the user now.';
 grant select on public.monthly_usage to headroom_service, headroom_dashboard, headroom_operator;

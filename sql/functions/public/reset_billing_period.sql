@@ -1,5 +1,5 @@
--- Sets everybody's count in a period to 0 and says how many rows that were. Locks them in the order of user_id, as
--- every batch does, so that it cannot deadlock with the running service; messages of these users wait until it commits.
+-- Sets the counts of all users in a period to 0 and returns the number of rows. Locks the rows in the order of user_id,
+-- as batches do, so that it cannot deadlock with them. Messages of these users wait until it commits.
 create or replace function public.reset_billing_period(p_billing_period text) returns bigint
     language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -25,7 +25,7 @@ begin
             and usage.billing_period = p_billing_period
         returning usage.bucket, usage.user_id, locked.message_count, usage."limit"
     )
-    -- As headroom.record_change writes it, for all in one statement.
+    -- As headroom.record_change does, in one statement for all rows.
     insert into headroom.audit_log (bucket, at, user_id, billing_period, action, before, after, reason, actor)
     select
         changed.bucket, headroom.now(), changed.user_id, p_billing_period, 'reset_period',

@@ -1,4 +1,5 @@
--- Sets a user's count to 0, in the current period or in the one named. Returns the user's usage now.
+-- Sets a user's count to 0 in the named period, or in the current one, and returns the user's usage. Locks the usage
+-- row.
 create or replace function public.reset_usage(p_user_id uuid, p_billing_period text default null)
     returns headroom.answer
     language plpgsql security definer set search_path = pg_catalog, pg_temp
@@ -19,7 +20,8 @@ begin
     for update;
     if not found and p_billing_period is not null then
         raise exception 'user % has no usage in period %', p_user_id, quote_literal(p_billing_period)
-            using errcode = 'no_data_found', hint = 'select billing_period from message_usage where user_id = … lists the periods.';
+            using errcode = 'no_data_found',
+                hint = 'select billing_period from message_usage where user_id = … lists the periods.';
     end if;
     update public.message_usage set message_count = 0, updated_at = headroom.now()
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id and billing_period = v_period;

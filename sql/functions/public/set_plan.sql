@@ -1,6 +1,6 @@
--- Puts a user on a plan, from the next message on; the count of the period stays, and a period without a row gets one. What is
--- left out is as if never said, except the anchor day and the start of a trial, which stay. Returns the user's usage under the
--- new plan.
+-- Sets a user's plan, from the next message on. The count of the period stays, and a period without a row gets one. A
+-- parameter that is null clears the old value, except the anchor day and the start of a trial, which stay. Returns the
+-- user's usage under the new plan. Locks the subscriber.
 create or replace function public.set_plan(
     p_user_id uuid,
     p_plan text,
@@ -29,14 +29,16 @@ begin
         raise exception 'p_user_id and p_plan must not be null' using errcode = 'null_value_not_allowed';
     elsif p_anchor not between 1 and 31 then
         raise exception 'p_anchor must be a day of the month, 1 to 31' using errcode = 'invalid_parameter_value';
-    elsif not (headroom.is_instant(p_started) and headroom.is_instant(p_expires) and headroom.is_instant(p_grace_until)) then
+    elsif not (headroom.is_instant(p_started) and headroom.is_instant(p_expires)
+        and headroom.is_instant(p_grace_until)) then
         raise exception 'p_started, p_expires and p_grace_until must be in the years 2000 to 9999'
             using errcode = 'invalid_parameter_value', hint = 'Leave one out for never.';
     end if;
     perform headroom.check_plan(p_plan);
     select * into strict v_plan from headroom.plans where plan = p_plan;
-    v_state := coalesce(p_state, case v_plan.cycle when 'trial' then 'trial' when 'lifetime' then 'free' else 'active' end);
-    if not v_state = any (case v_plan.cycle
+    v_state := coalesce(p_state,
+        case v_plan.cycle when 'trial' then 'trial' when 'lifetime' then 'free' else 'active' end);
+    if not v_state = any(case v_plan.cycle
         when 'trial' then array['trial', 'expired', 'revoked']
         when 'lifetime' then array['free', 'expired', 'revoked']
         else array['active', 'cancelled', 'grace_period', 'billing_retry', 'expired', 'revoked']
@@ -76,9 +78,10 @@ begin
 
     case v_state
         when 'cancelled' then
-            -- A store cancels to the end of what was paid for.
+            -- A store cancels at the end of the paid period.
             v_expires := coalesce(p_expires, headroom.cycle_start(
-                (headroom.cycle_month(v_now, v_subscriber.anchor_day) + interval '1 month')::date, v_subscriber.anchor_day
+                (headroom.cycle_month(v_now, v_subscriber.anchor_day) + interval '1 month')::date,
+                v_subscriber.anchor_day
             ));
         when 'grace_period' then
             v_grace_until := coalesce(
@@ -86,7 +89,7 @@ begin
             );
         when 'billing_retry' then
             v_grace_until := least(p_grace_until, v_now);
-            -- Paid time that is left would be access; where no end is given, there is no such time.
+            -- Remaining paid time would give access. Without an end there is none.
             v_expires := case when p_expires > v_now then v_now else p_expires end;
         when 'expired' then
             v_expires := least(p_expires, v_now);
@@ -117,5 +120,7 @@ begin
 end
 $$;
 revoke all on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) from public;
-grant execute on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) to headroom_operator;
-alter function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) owner to headroom_service;
+grant execute on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer)
+to headroom_operator;
+alter function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer)
+owner to headroom_service;
