@@ -139,6 +139,6 @@ final class EngineHarness: Sendable {
         _ operation: EngineOperation,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws -> Outcome {
-        try await ask([(user, operation)], sourceLocation: sourceLocation)[0]
+        try await execute([(user, operation)], sourceLocation: sourceLocation)[0]
     }
 }
