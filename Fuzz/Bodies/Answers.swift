@@ -1,10 +1,10 @@
 import LineProtocol
 import Usage
 
-/// Answers of any kind, of texts that an operator could have written into a plan.
+/// Arbitrary answers, with any text that a plan in the database may have.
 extension Decisions {
-    /// One of few, so that requests meet; `place` 0 to 3.
-    static func user(_ place: Int) -> UserID { UserID(high: 0x0102_0304_0506_4708, low: UInt64(place)) }
+    /// One of four users, so that several requests are about the same one; `index` is 0 to 3.
+    static func user(_ index: Int) -> UserID { UserID(high: 0x0102_0304_0506_4708, low: UInt64(index)) }
 
     mutating func user() -> UserID { Decisions.user(below(4)) }
 

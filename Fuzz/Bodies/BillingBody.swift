@@ -2,18 +2,18 @@ import Usage
 
 @testable import Billing
 
-/// What is posted to webhooks and to `POST /v1/billing-events` is refused in words of ours, or kept so that it reads back as
-/// the same event: that is what a replay does, months later.
+/// Bodies posted to webhooks and to `POST /v1/billing-events` are refused, or stored so that decoding them again yields
+/// the same event, as a replay months later does.
 ///
-/// The input: a byte that chooses who posts, what is posted. Signatures are no part of it, because no input would have a
-/// genuine one: what a signature stands before is called as if it were.
+/// The input: a byte that chooses the sender, the body. The signature check is skipped, because no input would have a
+/// valid signature.
 enum BillingBody {
     private typealias Attempt<Value> = Result<Value, BillingError>
 
-    /// A word of the dictionary that stands for what a sender must not be told again.
+    /// A word of the dictionary that errors must not repeat.
     private static let secret = "s3cret"
     private static let errorBytesMaximum = 1_024
-    /// Payments come with what ended them; nothing has more effects than those, and the items of a subscription.
+    /// Payments have the most effects: each may end the one before it, and has the subscription's items.
     private static let effectsMaximum = 64
 
     @Sendable
@@ -39,7 +39,7 @@ enum BillingBody {
 
     // MARK: Events
 
-    /// - Parameter keep: from a body to what is kept of it.
+    /// - Parameter keep: makes the stored form of a body.
     private static func checkEvent(
         _ source: BillingEvent.Source,
         _ body: [UInt8],
@@ -48,7 +48,7 @@ enum BillingBody {
         switch attempt({ () throws(BillingError) in try keep(body) }) {
         case .failure(let error):
             try checkRefusal(error)
-            try require(!error.description.contains(secret), "an error repeats what was sent: \(error)")
+            try require(!error.description.contains(secret), "an error repeats input: \(error)")
         case .success(let kept):
             let event = attempt { () throws(BillingError) in
                 guard let adapter = Stores.adapter(of: source) else { throw .malformed("no adapter") }
@@ -74,19 +74,19 @@ enum BillingBody {
         let replayed = attempt { () throws(BillingError) in
             try BillingEvent(source: source.rawValue, payload: text)
         }
-        try requireEqual(replayed, event, "the event, read again from what is kept")
-        guard case .success(let event) = event else { throw Violation(description: "kept and not read: \(event)") }
+        try requireEqual(replayed, event, "the event, decoded again from its stored form")
+        guard case .success(let event) = event else { throw Violation(description: "stored but not decoded: \(event)") }
         try require(event.source == source, "an event of \(event.source) from \(source)")
         try require(!event.id.isEmpty && event.id.unicodeScalars.count <= 255, "the id \(event.id)")
         let identities = event.identities.count
         try require(identities <= 2 * PayloadFields.identitiesMaximum, "\(identities) identities")
         try require(event.effects.count <= effectsMaximum, "\(event.effects.count) effects")
-        // Both are what the database is asked with.
+        // Both are parameters of a statement.
         try require(event.customerNames.count <= 1_000, "\(event.customerNames.count) names")
         _ = event.users
     }
 
-    /// The input: the notification, the transaction and the renewal in it, each as JSON, with a zero byte between them.
+    /// The input: the notification, its transaction and its renewal, each as JSON, separated by a zero byte.
     private static func keptNotification(_ input: [UInt8]) throws(BillingError) -> JSONValue {
         let texts = input.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false).map(Array.init)
         var parts: [String: PayloadFields] = [:]
@@ -102,26 +102,26 @@ enum BillingBody {
 
     // MARK: JSON and signatures
 
-    /// What `JSONBody` checks; and what was read, written out and read again, is the same value.
+    /// Checks what `JSONBody` does, and that a parsed value, written and parsed again, is the same.
     private static func checkJSON(_ text: [UInt8]) throws(Violation) {
         try JSONBody.check(text)
         let read = attempt { () throws(BillingError) in try JSONValue(parsing: text) }
         switch read {
         case .failure(let error):
-            try require(!error.description.contains(secret), "an error repeats what was sent: \(error)")
+            try require(!error.description.contains(secret), "an error repeats input: \(error)")
         case .success(let value):
             let again = attempt { () throws(BillingError) in try JSONValue(parsing: Array(value.text.utf8)) }
-            try requireEqual(again, read, "JSON, written and read again")
+            try requireEqual(again, read, "JSON, written and parsed again")
         }
     }
 
-    /// The input: the value of the header. No input has a signature by the secret.
+    /// The input: the header's value. No input has a valid signature.
     private static func checkSignature(_ input: [UInt8]) throws(Violation) {
         let header = String(decoding: input, as: UTF8.self)
         let result = attempt { () throws(BillingError) in
             try stripe.verify(header, body: [], now: Instant(secondsSince1970: 1_795_280_400))
         }
-        guard case .failure(let error) = result else { throw Violation(description: "taken for genuine: \(header)") }
+        guard case .failure(let error) = result else { throw Violation(description: "accepted as valid: \(header)") }
         try require(error.kind == .unverified, "refused as \(error)")
         try checkRefusal(error)
     }
@@ -138,7 +138,7 @@ enum BillingBody {
         }
     }
 
-    /// An error goes to the sender, and to the log.
+    /// The sender gets the error, and the log.
     static func checkRefusal(_ error: BillingError) throws(Violation) {
         try require(
             (1...errorBytesMaximum).contains(error.description.utf8.count),

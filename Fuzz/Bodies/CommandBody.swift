@@ -1,8 +1,8 @@
 import LineProtocol
 import NIOCore
 
-/// The same tokens are the same request as a line and as an array; a verb may be in any case; and a command that was
-/// understood, written out as we would write it, is understood as the same.
+/// The same tokens are the same request as a line and as an array; a verb may be in upper or lower case; a decoded
+/// command, encoded and decoded again, is the same.
 ///
 /// The input: tokens, each ended by LF.
 enum CommandBody {
@@ -19,19 +19,20 @@ enum CommandBody {
         for permissions in permissions { try checkThatPermissionsHold(permissions, tokens, request) }
         guard case .command(let command) = request else { return }
         try requireEqual(command.verb.rawValue.utf8.map(\.self), tokens[0].map(inUpperCase), "the verb")
-        let again = try decodeOne(array(command.tokens.map { Array($0.utf8) }))
-        try requireEqual(again, request, "written out and read again")
+        let again = try decodeOne(array(command.exactTokens.map { Array($0.utf8) }))
+        try requireEqual(again, request, "encoded and decoded again")
         if case .command(let command2) = again {
-            // Equal text can be of different bytes.
-            try requireEqual(command2.tokens.map { Array($0.utf8) }, command.tokens.map { Array($0.utf8) }, "bytes")
+            // Equal strings can have different bytes.
+            let bytes = { (command: Command) in command.exactTokens.map { Array($0.utf8) } }
+            try requireEqual(bytes(command2), bytes(command), "bytes")
         }
     }
 
     private static let permissions: [Permissions] = [
-        .nothing, Permissions([.chat]), Permissions([.dashboard]), Permissions([.operator]), Permissions([]),
+        .anonymous, Permissions([.chat]), Permissions([.dashboard]), Permissions([.operator]), Permissions([]),
     ]
 
-    /// What a peer may not ask is never a command; what it may ask is what it would be for anybody.
+    /// A request without permission is never a command; a permitted one does not depend on the permissions.
     private static func checkThatPermissionsHold(
         _ permissions: Permissions,
         _ tokens: [[UInt8]],
@@ -43,26 +44,26 @@ enum CommandBody {
         }
         guard case .command(let command) = request else {
             let isCommand = if case .command = permitted { true } else { false }
-            return try require(!isCommand, "permitted is more than understood")
+            return try require(!isCommand, "a request that fails with all permissions is a command with fewer")
         }
         if command.verb.permissions.isDisjoint(with: permissions) {
             let codes = [ReplyError.Code.noAuth, .forbidden]
             guard case .failure(let error) = permitted, codes.contains(error.code) else {
                 throw Violation(description: "\(command.verb) was refused with \(permitted)")
             }
-        } else if command.verb != .hello || permissions.contains(.token) {
-            try requireEqual(permitted, request, "what is permitted")
+        } else if command.verb != .hello || permissions.contains(.authenticated) {
+            try requireEqual(permitted, request, "a permitted request")
         }
     }
 
-    /// The opening is over before it, and what comes after it is unharmed.
+    /// Decodes the request between two others, so that it is not the first one, and checks that these are unaffected.
     private static func decodeOne(
         _ request: [UInt8],
-        _ permissions: Permissions = .everything
+        _ permissions: Permissions = .all
     ) throws(Violation) -> DecodedRequest {
         var decoder = RequestDecoder()
         decoder.permit(permissions, within: RequestLimits())
-        // Of the verbs that anybody may use, one without arguments.
+        // A verb without arguments that needs no token.
         let neighbour = Array("QUIT\n".utf8)
         var buffer = ByteBuffer(bytes: neighbour + request + neighbour)
         var requests: [DecodedRequest] = []
@@ -79,7 +80,7 @@ enum CommandBody {
             + tokens.flatMap { Array("$\($0.count)\r\n".utf8) + $0 + Array("\r\n".utf8) }
     }
 
-    /// A CR would be taken for the line's end where it stands last; elsewhere a line may have it.
+    /// A token with a final CR could not end a line.
     private static func isInlineToken(_ token: [UInt8]) -> Bool {
         let separators = " \t".utf8
         return !token.isEmpty && token.last != UInt8(ascii: "\r") && !token.contains { separators.contains($0) }
@@ -99,7 +100,7 @@ enum CommandBody {
 }
 
 extension DecodedRequest {
-    /// A request over both limits may be told either.
+    /// A request over both limits may fail for either.
     fileprivate var kind: DecodedRequest {
         switch self {
         case .command, .failure: self

@@ -1,40 +1,11 @@
-import LineProtocol
 import Usage
 
-extension Command {
-    /// The request as we would write it: all that can be said is said, in one order. Without `default`, so that a verb
-    /// cannot be forgotten here.
-    var tokens: [String] {
-        [verb.rawValue] + arguments
-    }
+@testable import LineProtocol
 
-    private var arguments: [String] {
-        switch self {
-        case .consume(let user, let messages, let key): [user.description, String(messages)] + option("key", key?.text)
-        case .reserve(let user, let messages, let key, let ttlSeconds):
-            [user.description, String(messages), "key=\(key.text)", "ttl=\(ttlSeconds)"]
-        case .commit(let user, let key), .release(let user, let key): [user.description, "key=\(key.text)"]
-        case .check(let user, let messages): [user.description, String(messages)]
-        case .usage(let user, let period), .resetUsage(let user, let period):
-            [user.description] + (period.map { [$0.label] } ?? [])
-        case .history(let user, let months): [user.description, String(months)]
-        case .report(let period): period.map { [$0.label] } ?? []
-        case .top(let period, let count): (period.map { [$0.label] } ?? []) + [String(count)]
-        case .subscribe(let channels): channels.map(\.name)
-        case .unsubscribe(let channels): channels?.map(\.name) ?? []
-        case .setPlan(let change): change.arguments
-        case .grant(let user, let messages, let key, let reason):
-            [user.description, String(messages), "key=\(key.text)"] + option("reason", reason)
-        case .forget(let user): [user.description]
-        case .ping(let text): text.map { [$0] } ?? []
-        case .echo(let text): [text]
-        case .help(let verb): verb.map { [$0.rawValue] } ?? []
-        case .authenticate(let credentials): (credentials.name.map { [$0] } ?? []) + [credentials.token.text]
-        case .hello(let version, let credentials):
-            [String(version)] + (credentials.map { ["AUTH", $0.name ?? "default", $0.token.text] } ?? [])
-        case .select: ["0"]
-        case .info, .quit, .client, .command: []
-        }
+extension Command {
+    /// The request's tokens, as `encode` writes them but for instants, which it rounds to seconds.
+    var exactTokens: [String] {
+        if case .setPlan(let change) = self { [verb.rawValue] + change.arguments } else { tokens }
     }
 }
 
@@ -47,8 +18,8 @@ extension PlanChange {
 }
 
 extension Instant {
-    /// To the microsecond, which `text` is not. The clock shown may be a day away: an offset takes an instant a little
-    /// before 1970 or after 9999, which has no other spelling.
+    /// With microseconds, which `text` omits, and with an offset where an instant just before 1970 or after 9999 needs
+    /// one.
     fileprivate var exactText: String {
         let year = date.year
         let offsetHours: Int64 = year < 1970 ? 23 : year > 9999 ? -23 : 0

@@ -5,10 +5,10 @@ import Usage
 
 @testable import HeadroomServer
 
-/// However requests, outcomes, changes and ends follow each other: each request is answered once and in order, as
-/// `ExpectedReplies` has it, and a message of a subscription is the newest and comes to subscribers only.
+/// In any order of requests, outcomes, changes and ends, each request gets one reply, in order, which `ExpectedReplies`
+/// computes, and a message has the newest snapshot of a subscribed user.
 ///
-/// The input: what happens, event by event.
+/// The input: the events.
 enum ConnectionBody {
     @Sendable
     static func check(_ input: [UInt8]) throws(Violation) {
@@ -23,11 +23,11 @@ private struct ConnectionRun {
     private var machine: ConnectionStateMachine
     private var expected: ExpectedReplies
     private let slotsMaximum: Int
-    /// Slots that wait for the store, with the number of their requests.
+    /// The slots of requests in flight, with the numbers of the requests.
     private var waiting: [(slot: UInt64, request: Int)] = []
-    private var slotsGiven: Set<UInt64> = []
-    private var answersGiven = 0
-    /// The newest snapshot of each user; nil again once it was sent.
+    private var slotsUsed: Set<UInt64> = []
+    private var answersMade = 0
+    /// The newest unsent snapshot of each user.
     private var changes: [UserID: Answer] = [:]
     private let dependencies = ConnectionStateMachine.Dependencies(serverVersion: "1.2.3", info: { ["a=b"] })
 
@@ -47,14 +47,14 @@ private struct ConnectionRun {
         switch decisions.below(16) {
         case 0...6: try receive(decisions.request())
         case 7...10:
-            // As the event loop does: the outcomes of a batch, and then what they make ready.
+            // As the event loop does: the outcomes of a batch, then the replies that they make ready.
             for _ in 0...decisions.below(3) { complete(&decisions) }
             try takeReplies(withMessages: decisions.flag())
         case 11: try takeReplies(withMessages: true)
         case 12: try takeReplies(withMessages: decisions.flag())
         case 13: push(decisions.user())
         case 14:
-            // Rare, because little comes after it.
+            // Rare, because few events are possible after it.
             guard decisions.below(8) == 0 else { return }
             switch decisions.below(3) {
             case 0: inputEnds()
@@ -70,44 +70,48 @@ private struct ConnectionRun {
     }
 
     private mutating func receive(_ request: DecodedRequest) throws(Violation) {
-        try requireEqual(machine.takesRequests && !expected.takesNothing, machine.takesRequests, "it takes more")
-        guard machine.takesRequests else {
+        try require(expected.acceptsRequests || !machine.acceptsRequests, "it accepts requests")
+        guard machine.acceptsRequests else {
             try require(
-                expected.takesNothing || !expected.isEmpty,
-                "it takes nothing, and there is nothing to wait for"
+                !expected.acceptsRequests || !expected.isEmpty,
+                "it accepts no requests, and no request is in flight"
             )
             return
         }
         let number = expected.receive(request)
         switch machine.receive(request, dependencies) {
         case .authenticate(let credentials, let hello):
-            try require(!expected.waits(number), "\(request) was given to the tokens")
+            try require(!expected.waits(number), "\(request) was authenticated")
             let isGood = credentials.token.text == Decisions.goodToken
-            let identity = Identity(tokenID: 1, name: "a", permissions: .everything)
-            machine.conclude(isGood ? .success(identity) : .failure(.wrongToken), hello: hello, dependencies)
-        case .replied, .unwatch: try require(!expected.waits(number), "\(request) was answered without the store")
+            let identity = Identity(tokenID: 1, name: "a", permissions: .all)
+            let result = isGood ? Result<Identity, ReplyError>.success(identity) : .failure(.wrongToken)
+            machine.completeAuthentication(result, hello: hello, dependencies)
+        case .replied, .unwatch: try require(!expected.waits(number), "\(request) was answered without the engine")
         case .submit(_, _, let slot), .read(_, let slot), .watch(_, let slot):
-            try require(expected.waits(number), "\(request) was given to the store")
-            try require(slotsGiven.insert(slot).inserted, "the slot \(slot) is given twice")
+            try require(expected.waits(number), "\(request) was submitted to the engine")
+            try require(slotsUsed.insert(slot).inserted, "the slot \(slot) is used twice")
             waiting.append((slot, number))
         }
-        try require(waiting.count <= slotsMaximum, "\(waiting.count) are under way; \(slotsMaximum) may be")
+        try require(
+            waiting.count <= slotsMaximum,
+            "\(waiting.count) requests are in flight; the maximum is \(slotsMaximum)"
+        )
     }
 
     private mutating func complete(_ decisions: inout Decisions) {
         guard !waiting.isEmpty else { return }
         let (slot, request) = waiting.remove(at: decisions.below(waiting.count))
         let outcome = decisions.outcome(isSubscription: expected.isSubscription(request)) {
-            answersGiven += 1
-            return answersGiven
+            answersMade += 1
+            return answersMade
         }
         expected.complete(request, outcome)
         machine.complete(slot: slot, outcome)
     }
 
     private mutating func push(_ user: UserID) {
-        answersGiven += 1
-        let answer = Answer(user: user, status: .ok, snapshot: .counting(answersGiven))
+        answersMade += 1
+        let answer = Answer(user: user, status: .ok, snapshot: .counting(answersMade))
         changes[user] = answer
         machine.push(answer)
     }
@@ -122,7 +126,7 @@ private struct ConnectionRun {
         expected.inputEnds()
     }
 
-    /// What came out must be the replies whose turn has come, and then messages.
+    /// The output must be the replies that are ready, followed by messages.
     private mutating func takeReplies(withMessages: Bool) throws(Violation) {
         let output = Array((machine.takeReplies(withMessages: withMessages) ?? ByteBuffer()).readableBytesView)
         let replies = Array(expected.takeReady().readableBytesView)
@@ -133,8 +137,8 @@ private struct ConnectionRun {
         var reader = RESPReader(Array(output.dropFirst(replies.count)))
         let messages = try reader.all()
         try require(
-            withMessages && expected.hearsMessages || messages.isEmpty,
-            "messages to a peer that does not take them: \(messages)"
+            withMessages && expected.mayReceiveMessages || messages.isEmpty,
+            "messages to a peer that must not receive any: \(messages)"
         )
         for message in messages { try checkMessage(message) }
     }
@@ -150,10 +154,10 @@ private struct ConnectionRun {
                 return
             }
         }
-        throw Violation(description: "nobody is to be told \(message); subscribed: \(expected.channels)")
+        throw Violation(description: "unexpected message \(message); subscribed: \(expected.channels)")
     }
 
-    /// Everything that waits is answered, and a connection that takes nothing more is over then.
+    /// Completes all requests. A connection that accepts no more is finished then.
     mutating func end() throws(Violation) {
         // From the last to the first: the hardest order.
         while let (slot, request) = waiting.popLast() {
@@ -162,17 +166,17 @@ private struct ConnectionRun {
         }
         try takeReplies(withMessages: true)
         try require(expected.isEmpty, "requests without a reply")
-        try require(machine.isIdle, "it is not idle, and everything is answered")
+        try require(machine.isIdle, "it is not idle, but all requests are answered")
         try requireEqual(machine.isFinished, expected.isFinished, "it is finished")
-        try requireEqual(machine.takesRequests, !expected.takesNothing, "it takes requests")
-        try checkThatChangesAreTold()
+        try requireEqual(machine.acceptsRequests, expected.acceptsRequests, "it accepts requests")
+        try checkThatSubscribersGetMessages()
     }
 
-    /// Whoever is subscribed now is told what changes now.
-    private mutating func checkThatChangesAreTold() throws(Violation) {
-        guard expected.hearsMessages else { return }
+    /// Each subscription gets a message about a change.
+    private mutating func checkThatSubscribersGetMessages() throws(Violation) {
+        guard expected.mayReceiveMessages else { return }
         for user in expected.channels.keys { push(user) }
         try takeReplies(withMessages: true)
-        for user in expected.channels.keys { try require(changes[user] == nil, "\(user) was not told of") }
+        for user in expected.channels.keys { try require(changes[user] == nil, "no message about \(user)") }
     }
 }

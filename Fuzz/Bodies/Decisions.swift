@@ -1,5 +1,5 @@
-/// An input read as decisions, a byte or a few each. At its end all that is left to decide is 0, so that every input
-/// means something, and one byte more or less changes little of it: that is what a mutation should do.
+/// Decodes an input as a sequence of decisions, one or a few bytes each. After its end all decisions are 0, so that
+/// every input is valid, and a small mutation changes few decisions.
 struct Decisions {
     private var rest: ArraySlice<UInt8>
 
@@ -9,7 +9,7 @@ struct Decisions {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// All that is not decided yet.
+    /// The bytes that are not used yet.
     var remainder: [UInt8] { Array(rest) }
 
     mutating func byte() -> UInt8 { rest.popFirst() ?? 0 }
@@ -27,7 +27,7 @@ struct Decisions {
         return (0..<(first - 0xFB)).reduce(0) { number, _ in number << 8 | Int(byte()) }
     }
 
-    /// So many bytes as the next one says, as text: what is no UTF-8 becomes U+FFFD.
+    /// A text of as many bytes as the next byte says; invalid UTF-8 becomes U+FFFD.
     mutating func text() -> String {
         let bytes = rest.prefix(Int(byte()))
         rest = rest.dropFirst(bytes.count)

@@ -1,10 +1,10 @@
 import LineProtocol
 import NIOCore
 
-/// What `framing` and `reading` read, once and without comparisons: several times as many inputs a second, for what traps or
-/// reads where it may not. What they find out beyond that, this does not.
+/// Decodes requests or replies once and compares nothing. Finds only traps and invalid memory accesses, at several
+/// times the speed of the targets `framing` and `reading`.
 ///
-/// The input: a byte that chooses the side and the limits, the stream.
+/// The input: a byte that chooses the decoder and the limits, the stream.
 enum DecodingBody {
     @Sendable
     static func check(_ input: [UInt8]) throws(Violation) {
@@ -12,8 +12,8 @@ enum DecodingBody {
         let choice = decisions.below(FramingBody.limits.count + 1)
         var buffer = FramingBody.bufferWithoutSpareBytes(decisions.remainder)
         guard choice < FramingBody.limits.count else {
-            var framing = ReplyFraming()
-            _ = ReadingBody.pieces(&framing, &buffer)
+            var decoder = ReplyFrameDecoder()
+            _ = ReadingBody.pieces(&decoder, &buffer)
             return
         }
         var decoder = RequestDecoder(limits: FramingBody.limits[choice])

@@ -2,7 +2,7 @@ import Engine
 import LineProtocol
 import Usage
 
-/// What may happen on a connection.
+/// Arbitrary events of a connection.
 extension Decisions {
     mutating func request() -> DecodedRequest {
         switch below(24) {
@@ -22,14 +22,14 @@ extension Decisions {
         case 18: .command(.authenticate(credentials()))
         case 19: .command(one(of: [.info, .client, .command, .select, .help(verb: .ping)]))
         case 20: .failure(ReplyError(code: .badArg, text: "no"))
-        // Rare, because nothing comes after them.
+        // Rare, because no request is accepted after them.
         case 21 where below(8) == 0: .fatal(ReplyError(code: .protocol, text: "broken"))
         case 22 where below(8) == 0: .command(.quit)
         default: .command(.setPlan(PlanChange(user: user(), plan: "paid")))
         }
     }
 
-    /// Good or wrong, by what they say.
+    /// Valid or invalid credentials.
     private mutating func credentials() -> Credentials {
         Credentials(name: nil, token: Secret(one(of: [Decisions.goodToken, "wrong"])))
     }
@@ -38,7 +38,7 @@ extension Decisions {
 
     private mutating func channel() -> UsageChannel {
         let name = "usage:\(user())"
-        // A channel is called as the peer spelled it.
+        // A channel keeps the peer's spelling.
         guard let channel = UsageChannel(flag() ? name : "usage:" + name.dropFirst(6).uppercased()) else {
             preconditionFailure("a channel's name")
         }

@@ -1,11 +1,11 @@
 import LineProtocol
 import Usage
 
-/// A line's fields as docs/reference.md tells of them, in its order.
+/// The fields of a line as docs/reference.md describes them, in its order.
 typealias ExpectedFields = [(name: String, value: String?)]
 
 extension FieldLine {
-    /// Nil values are of fields that do not apply.
+    /// A field with a nil value is absent.
     static func expected(_ status: String, _ expected: ExpectedFields) -> FieldLine {
         guard var line = FieldLine("+" + status) else { preconditionFailure("a status") }
         line.fields = expected.compactMap { field in
@@ -15,7 +15,7 @@ extension FieldLine {
     }
 }
 
-/// A reply is one line, whatever an operator wrote into a plan.
+/// The text as a reply has it: control characters become spaces, so that a reply stays one line.
 func inOneLine(_ text: String) -> String {
     let scalars = text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : $0 }
     return String(String.UnicodeScalarView(scalars))

@@ -5,8 +5,8 @@ import Usage
 
 @testable import HeadroomServer
 
-/// What a connection must say, in the simplest way: a list of requests, answered from the front when their turn comes.
-/// Who is subscribed is found anew each time from all requests that there were.
+/// The expected replies of a connection, computed in the simplest way: a list of requests that is answered from the
+/// front. The subscriptions are computed anew each time, from all requests.
 struct ExpectedReplies {
     private enum Entry {
         case ready(Reply)
@@ -19,16 +19,16 @@ struct ExpectedReplies {
     }
 
     private var entries: [Entry] = []
-    /// How many of them have been answered.
+    /// How many entries are answered.
     private var answered = 0
-    /// Users as they will be subscribed to when everything accepted so far has had its turn.
+    /// The subscriptions once all accepted requests are answered.
     private var intended: Set<UserID> { intendedUsers() }
-    /// In force, with their names.
+    /// The confirmed subscriptions, with the channels' names.
     private(set) var channels: [UserID: String] = [:]
-    /// Of RESP, in force.
+    /// The version of RESP in replies.
     private(set) var version = 2
     private var versionAccepted = 2
-    private(set) var takesNothing = false
+    private(set) var acceptsRequests = true
     private var drainReason: ReplyError?
     private var isClosed = false
     private let connectionID: Int
@@ -42,7 +42,7 @@ struct ExpectedReplies {
     }
 
     var isEmpty: Bool { answered == entries.count }
-    var isFinished: Bool { takesNothing && !isClosed && isEmpty }
+    var isFinished: Bool { !acceptsRequests && !isClosed && isEmpty }
 
     func waits(_ number: Int) -> Bool {
         if case .waiting = entries[number] { true } else { false }
@@ -52,16 +52,16 @@ struct ExpectedReplies {
         if case .waiting(.command(.subscribe)) = entries[number] { true } else { false }
     }
 
-    /// Whose token has ended hears of nobody any more.
-    var hearsMessages: Bool { !takesNothing && (drainReason ?? .draining) == .draining }
+    /// False as soon as the peer's token has ended.
+    var mayReceiveMessages: Bool { acceptsRequests && (drainReason ?? .draining) == .draining }
 
-    /// The first reason stays.
+    /// Keeps the first reason.
     mutating func drain(because reason: ReplyError) { drainReason = drainReason ?? reason }
-    mutating func inputEnds() { takesNothing = true }
+    mutating func inputEnds() { acceptsRequests = false }
 
     mutating func close() {
         isClosed = true
-        takesNothing = true
+        acceptsRequests = false
         answered = entries.count
         channels = [:]
     }
@@ -74,12 +74,12 @@ struct ExpectedReplies {
 
     private mutating func entry(_ request: DecodedRequest) -> Entry {
         if let drainReason {
-            takesNothing = true
+            acceptsRequests = false
             return .ready(.error(drainReason))
         }
         switch request {
         case .fatal(let error):
-            takesNothing = true
+            acceptsRequests = false
             return .ready(.error(error))
         case .failure(let error): return .ready(.error(error))
         case .command(let command): return entry(command)
@@ -96,7 +96,7 @@ struct ExpectedReplies {
         case .unsubscribe(let channels): return .unsubscribed(channels)
         case .ping(let text): return .ping(text)
         case .quit:
-            takesNothing = true
+            acceptsRequests = false
             return .ready(.ok)
         case _ where versionAccepted == 2 && !intended.isEmpty: return .ready(.error(.onlySubscriptions))
         case .hello where !intended.isEmpty: return .ready(.error(.helloWhileSubscribed))
@@ -119,10 +119,10 @@ struct ExpectedReplies {
     }
 
     private func intendedUsers() -> Set<UserID> {
-        entries.enumerated().reduce(into: []) { users, place in
-            switch place.element {
-            // The peer cannot know before its turn.
-            case .refused(_, let channels) where place.offset >= answered: users.formUnion(channels.map(\.user))
+        entries.enumerated().reduce(into: []) { users, entry in
+            switch entry.element {
+            // The peer does not know of the refusal before its reply.
+            case .refused(_, let channels) where entry.offset >= answered: users.formUnion(channels.map(\.user))
             case .waiting(.command(.subscribe(let channels))), .subscribed(let channels):
                 users.formUnion(channels.map(\.user))
             case .unsubscribed(let channels?): users.subtract(channels.map(\.user))
@@ -165,17 +165,17 @@ struct ExpectedReplies {
         }
     }
 
-    /// The replies whose turn has come.
+    /// Removes the replies that are ready.
     mutating func takeReady() -> ByteBuffer {
         var output = ByteBuffer()
         while answered < entries.count, !waits(answered) {
-            settle(entries[answered], &output)
+            apply(entries[answered], &output)
             answered += 1
         }
         return output
     }
 
-    private mutating func settle(_ entry: Entry, _ output: inout ByteBuffer) {
+    private mutating func apply(_ entry: Entry, _ output: inout ByteBuffer) {
         switch entry {
         case .waiting: break
         case .ready(let reply): reply.encode(into: &output)

@@ -1,38 +1,37 @@
 import LineProtocol
 import NIOCore
 
-/// A stream is the same requests however the network cuts it, keeps no more bytes than its limits, and once it cannot
-/// be told apart yields nothing more.
+/// A stream yields the same requests however the network splits it, buffers no more bytes than the limits, and yields
+/// nothing after a fatal error.
 ///
-/// The input: a byte that chooses the limits, one that chooses the cuts, the stream.
+/// The input: a byte that chooses the limits, one that chooses the splits, the stream.
 enum FramingBody {
-    /// The defaults, the least that the settings allow, and less than that, so that short inputs meet them; not so little
-    /// that it would be over before another protocol shows.
+    /// The defaults, the minimum of the settings, and less than that, so that short inputs reach them, but enough to
+    /// detect another protocol.
     static let limits = [
-        RequestLimits(), RequestLimits(requestSizeBytes: 128, tokens: 8),
-        RequestLimits(requestSizeBytes: 16, tokens: 2),
+        RequestLimits(), RequestLimits(bytesMaximum: 128, tokensMaximum: 8),
+        RequestLimits(bytesMaximum: 16, tokensMaximum: 2),
     ]
 
     @Sendable
     static func check(_ input: [UInt8]) throws(Violation) {
         var decisions = Decisions(input)
         let limits = decisions.one(of: limits)
-        let cuts = Int(decisions.byte())
+        let seed = Int(decisions.byte())
         let stream = decisions.remainder
         let whole = try decode([stream[...]], limits)
-        try requireEqual(try decode(reads(of: stream, cuts), limits), whole, "cut in reads")
+        try requireEqual(try decode(reads(of: stream, seed), limits), whole, "split into reads")
         var decoder = RequestDecoder(limits: limits)
         var exact = bufferWithoutSpareBytes(stream)
         var requests: [DecodedRequest] = []
         while let request = decoder.next(&exact) { requests.append(request) }
         try requireEqual(requests, whole, "in a buffer without a byte to spare")
         let fatal = whole.firstIndex { if case .fatal = $0 { true } else { false } }
-        try require(fatal.map { $0 == whole.count - 1 } ?? true, "something came after a fatal error: \(whole)")
+        try require(fatal.map { $0 == whole.count - 1 } ?? true, "a request after a fatal error: \(whole)")
         for request in whole { try requireThatTheErrorIsPrintable(request) }
     }
 
-    /// Every eighth seed cuts after each byte, which is slow in long streams. Others make reads of one to sixty-four
-    /// bytes, in no order that means anything.
+    /// Splits the stream into reads: of one byte for every eighth seed, because they are slow, else of one to 64 bytes.
     static func reads(of stream: [UInt8], _ seed: Int) -> [ArraySlice<UInt8>] {
         guard seed % 8 > 0 else { return stream.indices.map { stream[$0...$0] } }
         var reads: [ArraySlice<UInt8>] = []
@@ -46,7 +45,7 @@ enum FramingBody {
         return reads
     }
 
-    /// For AddressSanitizer: the stream ends where the memory does.
+    /// A buffer whose memory ends with the stream, so that AddressSanitizer detects reads beyond it.
     static func bufferWithoutSpareBytes(_ stream: [UInt8]) -> ByteBuffer {
         var buffer = ByteBufferAllocator().buffer(capacity: stream.count)
         let padding = buffer.capacity - stream.count
@@ -66,17 +65,17 @@ enum FramingBody {
         for read in reads {
             buffer.writeBytes(read)
             while let request = decoder.next(&buffer) { requests.append(request) }
-            // The text; the array's header; an element's header and its end.
-            let most = limits.requestSizeBytes + 16 + limits.tokens * 16
+            // The tokens, the array's header, and the elements' headers and ends.
+            let maximum = limits.bytesMaximum + 16 + limits.tokensMaximum * 16
             try require(
-                buffer.readableBytes <= most,
-                "\(buffer.readableBytes) bytes are kept; the limits are \(limits)"
+                buffer.readableBytes <= maximum,
+                "\(buffer.readableBytes) bytes are buffered; the limits are \(limits)"
             )
         }
         return requests
     }
 
-    /// What the peer sent must not come back: it ends up in the logs and terminals of others.
+    /// Errors must not repeat input, because clients log them and terminals show them.
     static func requireThatTheErrorIsPrintable(_ request: DecodedRequest) throws(Violation) {
         switch request {
         case .command: return

@@ -1,12 +1,14 @@
-/// A part of the service that reads bytes from outside, and what must hold of it whatever they are.
+import LineProtocol
+
+/// A part of the service that decodes bytes from outside, with the properties that it must have for any bytes.
 public struct FuzzTarget: Sendable {
     public let name: String
-    /// Does with the input what the target does with it, and throws where it did wrong. A trap is wrong anywhere.
+    /// Passes the input to the target, and throws when a property does not hold.
     public let check: @Sendable ([UInt8]) throws(Violation) -> Void
 
-    /// The most bytes of an input that a test makes.
+    /// The size of the largest input that a test makes.
     public var bytesMaximum = 2_048
-    /// Of the words that inputs are made of.
+    /// The file with words for inputs.
     public var dictionary = "dictionary.txt"
 
     public static let all = [
@@ -24,9 +26,13 @@ public struct FuzzTarget: Sendable {
             dictionary: "dictionary-billing.txt"
         ),
     ]
+
+    /// The verbs and options, as lines of a libFuzzer dictionary.
+    public static let dictionaryOfVerbs =
+        (Verb.allCases.map(\.rawValue) + OptionName.allCases.map { "\($0.rawValue)=" }).map { "\"\($0)\"" }
 }
 
-/// What did not hold.
+/// A property that did not hold.
 public struct Violation: Error, CustomStringConvertible {
     public let description: String
 }

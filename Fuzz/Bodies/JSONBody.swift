@@ -1,7 +1,7 @@
 @testable import Billing
 
-/// A text is a value within the bounds, or refused in words of ours, and only UTF-8 is read. `billing` also compares what is
-/// written back; without that this has several times as many inputs a second.
+/// A text is parsed to a value within the limits, or refused, and only UTF-8 is accepted. Compares no values, unlike
+/// `billing`, and so tests several times as many inputs per second.
 ///
 /// The input: the text.
 enum JSONBody {
@@ -13,8 +13,8 @@ enum JSONBody {
             try BillingBody.checkRefusal(error)
             try require((error.kind == .encoding) == !isUTF8, "\(error) of bytes that are UTF-8: \(isUTF8)")
         case .success(let value):
-            try require(isUTF8, "read, and no UTF-8")
-            // Each value but a single digit is two bytes at least, with what separates it from the next.
+            try require(isUTF8, "accepted, but not UTF-8")
+            // A value and its separator have at least two bytes, but for a single digit.
             try require(count(value) <= text.count, "\(count(value)) values in \(text.count) bytes")
         }
     }

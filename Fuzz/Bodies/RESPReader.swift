@@ -1,4 +1,4 @@
-/// Reads replies as a strict client would: written after Redis's protocol, not after our encoder.
+/// A strict decoder of replies, written from Redis's specification, independently of our encoder.
 struct RESPReader {
     indirect enum Value: Equatable {
         case simple(String)
@@ -7,7 +7,7 @@ struct RESPReader {
         case bulk(String)
         case array([Value])
         case push([Value])
-        /// Keys and values in turn.
+        /// Keys and values, alternating.
         case map([Value])
         case null
     }
@@ -40,7 +40,7 @@ struct RESPReader {
         case ">": return .push(try values(try number(line)))
         case "%": return .map(try values(2 * (try number(line))))
         case "_" where line.isEmpty: return .null
-        default: throw Violation(description: "no reply begins with \(kind.map(String.init) ?? "the end")")
+        default: throw Violation(description: "\(kind.map(String.init) ?? "the end") begins no reply")
         }
     }
 
@@ -50,7 +50,7 @@ struct RESPReader {
         return values
     }
 
-    /// To CRLF, which nothing else in a line looks like.
+    /// The bytes up to CRLF. A CR without LF is an error.
     private mutating func line() throws(Violation) -> String {
         guard let end = rest.firstIndex(of: UInt8(ascii: "\r")), rest[end...].dropFirst().first == UInt8(ascii: "\n")
         else { throw Violation(description: "a line without CRLF") }
@@ -61,7 +61,7 @@ struct RESPReader {
     }
 
     private mutating func bulk(_ count: Int) throws(Violation) -> String {
-        try require(rest.count >= count + 2, "a bulk string that is cut")
+        try require(rest.count >= count + 2, "an incomplete bulk string")
         let bytes = rest.prefix(count)
         rest = rest.dropFirst(count)
         try require(rest.prefix(2).elementsEqual("\r\n".utf8), "a bulk string without CRLF")

@@ -2,56 +2,55 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// What a client reads is the same replies however the network cuts it, and once it cannot be told apart nothing more is
-/// read of it.
+/// A service's stream yields the same replies however the network splits it, and nothing after broken framing.
 ///
-/// The input: a byte that chooses the cuts, what a service sends.
+/// The input: a byte that chooses the splits, the stream.
 enum ReadingBody {
     enum Piece: Equatable {
         case reply(ReceivedReply)
-        /// One reply, in one piece, that means nothing.
-        case notUnderstood(MalformedReply)
-        /// What follows cannot be told apart.
+        /// A well-framed reply with invalid contents.
+        case invalid(MalformedReply)
+        /// The framing is broken.
         case broken(MalformedReply)
     }
 
     @Sendable
     static func check(_ input: [UInt8]) throws(Violation) {
         var decisions = Decisions(input)
-        let cuts = Int(decisions.byte())
+        let seed = Int(decisions.byte())
         let stream = decisions.remainder
         let whole = read([stream[...]])
-        try requireEqual(read(FramingBody.reads(of: stream, cuts)), whole, "cut in reads")
-        var framing = ReplyFraming()
+        try requireEqual(read(FramingBody.reads(of: stream, seed)), whole, "split into reads")
+        var decoder = ReplyFrameDecoder()
         var exact = FramingBody.bufferWithoutSpareBytes(stream)
-        try requireEqual(pieces(&framing, &exact), whole, "in a buffer without a byte to spare")
+        try requireEqual(pieces(&decoder, &exact), whole, "in a buffer without a byte to spare")
         for case .reply(.list(let lines)) in whole {
-            for line in lines { try checkThatPeriodsReadBack(line) }
+            for line in lines { try checkThatPeriodsDecodeAgain(line) }
         }
-        for case .reply(.line(let line)) in whole { try checkThatPeriodsReadBack(line) }
+        for case .reply(.line(let line)) in whole { try checkThatPeriodsDecodeAgain(line) }
     }
 
     private static func read(_ reads: [ArraySlice<UInt8>]) -> [Piece] {
-        var framing = ReplyFraming()
+        var decoder = ReplyFrameDecoder()
         var buffer = ByteBuffer()
         var pieces: [Piece] = []
         for read in reads {
             buffer.discardReadBytes()
             buffer.writeBytes(read)
-            pieces += ReadingBody.pieces(&framing, &buffer)
+            pieces += ReadingBody.pieces(&decoder, &buffer)
             if case .broken = pieces.last { return pieces }
         }
         return pieces
     }
 
-    static func pieces(_ framing: inout ReplyFraming, _ buffer: inout ByteBuffer) -> [Piece] {
+    static func pieces(_ decoder: inout ReplyFrameDecoder, _ buffer: inout ByteBuffer) -> [Piece] {
         var pieces: [Piece] = []
         do throws(MalformedReply) {
-            while let frame = try framing.next(in: &buffer) {
+            while let frame = try decoder.next(in: &buffer) {
                 do throws(MalformedReply) {
                     pieces.append(.reply(try ReceivedReply(frame)))
                 } catch {
-                    pieces.append(.notUnderstood(error))
+                    pieces.append(.invalid(error))
                 }
             }
         } catch {
@@ -60,15 +59,16 @@ enum ReadingBody {
         return pieces
     }
 
-    /// What is read of a line about a period is no more than stands there, but for control characters, which nobody sends.
-    private static func checkThatPeriodsReadBack(_ line: String) throws(Violation) {
+    /// A decoded period, written out and decoded again, is the same but for control characters, which services do not
+    /// send.
+    private static func checkThatPeriodsDecodeAgain(_ line: String) throws(Violation) {
         if let period = PeriodUsage(periodLine: line) {
             let again = PeriodUsage(periodLine: period.expected.spelled)
-            try requireEqual(again, period.received, "a period, spelled and read again")
+            try requireEqual(again, period.received, "a period, written and decoded again")
         }
         if let report = PeriodReport(reportLine: line) {
             let again = PeriodReport(reportLine: report.expected.spelled)
-            try requireEqual(again, report.received, "a report, spelled and read again")
+            try requireEqual(again, report.received, "a report, written and decoded again")
         }
     }
 }

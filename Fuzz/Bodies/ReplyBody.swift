@@ -2,10 +2,10 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// What is encoded reads back as what it was, in lines that nothing in a text can break: by a reader that was written after
-/// RESP, and by our own client.
+/// Encoded replies and messages, with any text in them, are decoded to the same values by an independent RESP decoder
+/// and by our own client.
 ///
-/// The input: replies and messages, one after the other.
+/// The input: replies and messages.
 enum ReplyBody {
     @Sendable
     static func check(_ input: [UInt8]) throws(Violation) {
@@ -17,7 +17,7 @@ enum ReplyBody {
                 try checkReply(&decisions)
             }
         }
-        try checkThatFieldsReadBack(decisions.text())
+        try checkThatFieldsDecodeAgain(decisions.text())
     }
 
     private static func checkReply(_ decisions: inout Decisions) throws(Violation) {
@@ -26,7 +26,7 @@ enum ReplyBody {
             let answer = decisions.answer()
             try requireFieldLines(.answer(answer), [answer.expected])
             if let received = answer.received {
-                try requireEqual(try receive(.answer(answer)), .answer(received), "an answer, as the client reads it")
+                try requireEqual(try receive(.answer(answer)), .answer(received), "an answer, decoded by the client")
             }
         case 1:
             let periods = (0..<decisions.below(4)).map { _ in decisions.periodUsage() }
@@ -39,20 +39,20 @@ enum ReplyBody {
             try requireEqual(
                 lines.map { PeriodUsage(periodLine: $0) },
                 periods.map(\.received),
-                "history, as the client reads it"
+                "history, decoded by the client"
             )
         case 2:
             let report = decisions.report()
             try requireFieldLines(.report(report), [report.expected])
             guard case .line(let line) = try receive(.report(report)) else { return }
-            try requireEqual(PeriodReport(reportLine: line), report.received, "a report, as the client reads it")
+            try requireEqual(PeriodReport(reportLine: line), report.received, "a report, decoded by the client")
         case 3:
             let text = decisions.text()
             try requireEqual(try read(.text(text)), .simple(inOneLine(text)), "a text")
         case 4:
             let lines = (0..<decisions.below(4)).map { _ in decisions.text() }
             try requireEqual(try read(.lines(lines)), .array(lines.map { .simple(inOneLine($0)) }), "lines")
-            try requireEqual(try receive(.lines(lines)), .list(lines.map(inOneLine)), "lines, as the client reads them")
+            try requireEqual(try receive(.lines(lines)), .list(lines.map(inOneLine)), "lines, decoded by the client")
         case 5: try checkError(&decisions)
         case 6: try checkHello(&decisions)
         default:
@@ -76,15 +76,15 @@ enum ReplyBody {
             .error("\(error.code.rawValue)\(retry) \(inOneLine(error.text))"),
             "an error"
         )
-        // A text that begins as a field does is none that is sent.
+        // No error's text begins like this field.
         guard !error.text.utf8.starts(with: "retry_ms=".utf8), case .error(let received) = try receive(.error(error))
         else { return }
-        try requireEqual(received.code, error.code.rawValue, "a code, as the client reads it")
-        try requireEqual(received.text, inOneLine(error.text), "a text, as the client reads it")
+        try requireEqual(received.code, error.code.rawValue, "a code, decoded by the client")
+        try requireEqual(received.text, inOneLine(error.text), "a text, decoded by the client")
         try requireEqual(
             received.retryAfterMilliseconds,
             error.retryAfterMilliseconds,
-            "advice, as the client reads it"
+            "advice, decoded by the client"
         )
     }
 
@@ -130,7 +130,7 @@ enum ReplyBody {
         message.encode(into: &buffer, version: version)
         try requireEqual(try read(buffer), version == 3 ? .push(elements) : .array(elements), "a message")
         guard version == 2, let received else { return }
-        try requireEqual(try receivedBack(buffer), .message(received), "a message, as the client reads it")
+        try requireEqual(try decodedByClient(buffer), .message(received), "a message, decoded by the client")
     }
 
     private static func requireFieldLines(_ reply: Reply, _ expected: [FieldLine]) throws(Violation) {
@@ -141,7 +141,7 @@ enum ReplyBody {
     private static func receive(_ reply: Reply) throws(Violation) -> ReceivedReply {
         var buffer = ByteBuffer()
         reply.encode(into: &buffer)
-        return try receivedBack(buffer)
+        return try decodedByClient(buffer)
     }
 
     private static func read(_ reply: Reply) throws(Violation) -> RESPReader.Value {
@@ -157,23 +157,23 @@ enum ReplyBody {
         return value
     }
 
-    /// Any text, as a line that a client is sent: what is read of it is no more than stands there.
-    private static func checkThatFieldsReadBack(_ text: String) throws(Violation) {
+    /// Fields decoded from any text, written out and decoded again, are the same.
+    private static func checkThatFieldsDecodeAgain(_ text: String) throws(Violation) {
         guard let line = FieldLine("+" + text) else { return }
         guard let again = FieldLine("+" + line.spelled) else {
-            throw Violation(description: "not read again: \(line.spelled)")
+            throw Violation(description: "not decoded again: \(line.spelled)")
         }
-        try requireEqual(again, line, "fields, spelled and read again")
+        try requireEqual(again, line, "fields, written and decoded again")
     }
 }
 
 extension FieldLine {
-    /// The line without its plus sign, by the rules of docs/reference.md.
+    /// The line without its plus sign, written by the rules of docs/reference.md.
     var spelled: String {
         fields.reduce(status) { line, field in "\(line) \(field.name)=\(quoted(field.value))" }
     }
 
-    /// By scalars: a space and a combining mark would be one character.
+    /// Compares scalars, because a space and a combining mark are one character.
     private func quoted(_ value: String) -> String {
         guard
             value.isEmpty

@@ -2,9 +2,9 @@ import Foundation
 
 @testable import Billing
 
-/// What the App Store posts: a JWS is its parts, and no certificate harms.
+/// The App Store's notifications: a JWS is decoded to its parts, and no certificate causes a trap.
 enum SignedPayloadBody {
-    /// The input: header, payload and signature as they are before they are encoded, with a zero byte between them.
+    /// The input: header, payload and signature before their encoding, separated by a zero byte.
     static func checkParts(_ input: [UInt8]) throws(Violation) {
         let parts = input.split(separator: 0, maxSplits: 2, omittingEmptySubsequences: false).map(Array.init)
         guard parts.count == 3 else { return }
@@ -23,13 +23,13 @@ enum SignedPayloadBody {
         switch (found, expected) {
         case (.success(let found), .success(let expected)): try requireEqual(found, expected, "the payload")
         case (.success, .failure(let error)):
-            throw Violation(description: "a payload was read that is refused: \(error)")
+            throw Violation(description: "a payload was accepted instead of refused: \(error)")
         case (.failure(let error), .success(.object)): throw Violation(description: "a payload was refused: \(error)")
         case (.failure(let error), _): try BillingBody.checkRefusal(error)
         }
     }
 
-    /// The input: a body as it is posted.
+    /// The input: a posted body.
     static func checkPosted(_ input: [UInt8]) throws(Violation) {
         let read = BillingBody.attempt { () throws(BillingError) in
             try SignedPayload(try AppStoreNotification.signedPayload(of: input), name: "signedPayload")
@@ -37,7 +37,7 @@ enum SignedPayloadBody {
         if case .failure(let error) = read { try BillingBody.checkRefusal(error) }
     }
 
-    /// The input: a certificate in its DER form.
+    /// The input: a certificate in DER.
     static func checkCertificates(_ input: [UInt8]) throws(Violation) {
         guard let reason = refusal(of: input) else { return }
         try BillingBody.checkRefusal(BillingError(.unverified, reason))

@@ -1,11 +1,11 @@
 import FuzzBodies
 import Glibc
 
-/// libFuzzer with one of our targets. libFuzzer's own `main` is not used, because the package manager gives every
-/// program an entry point of its own; its driver is the documented way in from there.
+/// Runs libFuzzer with one of our targets. libFuzzer's `main` cannot be used, because the package manager gives every
+/// program its own entry point; that one calls libFuzzer's documented driver.
 @main
 enum FuzzDriver {
-    /// Chosen by the environment: libFuzzer takes the command line for its own.
+    /// Chosen by the environment, because libFuzzer parses the command line.
     private static let target: FuzzTarget = {
         let name = getenv("HEADROOM_FUZZ_TARGET").map { String(cString: $0) } ?? ""
         guard let target = FuzzTarget.all.first(where: { $0.name == name }) else {
@@ -17,6 +17,9 @@ enum FuzzDriver {
     }()
 
     static func main() {
+        if CommandLine.arguments.dropFirst() == ["--print-dictionary"] {
+            return print(FuzzTarget.dictionaryOfVerbs.joined(separator: "\n"))
+        }
         _ = target
         var count = CommandLine.argc
         var arguments = CommandLine.unsafeArgv
@@ -33,8 +36,8 @@ enum FuzzDriver {
     }
 }
 
-/// `int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*check)(const uint8_t *, size_t))`: its arguments are passed
-/// alike in C and in Swift.
+/// `int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*check)(const uint8_t *, size_t))`. C and Swift pass these
+/// arguments in the same way.
 @_silgen_name("LLVMFuzzerRunDriver")
 private func runLibFuzzer(
     _ count: UnsafeMutablePointer<CInt>,

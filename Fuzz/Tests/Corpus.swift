@@ -1,10 +1,10 @@
 import Foundation
 
-/// The inputs and words that the fuzzers begin with.
+/// The inputs and words that the fuzzers start with.
 enum Corpus {
     static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
 
-    /// What the fuzzers have chosen, and what broke something once.
+    /// The inputs that the fuzzers have chosen, and those that once failed.
     static func inputs(of target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
         try inputs(of: target, in: "Corpus") + inputs(of: target, in: "Found")
     }
@@ -17,13 +17,13 @@ enum Corpus {
             .map { ($0.lastPathComponent, try [UInt8](Data(contentsOf: $0))) }
     }
 
-    /// The lines of a dictionary, as they stand there.
+    /// The lines of a dictionary, unchanged; those of the protocol's include the verbs.
     static func lines(of dictionary: String) throws -> [String] {
-        try String(contentsOf: folder.appending(path: dictionary), encoding: .utf8)
-            .split(separator: "\n").map(String.init)
+        let lines = try String(contentsOf: folder.appending(path: dictionary), encoding: .utf8).split(separator: "\n")
+        return lines.map(String.init) + (dictionary == "dictionary.txt" ? FuzzTarget.dictionaryOfVerbs : [])
     }
 
-    /// Its words, in quotes there, with bytes written `\xHH`.
+    /// The words of a dictionary, which has them in quotes, with bytes written `\xHH`.
     static func words(of dictionary: String) throws -> [[UInt8]] {
         try lines(of: dictionary).filter { $0.hasPrefix("\"") }.map { line in
             var bytes: [UInt8] = []

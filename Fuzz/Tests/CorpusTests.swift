@@ -2,7 +2,7 @@ import Testing
 
 @Suite("What the fuzzers have found")
 struct CorpusTests {
-    @Test("Every input of the corpus does what it should", arguments: FuzzTarget.all)
+    @Test("Every input of the corpus satisfies its target's properties", arguments: FuzzTarget.all)
     func holds(_ target: FuzzTarget) throws {
         let inputs = try Corpus.inputs(of: target)
         #expect(inputs.count >= 10, "the corpus of \(target.name) is there")
@@ -11,7 +11,7 @@ struct CorpusTests {
         }
     }
 
-    @Test("Every input of the corpus does what it should when it is cut short", arguments: FuzzTarget.all)
+    @Test("Every input of the corpus satisfies its target's properties when it is cut short", arguments: FuzzTarget.all)
     func cut(_ target: FuzzTarget) throws {
         for input in try Corpus.inputs(of: target) {
             for count in stride(from: 0, to: input.bytes.count, by: 1 + input.bytes.count / 4) {

@@ -7,7 +7,7 @@ struct MutationTests {
     /// libFuzzer, which also looks at what an input reaches, runs each night (script/nightly); this many are a gate.
     private static let inputs = 20_000
 
-    @Test("Every target does what it should with inputs like those of the corpus", arguments: FuzzTarget.all)
+    @Test("Every target's properties hold for inputs like those of the corpus", arguments: FuzzTarget.all)
     func holds(_ target: FuzzTarget) throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("changed inputs of \(target.name) with seed \(seed)")

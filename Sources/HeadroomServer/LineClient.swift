@@ -154,7 +154,7 @@ private final class ReplyHandler: ChannelInboundHandler {
 
     private var expected: Deque<EventLoopPromise<[String]>> = []
     private var received = ByteBuffer()
-    private var framing = ReplyFraming()
+    private var decoder = ReplyFrameDecoder()
     /// Why nothing can be expected any more.
     private var failure: (any Error)?
 
@@ -166,7 +166,7 @@ private final class ReplyHandler: ChannelInboundHandler {
         var bytes = unwrapInboundIn(data)
         received.writeBuffer(&bytes)
         do {
-            while let frame = try framing.next(in: &received) { expected.popFirst()?.succeed(lines(frame)) }
+            while let frame = try decoder.next(in: &received) { expected.popFirst()?.succeed(lines(frame)) }
         } catch {
             fail(error)
             context.close(promise: nil)
@@ -174,7 +174,7 @@ private final class ReplyHandler: ChannelInboundHandler {
         received.discardReadBytes()
     }
 
-    private func lines(_ frame: ReplyFraming.Frame) -> [String] {
+    private func lines(_ frame: ReplyFrameDecoder.Frame) -> [String] {
         switch frame {
         case .single(let element): [element.line]
         case .list(let elements): elements.map(\.line)

@@ -41,12 +41,12 @@ struct BadInputTests {
         BadInput.lineEnds + BadInput.sizes + BadInput.bytes + BadInput.numbers + BadInput.fields
         + BadInput.arrays
 
-    @Test("Whole, it is answered as it should be", arguments: all)
+    @Test("is answered as expected in one read", arguments: all)
     func whole(_ input: BadInput) {
         check(decode(input.bytes), input)
     }
 
-    @Test("Split at every byte, and byte by byte, it is answered in the same way", arguments: all)
+    @Test("is answered alike split at every byte, and byte by byte", arguments: all)
     func split(_ input: BadInput) {
         let whole = decode(input.bytes)
         #expect(decodeByteByByte(input.bytes) == whole)
@@ -56,7 +56,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("Between two good requests, these are unharmed unless the connection closes", arguments: all)
+    @Test("does not affect the requests before and after it, unless the connection closes", arguments: all)
     func pipelined(_ input: BadInput) {
         let before = Array("PING before\n".utf8)
         for after in [Array("PING after\r\n".utf8), arrayRequest(["PING", "after"])] {
@@ -71,7 +71,7 @@ struct BadInputTests {
         }
     }
 
-    @Test("An error never repeats what was sent", arguments: all)
+    @Test("is never repeated by the error", arguments: all)
     func silent(_ input: BadInput) {
         for case .failure(let error) in decode(input.bytes) {
             #expect(!encoded(.error(error)).contains("secret"))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Scans of eight bytes at a time")
 struct ByteScanTests {
-    @Test("Every byte is judged alike wherever it stands, in a word or after the last", arguments: [7, 8, 9, 16, 19])
+    @Test("A byte is printable or not at any position", arguments: [7, 8, 9, 16, 19])
     func printable(length: Int) {
         // Beside the lowest and the highest printable byte too: a borrow could reach from one into the next.
         for filler in [UInt8(ascii: " "), UInt8(ascii: "A"), UInt8(ascii: "~")] {
@@ -19,7 +19,7 @@ struct ByteScanTests {
         }
     }
 
-    @Test("Only a byte that needs quotes or an escape is not plain, wherever it stands", arguments: [7, 8, 9, 16, 19])
+    @Test("Only bytes that need quotes or an escape are not plain, at any position", arguments: [7, 8, 9, 16, 19])
     func plain(length: Int) {
         for filler in [UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "]"), UInt8(ascii: "~"), 0xC3] {
             for position in 0..<length {
@@ -36,7 +36,7 @@ struct ByteScanTests {
         }
     }
 
-    @Test("The first of several equal bytes is found, whatever stands beside it", arguments: [1, 7, 8, 9, 16, 19])
+    @Test("The first of several equal bytes is found, whatever is next to it", arguments: [1, 7, 8, 9, 16, 19])
     func position(length: Int) {
         for filler in [UInt8(0x00), 0x09, 0x0B, 0x8A, 0xFF] {
             for first in 0...length {

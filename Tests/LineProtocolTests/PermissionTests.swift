@@ -4,42 +4,8 @@ import Usage
 
 @testable import LineProtocol
 
-@Suite("What a peer may ask")
+@Suite("Permissions")
 struct PermissionTests {
-    private enum Needed: Equatable {
-        case nothing
-        case token
-        case oneOf(Set<Scope>)
-    }
-
-    /// Written out, so that a verb that is added has to be placed here as well.
-    private static func needed(_ verb: Verb) -> Needed {
-        switch verb {
-        case .consume, .check, .reserve, .commit, .release: .oneOf([.chat])
-        case .usage: .oneOf([.chat, .dashboard, .operator])
-        case .history, .report, .top, .subscribe, .unsubscribe: .oneOf([.dashboard, .operator])
-        case .setPlan, .grant, .resetUsage, .forget: .oneOf([.operator])
-        case .ping, .echo, .help, .info, .client, .command, .select: .token
-        case .auth, .quit: .nothing
-        // Without AUTH in it.
-        case .hello: .token
-        }
-    }
-
-    private static func request(_ verb: Verb) -> String {
-        switch verb {
-        case .consume, .check, .usage, .history, .resetUsage, .forget: "\(verb.rawValue) \(userText)"
-        case .reserve, .commit, .release: "\(verb.rawValue) \(userText) key=k"
-        case .setPlan: "SETPLAN \(userText) paid"
-        case .grant: "GRANT \(userText) 5 key=k"
-        case .subscribe: "SUBSCRIBE usage:\(userText)"
-        case .echo: "ECHO x"
-        case .select: "SELECT 0"
-        case .auth: "AUTH x"
-        case .report, .top, .unsubscribe, .ping, .help, .info, .client, .command, .quit, .hello: verb.rawValue
-        }
-    }
-
     private func decode(_ text: String, _ permissions: Permissions) -> [DecodedRequest] {
         var decoder = RequestDecoder()
         decoder.permit(permissions, within: RequestLimits())
@@ -54,14 +20,16 @@ struct PermissionTests {
         Set(Scope.allCases.enumerated().filter { bits >> $0.offset & 1 == 1 }.map(\.element))
     }
 
-    @Test("is by its token's scopes, verb by verb, in both framings and in either case", arguments: Verb.allCases)
+    @Test("decide about each verb, in both framings and in upper and lower case", arguments: Verb.allCases)
     func matrix(_ verb: Verb) throws {
-        let line = PermissionTests.request(verb)
+        let line = verb.shortestRequest
+        // Without AUTH in it.
+        let needed = verb == .hello ? .authenticated : verb.permissions
         let array = String(decoding: arrayRequest(line.split(separator: " ").map(String.init)), as: UTF8.self)
         for framed in [line + "\n", line + "\r\n", line.lowercased() + "\n", array] {
             for scopes in PermissionTests.scopes {
                 let request = try #require(decode(framed, Permissions(scopes)).first)
-                guard case .oneOf(let needed) = PermissionTests.needed(verb), needed.isDisjoint(with: scopes) else {
+                guard needed.isDisjoint(with: Permissions(scopes)) else {
                     #expect(request.code == nil, "\(verb.rawValue) with \(scopes)")
                     continue
                 }
@@ -70,52 +38,52 @@ struct PermissionTests {
                     continue
                 }
                 #expect(error.code == .forbidden)
-                for scope in needed { #expect(error.text.contains(scope.rawValue)) }
+                for scope in needed.scopes { #expect(error.text.contains(scope.rawValue)) }
             }
-            let unknown = try #require(decode(framed, .nothing).first)
-            #expect(unknown.code == (PermissionTests.needed(verb) == .nothing ? nil : .noAuth), "\(verb.rawValue)")
-            #expect(decode(framed, .everything).first?.code == nil)
+            let withoutToken = try #require(decode(framed, .anonymous).first)
+            #expect(withoutToken.code == (needed == .anonymous ? nil : .noAuth), "\(verb.rawValue)")
+            #expect(decode(framed, .all).first?.code == nil)
         }
     }
 
-    @Test("without a token is HELLO only with AUTH, and no verb that does not exist")
+    @Test("without a token allow HELLO only with AUTH, and hide which verbs exist")
     func beforeAuthentication() {
-        #expect(decode("HELLO 3 AUTH name x\n", .nothing).first?.code == nil)
+        #expect(decode("HELLO 3 AUTH name x\n", .anonymous).first?.code == nil)
         for line in ["HELLO", "HELLO 2", "HELLO 3 SETNAME x", "SECRET", "CONSUME \(userText) no", "PING PING PING"] {
-            #expect(decode(line + "\n", .nothing).first?.code == .noAuth, "\(line)")
+            #expect(decode(line + "\n", .anonymous).first?.code == .noAuth, "\(line)")
         }
-        // What is wrong with saying who one is, is said.
+        // Errors in an authentication are reported.
         for line in ["AUTH", "AUTH a b c", "HELLO 3 AUTH x", "HELLO 7 AUTH a b", "QUIT now"] {
-            #expect(decode(line + "\n", .nothing).first?.code == .badArg, "\(line)")
+            #expect(decode(line + "\n", .anonymous).first?.code == .badArg, "\(line)")
         }
     }
 
-    @Test("is looked at before the arguments, and harms no neighbour in the pipeline")
-    func neighbours() {
+    @Test("are checked before the arguments, for each request of a pipeline")
+    func pipeline() {
         let requests = decode("GRANT x y\nCONSUME \(userText)\nFORGET\nPING\n", Permissions([.chat]))
         #expect(requests.map(\.code) == [.forbidden, nil, .forbidden, nil])
         #expect(requests[1] == .command(.consume(user: user, messages: 1)))
         #expect(requests.count(where: { $0.isFatal }) == 0)
     }
 
-    @Test("changes from the next request on, and so does its size")
+    @Test("and limits change with the next request")
     func change() {
         var decoder = RequestDecoder()
         let long = "ECHO " + String(repeating: "x", count: 600) + "\n"
-        decoder.permit(.nothing, within: RequestLimits(requestSizeBytes: 512, tokens: 16))
+        decoder.permit(.anonymous, within: RequestLimits(bytesMaximum: 512, tokensMaximum: 16))
         var buffer = ByteBuffer(string: "CONSUME \(userText)\r\nAUTH x\nCONSUME \(userText)\r\n\(long)")
         #expect(decoder.next(&buffer)?.code == .noAuth)
         #expect(decoder.next(&buffer)?.code == nil)
         decoder.permit(Permissions([.chat]), within: RequestLimits())
         #expect(decoder.next(&buffer) == .command(.consume(user: user, messages: 1)))
         #expect(decoder.next(&buffer)?.code == nil)
-        decoder.permit(.nothing, within: RequestLimits(requestSizeBytes: 512, tokens: 16))
+        decoder.permit(.anonymous, within: RequestLimits(bytesMaximum: 512, tokensMaximum: 16))
         buffer.writeString("CONSUME \(userText)\r\n\(long)")
         #expect(decoder.next(&buffer)?.code == .noAuth)
         #expect(decoder.next(&buffer)?.code == .tooLong)
     }
 
-    @Test("is told in words that repeat nothing of the request")
+    @Test("are denied with errors that repeat nothing of the request")
     func secrets() {
         let credentials = Credentials(name: "name", token: Secret("s3cret"))
         let command = Command.hello(version: 3, credentials: credentials)
@@ -125,9 +93,9 @@ struct PermissionTests {
             #expect(!text.contains("s3cret"))
         }
         for line in ["AUTH a s3cret c", "HELLO 3 AUTH s3cret", "HELLO 3 s3cret", "s3cret", "AUTH s3cret=1 b c"] {
-            for permissions in [Permissions.nothing, .everything, Permissions([.chat])] {
+            for permissions in [Permissions.anonymous, .all, Permissions([.chat])] {
                 guard case .failure(let error)? = decode(line + "\n", permissions).first else {
-                    Issue.record("\(line) was taken")
+                    Issue.record("\(line) was accepted")
                     continue
                 }
                 #expect(!error.text.contains("s3cret"))

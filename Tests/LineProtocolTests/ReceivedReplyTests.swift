@@ -9,13 +9,13 @@ import Usage
 struct ReceivedReplyTests {
     /// What a client reads that gets its bytes in these reads.
     private static func receive(_ reads: [[UInt8]]) throws -> [ReceivedReply] {
-        var framing = ReplyFraming()
+        var decoder = ReplyFrameDecoder()
         var buffer = ByteBuffer()
         var replies: [ReceivedReply] = []
         for read in reads {
             buffer.discardReadBytes()
             buffer.writeBytes(read)
-            while let frame = try framing.next(in: &buffer) { replies.append(try ReceivedReply(frame)) }
+            while let frame = try decoder.next(in: &buffer) { replies.append(try ReceivedReply(frame)) }
         }
         return replies
     }
@@ -78,18 +78,18 @@ struct ReceivedReplyTests {
         #expect(try ReceivedReplyTests.receive(stream.map { [$0] }) == replies)
     }
 
-    @Test("A list that goes on for ever is not kept")
+    @Test("A list without an end is limited")
     func endlessList() {
-        var framing = ReplyFraming()
+        var decoder = ReplyFrameDecoder()
         var buffer = ByteBuffer(string: "*65536\r\n")
         let line = "+" + String(repeating: "x", count: 60_000) + "\r\n"
-        var frame: ReplyFraming.Frame?
+        var frame: ReplyFrameDecoder.Frame?
         var error: MalformedReply?
         for _ in 0..<1_000 where error == nil && frame == nil {
             buffer.discardReadBytes()
             buffer.writeString(line)
             do throws(MalformedReply) {
-                frame = try framing.next(in: &buffer)
+                frame = try decoder.next(in: &buffer)
             } catch let malformed {
                 error = malformed
             }
@@ -97,7 +97,7 @@ struct ReceivedReplyTests {
         #expect(error == MalformedReply(.listTooLong))
     }
 
-    @Test("Counts whose sum is no number are no report, and none is below zero")
+    @Test("A report's counts must not be negative, nor their sum overflow")
     func reports() {
         let most = Int.max
         #expect(
@@ -108,7 +108,7 @@ struct ReceivedReplyTests {
         #expect(report?.users == 10 && report?.messages == 9)
     }
 
-    @Test("A code ends at the first space, whatever follows it")
+    @Test("An error's code ends at the first space, whatever follows it")
     func codes() {
         let error = ReceivedError("OVERLOADED retry_ms=5 \u{301}x")
         #expect(error.code == "OVERLOADED" && error.retryAfterMilliseconds == 5 && error.text == "\u{301}x")
@@ -199,7 +199,7 @@ struct ReceivedReplyTests {
 
     @Test("A line without an end is refused before it fills the memory")
     func endless() {
-        let line = [UInt8(ascii: "+")] + [UInt8](repeating: 0x61, count: ReplyFraming.lineMaximum + 1)
+        let line = [UInt8(ascii: "+")] + [UInt8](repeating: 0x61, count: ReplyFrameDecoder.lineMaximum + 1)
         #expect(throws: MalformedReply(.lineTooLong)) { try ReceivedReplyTests.receive([line]) }
     }
 }

@@ -105,13 +105,16 @@ struct ReplyTests {
         }
     }
 
-    @Test("Every option that a verb takes stands in its syntax, and no other")
-    func syntax() {
-        for verb in Verb.allCases where !verb.grammar.isFreeText {
-            let options = verb.grammar.options.map { "\($0.rawValue)=" }
-            let shown = verb.syntax.split(separator: " ").filter { $0.contains("=") }
-            #expect(shown.map { $0.filter { !"[]".contains($0) } } == options)
-        }
+    @Test("A verb's syntax shows its options, and how many positional arguments it takes", arguments: Verb.allCases)
+    func syntax(verb: Verb) {
+        let definition = verb.definition
+        let arguments = definition.syntax.split(separator: " ").dropFirst().map { $0.filter { !"[]".contains($0) } }
+        let required = verb.shortestRequest.split(separator: " ").dropFirst().count { !$0.contains("=") }
+        #expect(definition.positionals.lowerBound == required)
+        guard !definition.isFreeText else { return }
+        #expect(arguments.filter { $0.hasSuffix("=") } == definition.options.map { "\($0.rawValue)=" })
+        let most = arguments.contains("...") ? Int.max : arguments.count { !$0.hasSuffix("=") }
+        #expect(definition.positionals.upperBound == most)
     }
 
     @Test("Every code says when it is sent and whether a retry helps", arguments: ReplyError.Code.allCases)

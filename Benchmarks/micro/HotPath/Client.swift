@@ -27,11 +27,11 @@ extension Body {
     private static func read(_ name: String, answers: Int) -> Body {
         Body(name, requests: answers) {
             let received = ByteBuffer(string: String(repeating: answer, count: answers))
-            var framing = ReplyFraming()
+            var decoder = ReplyFrameDecoder()
             return {
                 var buffer = received
                 var read = 0
-                while let frame = try? framing.next(in: &buffer) {
+                while let frame = try? decoder.next(in: &buffer) {
                     keep(try? ReceivedReply(frame))
                     read += 1
                 }

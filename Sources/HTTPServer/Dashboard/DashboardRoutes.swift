@@ -133,7 +133,7 @@ struct DashboardRoutes: RouteCollecting {
             // Of a token that came with the request, what it may do now.
             if let identity = context.identity {
                 let now = parts.access.policy.identity(ofToken: identity.tokenID)
-                context.permissions = now?.permissions ?? .nothing
+                context.permissions = now?.permissions ?? .anonymous
             } else {
                 context.permissions = parts.access.policy.permissionsWithoutToken
             }

@@ -11,7 +11,7 @@ struct HTTPContext: RequestContext {
     /// Of the token that came with the request; nil without one.
     var identity: Identity?
     /// What the request may ask. `Authenticating` sets it; nothing until then.
-    var permissions: Permissions = .nothing
+    var permissions: Permissions = .anonymous
 
     init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)

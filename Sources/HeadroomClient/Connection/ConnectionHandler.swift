@@ -5,7 +5,7 @@ import NIOCore
 final class ConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
-    private var framing = ReplyFraming()
+    private var decoder = ReplyFrameDecoder()
     private var buffer = ByteBuffer()
     private var replies: [ReceivedReply] = []
     private let notify: @Sendable (Connection.Event) -> Void
@@ -29,7 +29,7 @@ final class ConnectionHandler: ChannelInboundHandler {
             buffer.writeBuffer(&bytes)
         }
         do {
-            while let frame = try framing.next(in: &buffer) { replies.append(try reply(frame)) }
+            while let frame = try decoder.next(in: &buffer) { replies.append(try reply(frame)) }
             deliver()
         } catch {
             deliver()
@@ -38,7 +38,7 @@ final class ConnectionHandler: ChannelInboundHandler {
     }
 
     /// What is in one piece and is not understood concerns who asked, and nobody else on the connection.
-    private func reply(_ frame: ReplyFraming.Frame) throws(MalformedReply) -> ReceivedReply {
+    private func reply(_ frame: ReplyFrameDecoder.Frame) throws(MalformedReply) -> ReceivedReply {
         do {
             return try ReceivedReply(frame)
         } catch {

@@ -25,7 +25,7 @@ package final class AccessPolicy: Sendable {
     static let open = AccessPolicy(isRequired: false, tokens: TokenList())
 
     /// Of a peer that has brought no token.
-    package var permissionsWithoutToken: Permissions { isRequired ? .nothing : .everything }
+    package var permissionsWithoutToken: Permissions { isRequired ? .anonymous : .all }
 
     /// Whose token that is. What a token may do holds also where none is required: who brings one wants to be held to it.
     func authenticate(_ credentials: Credentials, at now: ContinuousClock.Instant) -> Result<Identity, ReplyError> {

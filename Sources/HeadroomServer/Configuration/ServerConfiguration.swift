@@ -68,8 +68,8 @@ public struct ServerConfiguration: Sendable {
         let whenUnavailable: WhenUnavailable = try settings.choice(.whenUnavailable)
         connectionLimits = ConnectionLimits(
             request: RequestLimits(
-                requestSizeBytes: try settings.number(.requestSize, 128...65_536),
-                tokens: try settings.number(.requestTokens, 8...64)
+                bytesMaximum: try settings.number(.requestSize, 128...65_536),
+                tokensMaximum: try settings.number(.requestTokens, 8...64)
             ),
             inFlightMaximum: try settings.number(.inFlightMaximum, 1...65_536),
             outputBytesMaximum: try settings.number(.outputBytes, 65_536...67_108_864),

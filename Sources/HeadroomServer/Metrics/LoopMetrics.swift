@@ -19,7 +19,7 @@ package final class LoopMetrics: Sendable {
     @inline(__always)
     func count(_ request: DecodedRequest) {
         switch request {
-        case .command(let command): verbs.raise(command.verb.place)
+        case .command(let command): verbs.raise(command.verb.ordinal)
         case .failure(let error), .fatal(let error): count(error.code)
         }
     }
@@ -28,22 +28,22 @@ package final class LoopMetrics: Sendable {
     func count(_ outcome: Outcome) {
         switch outcome {
         case .answer(let answer):
-            answers.raise(LoopMetrics.place(Status(answer.status), answer.snapshot.tier))
+            answers.raise(LoopMetrics.ordinal(Status(answer.status), answer.snapshot.tier))
         case .failure(let error): count(ReplyError(error).code)
         default: break
         }
     }
 
     private func count(_ code: ReplyError.Code) {
-        if let place = ReplyError.Code.allCases.firstIndex(of: code) { errors.raise(place) }
+        if let ordinal = ReplyError.Code.allCases.firstIndex(of: code) { errors.raise(ordinal) }
     }
 
     /// Enough for all tiers. A literal, because `allCases` makes an array each time.
     private static var tierBits: Int { 2 }
 
     @inline(__always)
-    static func place(_ status: Status, _ tier: Tier) -> Int {
-        status.rawValue << tierBits | tier.place
+    static func ordinal(_ status: Status, _ tier: Tier) -> Int {
+        status.rawValue << tierBits | tier.ordinal
     }
 
     /// Microseconds of the clock that latencies are taken from, which wrap after an hour; never 0.

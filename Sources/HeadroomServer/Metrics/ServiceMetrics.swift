@@ -23,10 +23,10 @@ package struct ServiceMetrics: Sendable {
         /// The same of the last seconds.
         package var recentLatencies: [UInt64]
 
-        package func requests(_ verb: Verb) -> UInt64 { verbs[verb.place] }
+        package func requests(_ verb: Verb) -> UInt64 { verbs[verb.ordinal] }
 
         package func answers(_ status: LoopMetrics.Status, _ tier: Tier) -> UInt64 {
-            answers[LoopMetrics.place(status, tier)]
+            answers[LoopMetrics.ordinal(status, tier)]
         }
 
         func answers(_ status: LoopMetrics.Status) -> UInt64 {

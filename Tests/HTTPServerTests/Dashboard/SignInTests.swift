@@ -194,6 +194,6 @@ struct SignInTests {
     }
 
     private func visitor(_ name: String) -> Visitor {
-        Visitor(name: name, identity: nil, permissions: .everything, newCookie: nil)
+        Visitor(name: name, identity: nil, permissions: .all, newCookie: nil)
     }
 }

@@ -1,0 +1,72 @@
+import LineProtocol
+import NIOCore
+import Usage
+
+/// Decodes an encoded reply with our client's decoder.
+func decodedByClient(_ buffer: ByteBuffer) throws(Violation) -> ReceivedReply {
+    var buffer = buffer
+    var decoder = ReplyFrameDecoder()
+    let reply: ReceivedReply?
+    do throws(MalformedReply) {
+        reply = try decoder.next(in: &buffer).map { frame throws(MalformedReply) in try ReceivedReply(frame) }
+    } catch {
+        throw Violation(description: "not decoded: \(error)")
+    }
+    guard let reply else { throw Violation(description: "an incomplete reply") }
+    try require(buffer.readableBytes == 0, "bytes are left after the reply")
+    return reply
+}
+
+extension Answer {
+    /// Nil where an instant's year has more than four digits.
+    var received: ReceivedAnswer? {
+        let instants = [snapshot.resetsShown, snapshot.expiresShown, renews, graceUntil].compactMap(\.self)
+        guard instants.allSatisfy({ Instant($0.text) != nil }) else { return nil }
+        var usage = UsageStatus(
+            user: user,
+            plan: inOneLine(snapshot.plan.name),
+            state: snapshot.state,
+            tier: snapshot.tier,
+            display: snapshot.display,
+            used: snapshot.used,
+            limit: snapshot.limit,
+            remaining: snapshot.remaining,
+            period: BillingPeriod(storedLabel: inOneLine(snapshot.period.label))
+        )
+        usage.held = snapshot.held
+        usage.resets = snapshot.resetsShown
+        usage.expires = snapshot.expiresShown
+        usage.renews = renews
+        usage.graceUntil = graceUntil
+        usage.nextPlan = nextPlan.map(inOneLine)
+        usage.day = snapshot.trialDay?.day
+        usage.days = snapshot.trialDay?.days
+        usage.crossed = crossed
+        usage.reason = reason
+        usage.retryAfter = retryAfterSeconds.map { .seconds($0) }
+        usage.previousPlan = snapshot.previousPlan.map(inOneLine)
+        usage.label = isDetailed ? inOneLine(snapshot.label) : nil
+        usage.accessible = isDetailed ? inOneLine(snapshot.accessible) : nil
+        usage.notice = snapshot.notice.map(inOneLine)
+        usage.banner = snapshot.banner.map(inOneLine)
+        usage.isReplayed = isReplay
+        return ReceivedAnswer(status: status, usage: usage, released: released)
+    }
+}
+
+extension PeriodUsage {
+    var received: PeriodUsage {
+        var period = self
+        period.period = BillingPeriod(storedLabel: inOneLine(self.period.label))
+        return period
+    }
+}
+
+extension PeriodReport {
+    var received: PeriodReport {
+        var report = PeriodReport(period: BillingPeriod(storedLabel: inOneLine(period.label)))
+        for tier in Tier.allCases { report.add(users: users(in: tier), in: tier, messages: 0) }
+        report.messages = messages
+        return report
+    }
+}

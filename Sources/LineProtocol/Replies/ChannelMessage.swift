@@ -1,0 +1,61 @@
+import NIOCore
+import Usage
+
+/// A message of Redis's publish and subscribe: an array in RESP2, a push in RESP3.
+public enum ChannelMessage: Sendable, Equatable {
+    /// `count` is how many subscriptions the connection has now.
+    case subscribed(channel: String, count: Int)
+    /// `channel` is nil when there were no subscriptions to end.
+    case unsubscribed(channel: String?, count: Int)
+    /// The user's usage snapshot has changed. The payload is the answer's fields.
+    case usage(channel: String, Answer)
+
+    /// - Parameter version: of RESP, 2 or 3.
+    public func encode(into buffer: inout ByteBuffer, version: Int) {
+        buffer.writeStaticString(version == 3 ? ">3\r\n" : "*3\r\n")
+        switch self {
+        case .subscribed(let channel, let count):
+            buffer.writeStaticString("$9\r\nsubscribe\r\n")
+            buffer.writeBulk(channel)
+            buffer.writeString(":\(count)\r\n")
+        case .unsubscribed(let channel, let count):
+            buffer.writeStaticString("$11\r\nunsubscribe\r\n")
+            if let channel {
+                buffer.writeBulk(channel)
+            } else {
+                buffer.writeStaticString(version == 3 ? "_\r\n" : "$-1\r\n")
+            }
+            buffer.writeString(":\(count)\r\n")
+        case .usage(let channel, let answer):
+            buffer.writeStaticString("$7\r\nmessage\r\n")
+            buffer.writeBulk(channel)
+            buffer.writeBulk(fieldsOf: answer)
+        }
+    }
+}
+
+extension ByteBuffer {
+    /// The answer to `PING` on a RESP2 connection with subscriptions.
+    public mutating func writeSubscribedPong(_ text: String?) {
+        writeStaticString("*2\r\n$4\r\npong\r\n")
+        writeBulk(text ?? "")
+    }
+
+    fileprivate mutating func writeBulk(_ text: String) {
+        writeString("$\(text.utf8.count)\r\n")
+        writeString(text)
+        writeStaticString("\r\n")
+    }
+
+    /// The answer's line without its status word and its end.
+    fileprivate mutating func writeBulk(fieldsOf answer: Answer) {
+        var line = ByteBuffer()
+        answer.encode(into: &line)
+        if let space = line.readableBytesView.firstIndex(of: UInt8(ascii: " ")) {
+            line.moveReaderIndex(to: space + 1)
+        }
+        // The line's CRLF ends the bulk string.
+        writeString("$\(line.readableBytes - 2)\r\n")
+        writeBuffer(&line)
+    }
+}

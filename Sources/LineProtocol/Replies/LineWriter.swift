@@ -1,0 +1,176 @@
+import NIOCore
+import Usage
+
+/// Writes one line into memory that is reserved once. `ByteBuffer` would check uniqueness and capacity for each of an
+/// answer's forty or so writes; this checks a bound only.
+struct LineWriter {
+    private let start: UnsafeMutableRawPointer
+    private let capacity: Int
+    private(set) var count = 0
+
+    /// The longest `Int`: a sign and 19 digits.
+    static let integerBytesMaximum = 20
+
+    fileprivate init(_ start: UnsafeMutableRawPointer, capacity: Int) {
+        self.start = start
+        self.capacity = capacity
+    }
+
+    /// Writes the text unchanged, control characters included. Not called `put`, which a literal would call with a
+    /// `String`.
+    ///
+    /// Inlined: the compiler turns a copy of known length into a few moves.
+    @inline(__always)
+    mutating func putLiteral(_ text: StaticString) {
+        requireCapacity(text.utf8CodeUnitCount)
+        (start + count).copyMemory(from: text.utf8Start, byteCount: text.utf8CodeUnitCount)
+        count += text.utf8CodeUnitCount
+    }
+
+    mutating func put(_ number: Int) {
+        requireCapacity(LineWriter.integerBytesMaximum)
+        if number < 0 { putUnchecked(UInt8(ascii: "-")) }
+        var magnitude = number.magnitude
+        count += LineWriter.digits(of: magnitude)
+        var position = count
+        while magnitude >= 100 {
+            position -= 2
+            putPair(magnitude % 100, at: position)
+            magnitude /= 100
+        }
+        if magnitude >= 10 {
+            putPair(magnitude, at: position - 2)
+        } else {
+            putUnchecked(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: magnitude), at: position - 1)
+        }
+    }
+
+    private static func digits(of number: UInt) -> Int {
+        var digits = 1
+        var power: UInt = 10
+        // The largest `Int` has 19 digits, and the first power with more would soon overflow.
+        while number >= power, digits < 19 {
+            digits += 1
+            power &*= 10
+        }
+        return digits
+    }
+
+    private func putPair(_ pair: UInt, at position: Int) {
+        putUnchecked(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: pair / 10), at: position)
+        putUnchecked(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: pair % 10), at: position + 1)
+    }
+
+    mutating func put(_ user: UserID) {
+        requireCapacity(UserID.textLength)
+        user.writeText(to: rest)
+        count += UserID.textLength
+    }
+
+    mutating func put(_ instant: Instant) {
+        requireCapacity(Instant.textLengthMaximum)
+        count += instant.writeText(to: rest)
+    }
+
+    /// Writes a name that needs no quotes: the raw value of an enumeration.
+    @inline(__always)
+    mutating func putName(_ name: String) {
+        var name = name
+        name.withUTF8 { put(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Writes the text with a space for each control character, so that a plan's label cannot end an answer's line.
+    mutating func put(_ text: String) {
+        var text = text
+        text.withUTF8 { utf8 in
+            let source = UnsafeRawBufferPointer(utf8)
+            if source.isPrintableASCII {
+                put(source)
+            } else {
+                requireCapacity(source.count)
+                for byte in source { putUnchecked(spaceIfControl(byte)) }
+            }
+        }
+    }
+
+    private mutating func put(_ source: UnsafeRawBufferPointer) {
+        requireCapacity(source.count)
+        rest.copyMemory(from: source)
+        count += source.count
+    }
+
+    /// The memory that is not written yet.
+    private var rest: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(start: start + count, count: capacity - count)
+    }
+
+    /// For bytes whose capacity is checked already.
+    private mutating func putUnchecked(_ byte: UInt8) {
+        putUnchecked(byte, at: count)
+        count += 1
+    }
+
+    private func putUnchecked(_ byte: UInt8, at position: Int) {
+        start.storeBytes(of: byte, toByteOffset: position, as: UInt8.self)
+    }
+
+    /// Callers compute the capacity. Were it too small, a trap is safer than a write past the end.
+    private func requireCapacity(_ bytes: Int) {
+        precondition(capacity - count >= bytes, "the line is longer than its capacity")
+    }
+}
+
+extension LineWriter {
+    /// Writes a field's value, in double quotes where it is empty or has spaces, quotes or backslashes. Control
+    /// characters become spaces.
+    mutating func putValue(_ value: String) {
+        var value = value
+        value.withUTF8 { utf8 in
+            let source = UnsafeRawBufferPointer(utf8)
+            if !source.isEmpty, source.isPlain(from: UInt8(ascii: "!")) {
+                put(source)
+            } else {
+                putQuoted(source)
+            }
+        }
+    }
+
+    private mutating func putQuoted(_ source: UnsafeRawBufferPointer) {
+        requireCapacity(2 * source.count + 2)
+        putUnchecked(UInt8(ascii: "\""))
+        if source.isPlain(from: UInt8(ascii: " ")) {
+            put(source)
+        } else {
+            for byte in source {
+                if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { putUnchecked(UInt8(ascii: "\\")) }
+                putUnchecked(spaceIfControl(byte))
+            }
+        }
+        putUnchecked(UInt8(ascii: "\""))
+    }
+
+    /// The most bytes that `putValue` writes: each one escaped, and the quotes. 0 for nil.
+    static func valueBytesMaximum(_ value: String?) -> Int {
+        value.map { 2 * $0.utf8.count + 2 } ?? 0
+    }
+}
+
+extension ByteBuffer {
+    /// Appends what `body` writes, and CRLF.
+    ///
+    /// - Parameter capacityBytes: at least as many as `body` writes.
+    mutating func writeLine(capacityBytes: Int, _ body: (inout LineWriter) -> Void) {
+        // A number and an instant require the capacity of the longest, so the last field may require 24 bytes more.
+        writeWithUnsafeMutableBytes(minimumWritableBytes: capacityBytes + 24) { bytes in
+            guard let start = bytes.baseAddress else { preconditionFailure("NIO has reserved no memory for a line") }
+            var line = LineWriter(start, capacity: bytes.count)
+            body(&line)
+            line.putLiteral("\r\n")
+            return line.count
+        }
+    }
+}
+
+private func spaceIfControl(_ byte: UInt8) -> UInt8 {
+    byte < 0x20 || byte == 0x7F ? UInt8(ascii: " ") : byte
+}

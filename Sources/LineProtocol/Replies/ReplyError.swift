@@ -1,0 +1,92 @@
+/// An answer that begins with `-`: a code for programs, and a text for people.
+///
+/// The text names the cause and the remedy. It never repeats bytes of the request, which may contain terminal escapes
+/// or a misplaced secret, because clients log it.
+public struct ReplyError: Error, Sendable, Equatable {
+    public var code: Code
+    /// After how long the client should retry; written before the text as `retry_ms=N`.
+    public var retryAfterMilliseconds: Int?
+    public var text: String
+
+    public init(code: Code, retryAfterMilliseconds: Int? = nil, text: String) {
+        self.code = code
+        self.retryAfterMilliseconds = retryAfterMilliseconds
+        self.text = text
+    }
+}
+
+extension ReplyError {
+    /// For programs to decide by. The raw value is sent.
+    public enum Code: String, CaseIterable, Sendable {
+        case err = "ERR"
+        case badArg = "BADARG"
+        case tooLong = "TOOLONG"
+        case `protocol` = "PROTOCOL"
+        case noAuth = "NOAUTH"
+        case forbidden = "FORBIDDEN"
+        case notFound = "NOTFOUND"
+        case conflict = "CONFLICT"
+        case expired = "EXPIRED"
+        case unavailable = "UNAVAILABLE"
+        case unknown = "UNKNOWN"
+        case overloaded = "OVERLOADED"
+        case draining = "DRAINING"
+        case `internal` = "INTERNAL"
+
+        /// When the code is sent. A test compares docs/reference.md with it.
+        public var meaning: String {
+            switch self {
+            case .err: "no such verb; a verb that a RESP2 connection with subscriptions cannot use"
+            case .badArg:
+                "malformed user, number, key, period, option; wrong count of arguments; "
+                    + "invalid UTF-8 or a control character"
+            case .tooLong: "request over the size limit; then closes"
+            case .protocol:
+                "broken array framing; a first line that begins as HTTP, TLS or PROXY does; "
+                    + "plain text where TLS is spoken; then closes"
+            case .noAuth: "not authenticated; closes where the text says so, when a token has ended"
+            case .forbidden: "token lacks the scope"
+            case .notFound: "no such key, period or plan; or a user that a foreign key of `message_usage` refuses"
+            case .conflict: "key reused with another n or verb; commit of a released key"
+            case .expired: "commit of a hold whose time has passed: nothing counted"
+            case .unavailable: "the database cannot be reached; nothing counted"
+            case .unknown: "the outcome could not be learned in time; only a retry with the same key is safe"
+            case .overloaded:
+                "more waits than can be served in time; or too many connections in all or of an address, which closes, or of a "
+                    + "token; nothing counted"
+            case .draining: "shutting down; nothing counted; closes after the last reply"
+            case .internal: "a bug, logged with a reference; or a value out of range in the database, as the text says"
+            }
+        }
+
+        /// Whether sending the same request again can help.
+        public var retryHelps: String {
+            switch self {
+            case .err, .badArg, .tooLong, .protocol, .noAuth, .forbidden, .notFound, .conflict: "no"
+            case .expired: "with CONSUME"
+            case .unavailable, .overloaded: "yes"
+            case .unknown: "same key"
+            case .draining: "elsewhere"
+            case .internal: "–"
+            }
+        }
+    }
+}
+
+extension ReplyError {
+    static func badArgument(_ text: String) -> ReplyError { ReplyError(code: .badArg, text: text) }
+
+    static func tooLong(bytes limit: Int) -> ReplyError {
+        ReplyError(code: .tooLong, text: "a request is at most \(limit) bytes; closing, connect again and send less")
+    }
+
+    static func tooLong(tokens limit: Int) -> ReplyError {
+        ReplyError(code: .tooLong, text: "a request is at most \(limit) tokens; closing, connect again and send less")
+    }
+
+    static func brokenFraming(_ text: String) -> ReplyError {
+        ReplyError(code: .protocol, text: "\(text); closing, because the next request cannot be found")
+    }
+
+    static let unknownCommand = ReplyError(code: .err, text: "unknown command; HELP lists the verbs")
+}

@@ -1,0 +1,193 @@
+import Usage
+
+/// The arguments of one request: the positional ones first, then the options (`name=value`).
+///
+/// Each accessor parses and validates one argument; its error names the argument and the form that it must have.
+struct Arguments {
+    private let definition: VerbDefinition
+    private let tokens: RequestTokens
+    /// How many positional arguments there are.
+    let count: Int
+    /// Those of the peer that sent the request.
+    let permissions: Permissions
+
+    /// - Throws: when there are too few or too many arguments, or an option that is unknown, repeated or not last.
+    init(
+        _ tokens: RequestTokens,
+        of definition: VerbDefinition,
+        _ permissions: Permissions
+    ) throws(ReplyError) {
+        self.definition = definition
+        self.tokens = tokens
+        self.permissions = permissions
+        count = definition.isFreeText ? tokens.count - 1 : try Arguments.countPositionals(tokens, of: definition)
+        guard definition.positionals.contains(count) else {
+            throw .badArgument("wrong number of arguments; the form is \(definition.syntax)")
+        }
+    }
+
+    /// Counts the positional arguments and checks the options after them.
+    private static func countPositionals(
+        _ tokens: RequestTokens,
+        of definition: VerbDefinition
+    ) throws(ReplyError) -> Int {
+        var count = 0
+        for index in 1..<tokens.count {
+            let token = tokens[index]
+            guard let equals = token.firstPosition(of: UInt8(ascii: "=")) else {
+                guard count == index - 1 else {
+                    throw .badArgument("an argument follows an option; the form is \(definition.syntax)")
+                }
+                count += 1
+                continue
+            }
+            guard let option = OptionName(UnsafeRawBufferPointer(rebasing: token[..<equals])),
+                definition.options.contains(option)
+            else {
+                throw .badArgument("unknown option; the form is \(definition.syntax)")
+            }
+            guard value(of: option, in: tokens, 1 + count..<index) == nil else {
+                throw .badArgument("the option \(option.rawValue)= is given twice; give it once")
+            }
+        }
+        return count
+    }
+
+    private static func value(
+        of option: OptionName,
+        in tokens: RequestTokens,
+        _ indices: Range<Int>
+    ) -> UnsafeRawBufferPointer? {
+        for index in indices {
+            let token = tokens[index]
+            guard let equals = token.firstPosition(of: UInt8(ascii: "=")) else { continue }
+            if OptionName(UnsafeRawBufferPointer(rebasing: token[..<equals])) == option {
+                return UnsafeRawBufferPointer(rebasing: token[(equals + 1)...])
+            }
+        }
+        return nil
+    }
+}
+
+extension Arguments {
+    /// The positional argument at `index`, or nil when there are fewer.
+    func positional(_ index: Int) -> UnsafeRawBufferPointer? {
+        index < count ? tokens[1 + index] : nil
+    }
+
+    /// The bytes after the option's equals sign, or nil when the option is absent.
+    func value(of option: OptionName) -> UnsafeRawBufferPointer? {
+        Arguments.value(of: option, in: tokens, 1 + count..<tokens.count)
+    }
+
+    func user() throws(ReplyError) -> UserID {
+        guard let token = positional(0), let user = UserID(token) else {
+            throw .badArgument("user must be a UUID: 8-4-4-4-12 hexadecimal digits; the form is \(definition.syntax)")
+        }
+        return user
+    }
+
+    /// How many messages the request is about: the second argument, 1 by default. The maximum keeps the sum of some two
+    /// thousand requests within `message_count`.
+    func messages() throws(ReplyError) -> Int {
+        try number(at: 1, named: "n", in: 1...1_000_000, default: 1)
+    }
+
+    /// - Parameter name: of the argument in the syntax.
+    func number(
+        at index: Int,
+        named name: String,
+        in range: ClosedRange<Int>,
+        default standard: Int
+    ) throws(ReplyError) -> Int {
+        guard let token = positional(index) else { return standard }
+        return try Arguments.number(token, named: name, in: range)
+    }
+
+    func period(at index: Int) throws(ReplyError) -> BillingPeriod? {
+        guard let token = positional(index) else { return nil }
+        guard let period = BillingPeriod(token.text) else {
+            throw .badArgument("period must be a month as YYYY-MM, or a plan's name such as trial")
+        }
+        return period
+    }
+
+    /// All positional arguments, as channels.
+    func channels() throws(ReplyError) -> [UsageChannel] {
+        var channels: [UsageChannel] = []
+        while let token = positional(channels.count) {
+            guard let channel = UsageChannel(token.text) else {
+                throw .badArgument("a channel must be usage: and a user's UUID; the form is \(definition.syntax)")
+            }
+            channels.append(channel)
+        }
+        return channels
+    }
+
+    func number(of option: OptionName, in range: ClosedRange<Int>) throws(ReplyError) -> Int? {
+        guard let token = value(of: option) else { return nil }
+        return try Arguments.number(token, named: "\(option.rawValue)=", in: range)
+    }
+
+    func instant(of option: OptionName) throws(ReplyError) -> Instant? {
+        guard let token = value(of: option) else { return nil }
+        guard let instant = Instant(token.text) else {
+            throw .badArgument(
+                "\(option.rawValue)= must be an ISO 8601 date or instant in the years 2000 to 9999: 2026-11-24 or "
+                    + "2026-11-24T09:30:00Z"
+            )
+        }
+        return instant
+    }
+
+    func key() throws(ReplyError) -> MessageKey? {
+        guard let token = value(of: .key) else { return nil }
+        do throws(InvalidMessageKey) {
+            return try MessageKey(token.text)
+        } catch {
+            let range = MessageKey.lengthBytes
+            throw .badArgument("key= must have \(range.lowerBound) to \(range.upperBound) bytes")
+        }
+    }
+
+    /// - Parameter purpose: what the key names, and why it is required; ends the error's text.
+    func requiredKey(of purpose: StaticString) throws(ReplyError) -> MessageKey {
+        guard let key = try key() else { throw .badArgument("key= is missing; it names the \(purpose)") }
+        return key
+    }
+
+    /// An operator's reason for a change. One with spaces needs the array form.
+    func reason() throws(ReplyError) -> String? {
+        guard let token = value(of: .reason) else { return nil }
+        guard Arguments.reasonLengthBytes.contains(token.count) else {
+            let range = Arguments.reasonLengthBytes
+            throw .badArgument("reason= must have \(range.lowerBound) to \(range.upperBound) bytes")
+        }
+        return token.text
+    }
+
+    /// The limit of `headroom.grant_once`.
+    private static let reasonLengthBytes = 1...1_024
+
+    func state() throws(ReplyError) -> SubscriptionState? {
+        guard let token = value(of: .state) else { return nil }
+        guard let state = SubscriptionState(rawValue: token.text) else {
+            let states = SubscriptionState.allCases.map(\.rawValue).joined(separator: ", ")
+            throw .badArgument("state= must be one of \(states)")
+        }
+        return state
+    }
+
+    private static func number(
+        _ token: UnsafeRawBufferPointer,
+        named name: @autoclosure () -> String,
+        in range: ClosedRange<Int>
+    ) throws(ReplyError) -> Int {
+        guard let number = token.plainNumber, range.contains(number) else {
+            throw .badArgument(
+                "\(name()) must be a whole number from \(range.lowerBound) to \(range.upperBound), in plain digits"
+            )
+        }
+        return number
+    }
+}

@@ -1,0 +1,125 @@
+import Usage
+
+/// A parsed request. Its values are valid: within their limits and well formed.
+public enum Command: Sendable, Equatable {
+    /// `messages` is 1 to 1,000,000, and is all or nothing.
+    case consume(user: UserID, messages: Int, key: MessageKey? = nil)
+    /// `ttlSeconds` is 1 to 86,400.
+    case reserve(user: UserID, messages: Int, key: MessageKey, ttlSeconds: Int)
+    case commit(user: UserID, key: MessageKey)
+    case release(user: UserID, key: MessageKey)
+    /// As `consume`, but counts nothing.
+    case check(user: UserID, messages: Int)
+    /// Without a period: the current one.
+    case usage(user: UserID, period: BillingPeriod?)
+    /// `months` is 1 to 1,200; a period that is not a month, such as a trial, counts as one.
+    case history(user: UserID, months: Int)
+    /// Without a period: every period that is open now.
+    case report(period: BillingPeriod?)
+    /// `count` is 1 to 1,000. Without a period: every period that is open now.
+    case top(period: BillingPeriod?, count: Int)
+    /// At least one channel.
+    case subscribe([UsageChannel])
+    /// Nil: all subscriptions of the connection.
+    case unsubscribe([UsageChannel]?)
+    /// Boxed, because it is rare and by far the largest: unboxed, every command would have its size.
+    indirect case setPlan(PlanChange)
+    /// `messages` is 1 to 1,000,000; `reason` is for the audit log.
+    case grant(user: UserID, messages: Int, key: MessageKey, reason: String?)
+    /// Without a period: the current one.
+    case resetUsage(user: UserID, period: BillingPeriod?)
+    case forget(user: UserID)
+    case ping(text: String?)
+    case echo(text: String)
+    /// Without a verb: all of them.
+    case help(verb: Verb?)
+    case info
+    case authenticate(Credentials)
+    case quit
+    /// `version` is that of RESP, 2 or 3.
+    case hello(version: Int, credentials: Credentials? = nil)
+    /// Client libraries describe themselves with it. The arguments are ignored.
+    case client
+    /// Interactive clients request the list of commands with it. The answer is empty.
+    case command
+    /// Selects database 0, the only one.
+    case select
+}
+
+extension Command {
+    public var verb: Verb {
+        switch self {
+        case .consume: .consume
+        case .reserve: .reserve
+        case .commit: .commit
+        case .release: .release
+        case .check: .check
+        case .usage: .usage
+        case .history: .history
+        case .report: .report
+        case .top: .top
+        case .subscribe: .subscribe
+        case .unsubscribe: .unsubscribe
+        case .setPlan: .setPlan
+        case .grant: .grant
+        case .resetUsage: .resetUsage
+        case .forget: .forget
+        case .ping: .ping
+        case .echo: .echo
+        case .help: .help
+        case .info: .info
+        case .authenticate: .auth
+        case .quit: .quit
+        case .hello: .hello
+        case .client: .client
+        case .command: .command
+        case .select: .select
+        }
+    }
+
+    /// The arguments as a client sends them: defaults written out, options in the order of the syntax.
+    private var arguments: [String] {
+        switch self {
+        case .consume(let user, let messages, let key): ["\(user)", "\(messages)"] + option(.key, key?.text)
+        case .reserve(let user, let messages, let key, let ttlSeconds):
+            ["\(user)", "\(messages)"] + option(.key, key.text) + option(.ttl, "\(ttlSeconds)")
+        case .commit(let user, let key), .release(let user, let key): ["\(user)"] + option(.key, key.text)
+        case .check(let user, let messages): ["\(user)", "\(messages)"]
+        case .usage(let user, let period), .resetUsage(let user, let period): ["\(user)"] + optional(period?.label)
+        case .history(let user, let months): ["\(user)", "\(months)"]
+        case .report(let period): optional(period?.label)
+        case .top(let period, let count): optional(period?.label) + ["\(count)"]
+        case .subscribe(let channels): channels.map(\.name)
+        case .unsubscribe(let channels): channels?.map(\.name) ?? []
+        case .setPlan(let change): arguments(of: change)
+        case .grant(let user, let messages, let key, let reason):
+            ["\(user)", "\(messages)"] + option(.key, key.text) + option(.reason, reason)
+        case .forget(let user): ["\(user)"]
+        case .ping(let text): optional(text)
+        case .echo(let text): [text]
+        case .help(let verb): optional(verb?.rawValue)
+        case .authenticate(let credentials): optional(credentials.name) + [credentials.token.text]
+        case .hello(let version, let credentials):
+            ["\(version)"] + (credentials.map { ["AUTH", $0.name ?? "default", $0.token.text] } ?? [])
+        case .select: ["0"]
+        case .info, .quit, .client, .command: []
+        }
+    }
+
+    private func arguments(of change: PlanChange) -> [String] {
+        ["\(change.user)", change.plan] + option(.state, change.state?.rawValue)
+            + option(.started, change.startedAt?.text) + option(.expires, change.expiresAt?.text)
+            + option(.graceUntil, change.graceUntil?.text) + option(.anchor, change.anchorDay.map { "\($0)" })
+    }
+
+    private func option(_ name: OptionName, _ value: String?) -> [String] {
+        value.map { ["\(name.rawValue)=\($0)"] } ?? []
+    }
+
+    private func optional(_ argument: String?) -> [String] {
+        argument.map { [$0] } ?? []
+    }
+
+    /// The request as a client sends it.
+    var tokens: [String] { [verb.rawValue] + arguments }
+}

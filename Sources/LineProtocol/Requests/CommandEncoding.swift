@@ -1,0 +1,68 @@
+import NIOCore
+import Usage
+
+extension Command {
+    /// Writes the request as a client sends it: as a line, or as an array where an argument has spaces or control
+    /// characters.
+    public func encode(into buffer: inout ByteBuffer) {
+        switch self {
+        case .consume(let user, let messages, let key):
+            write(.consume, user, messages, key, into: &buffer)
+        case .check(let user, let messages): write(.check, user, messages, nil, into: &buffer)
+        case .commit(let user, let key): write(.commit, user, 1, key, into: &buffer)
+        case .release(let user, let key): write(.release, user, 1, key, into: &buffer)
+        case .reserve(let user, let messages, let key, let ttlSeconds):
+            write(.reserve, user, messages, key, ttlSeconds, into: &buffer)
+        default: Command.write(tokens, into: &buffer)
+        }
+    }
+
+    /// Writes the verbs that are sent for each message, without an array of tokens in between.
+    private func write(
+        _ verb: Verb,
+        _ user: UserID,
+        _ messages: Int,
+        _ key: MessageKey?,
+        _ ttlSeconds: Int? = nil,
+        into buffer: inout ByteBuffer
+    ) {
+        // A key with spaces or control characters needs the array form.
+        guard key.map({ Command.isToken($0.text) }) ?? true else {
+            Command.write(tokens, into: &buffer)
+            return
+        }
+        let capacity = 160 + (key?.text.utf8.count ?? 0)
+        buffer.writeLine(capacityBytes: capacity) { line in
+            line.putName(verb.rawValue)
+            line.putLiteral(" ")
+            line.put(user)
+            if messages != 1 {
+                line.putLiteral(" ")
+                line.put(messages)
+            }
+            if let key {
+                line.putLiteral(" key=")
+                line.putName(key.text)
+            }
+            if let ttlSeconds {
+                line.putLiteral(" ttl=")
+                line.put(ttlSeconds)
+            }
+        }
+    }
+
+    /// Printable ASCII without a space.
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
+    private static func write(_ tokens: [String], into buffer: inout ByteBuffer) {
+        guard !tokens.allSatisfy(isToken) else {
+            buffer.writeString(tokens.joined(separator: " "))
+            buffer.writeStaticString("\r\n")
+            return
+        }
+        buffer.writeString("*\(tokens.count)\r\n")
+        for token in tokens { buffer.writeString("$\(token.utf8.count)\r\n\(token)\r\n") }
+    }
+}

@@ -1,0 +1,128 @@
+/// The verbs about the connection itself, most of them Redis's.
+extension VerbDefinition {
+    static let ping = VerbDefinition(
+        "PING [text]",
+        "PONG, or the text",
+        permissions: .authenticated,
+        positionals: 0...1,
+        isFreeText: true
+    ) { .ping(text: $0.positional(0)?.text) }
+
+    static let echo = VerbDefinition(
+        "ECHO <text>",
+        "the text",
+        permissions: .authenticated,
+        positionals: 1...1,
+        isFreeText: true
+    ) { .echo(text: $0.positional(0)?.text ?? "") }
+
+    static let help = VerbDefinition(
+        "HELP [verb]",
+        "the verbs, or one of them",
+        permissions: .authenticated,
+        positionals: 0...1
+    ) { arguments throws(ReplyError) in
+        guard let token = arguments.positional(0) else { return .help(verb: nil) }
+        guard let verb = Verb(token) else {
+            throw .badArgument("there is no such verb; HELP alone lists them all")
+        }
+        return .help(verb: verb)
+    }
+
+    static let info = VerbDefinition(
+        "INFO",
+        "version, uptime, connections, queue, database state, counters",
+        permissions: .authenticated,
+        positionals: 0...0
+    ) { _ in .info }
+
+    static let auth = VerbDefinition(
+        "AUTH [name] <token>",
+        "authenticate the connection, where a token is required",
+        permissions: .anonymous,
+        positionals: 1...2,
+        isFreeText: true
+    ) { arguments in
+        .authenticate(
+            Credentials(
+                name: arguments.count == 2 ? arguments.positional(0)?.text : nil,
+                token: Secret(arguments.positional(arguments.count - 1)?.text ?? "")
+            )
+        )
+    }
+
+    static let quit = VerbDefinition(
+        "QUIT",
+        "OK, then the connection closes",
+        permissions: .anonymous,
+        positionals: 0...0
+    ) { _ in .quit }
+
+    /// Permitted without a token only with `AUTH` in it.
+    static let hello = VerbDefinition(
+        "HELLO [2|3] [AUTH name token] [SETNAME name]",
+        "the handshake of client libraries; 2 and 3 are the RESP versions, AUTH as the verb",
+        permissions: .anonymous,
+        positionals: 0...Int.max,
+        isFreeText: true
+    ) { arguments throws(ReplyError) in
+        var version = 2
+        if let token = arguments.positional(0) {
+            guard let number = token.plainNumber, (2...3).contains(number) else {
+                throw .badArgument("HELLO takes the RESP version 2 or 3; the form is \(Verb.hello.syntax)")
+            }
+            version = number
+        }
+        let credentials = try helloCredentials(arguments)
+        // As Redis answers, so that a library learns at once that it needs a password.
+        guard credentials != nil || arguments.permissions.contains(.authenticated) else { throw .helloWithoutToken }
+        return .hello(version: version, credentials: credentials)
+    }
+
+    /// `AUTH` and `SETNAME` are words followed by values here, not `name=value`.
+    private static func helloCredentials(_ arguments: Arguments) throws(ReplyError) -> Credentials? {
+        var credentials: Credentials?
+        var index = 1
+        while let option = arguments.positional(index) {
+            if option.isWord("AUTH"), credentials == nil, let name = arguments.positional(index + 1),
+                let token = arguments.positional(index + 2)
+            {
+                credentials = Credentials(name: name.text, token: Secret(token.text))
+                index += 3
+            } else if option.isWord("SETNAME"), arguments.positional(index + 1) != nil {
+                index += 2
+            } else {
+                throw .badArgument("after the version HELLO takes AUTH and SETNAME; the form is \(Verb.hello.syntax)")
+            }
+        }
+        return credentials
+    }
+
+    static let client = VerbDefinition(
+        "CLIENT [anything]",
+        "accepted for client libraries, does nothing",
+        permissions: .authenticated,
+        positionals: 0...Int.max,
+        isFreeText: true
+    ) { _ in .client }
+
+    static let command = VerbDefinition(
+        "COMMAND [anything]",
+        "accepted for client libraries, an empty list",
+        permissions: .authenticated,
+        positionals: 0...Int.max,
+        isFreeText: true
+    ) { _ in .command }
+
+    static let select = VerbDefinition(
+        "SELECT 0",
+        "accepted for client libraries, does nothing",
+        permissions: .authenticated,
+        positionals: 1...1
+    ) { arguments throws(ReplyError) in
+        guard arguments.positional(0)?.plainNumber == 0 else {
+            throw .badArgument("there is one database, number 0; send SELECT 0 or nothing")
+        }
+        return .select
+    }
+}

@@ -1,0 +1,65 @@
+import Usage
+
+/// The verbs that chat backends use for each message. Only the scope `chat` permits those that count: a lost operator's
+/// or dashboard's token cannot send messages.
+extension VerbDefinition {
+    static let consume = VerbDefinition(
+        "CONSUME <user> [n] [key=]",
+        "count n messages (default 1) if they fit: ALLOWED counted and durable, BLOCKED nothing counted",
+        permissions: .chat,
+        positionals: 1...2,
+        options: [.key]
+    ) { arguments throws(ReplyError) in
+        .consume(user: try arguments.user(), messages: try arguments.messages(), key: try arguments.key())
+    }
+
+    static let check = VerbDefinition(
+        "CHECK <user> [n]",
+        "what CONSUME would answer now; counts nothing, creates nothing",
+        permissions: .chat,
+        positionals: 1...2
+    ) { arguments throws(ReplyError) in
+        .check(user: try arguments.user(), messages: try arguments.messages())
+    }
+
+    static let reserve = VerbDefinition(
+        "RESERVE <user> [n] key= [ttl=]",
+        "hold n messages (default 1) for ttl seconds (default 120); they count as used meanwhile",
+        permissions: .chat,
+        positionals: 1...2,
+        options: [.key, .ttl]
+    ) { arguments throws(ReplyError) in
+        .reserve(
+            user: try arguments.user(),
+            messages: try arguments.messages(),
+            key: try arguments.requiredKey(of: messageKeyPurpose),
+            ttlSeconds: try arguments.number(of: .ttl, in: ttlRangeSeconds) ?? defaultTTLSeconds
+        )
+    }
+
+    /// A day: longer than any model takes to answer.
+    private static let ttlRangeSeconds = 1...86_400
+    private static let defaultTTLSeconds = 120
+
+    static let commit = VerbDefinition(
+        "COMMIT <user> key=",
+        "count what the key holds",
+        permissions: .chat,
+        positionals: 1...1,
+        options: [.key]
+    ) { arguments throws(ReplyError) in
+        .commit(user: try arguments.user(), key: try arguments.requiredKey(of: messageKeyPurpose))
+    }
+
+    static let release = VerbDefinition(
+        "RELEASE <user> key=",
+        "give back what the key holds or has counted, once",
+        permissions: .chat,
+        positionals: 1...1,
+        options: [.key]
+    ) { arguments throws(ReplyError) in
+        .release(user: try arguments.user(), key: try arguments.requiredKey(of: messageKeyPurpose))
+    }
+
+    private static let messageKeyPurpose: StaticString = "message, so that it can be committed or released"
+}

@@ -1,0 +1,61 @@
+import Usage
+
+/// The verbs that change a user's plan or usage.
+extension VerbDefinition {
+    static let setPlan = VerbDefinition(
+        "SETPLAN <user> <plan> [state=] [started=] [expires=] [grace_until=] [anchor=]",
+        "set the user's plan, state and dates",
+        permissions: .operator,
+        positionals: 2...2,
+        options: [.state, .started, .expires, .graceUntil, .anchor]
+    ) { arguments throws(ReplyError) in
+        let user = try arguments.user()
+        guard let plan = arguments.positional(1)?.text, Plan.isName(plan) else {
+            throw .badArgument("plan must be a plan's name: 1 to 32 of a-z, 0-9 and _, a letter first")
+        }
+        return .setPlan(
+            PlanChange(
+                user: user,
+                plan: plan,
+                state: try arguments.state(),
+                startedAt: try arguments.instant(of: .started),
+                expiresAt: try arguments.instant(of: .expires),
+                graceUntil: try arguments.instant(of: .graceUntil),
+                anchorDay: try arguments.number(of: .anchor, in: 1...31)
+            )
+        )
+    }
+
+    static let grant = VerbDefinition(
+        "GRANT <user> <n> key= [reason=]",
+        "raise this period's limit by n messages, once per key",
+        permissions: .operator,
+        positionals: 2...2,
+        options: [.key, .reason]
+    ) { arguments throws(ReplyError) in
+        .grant(
+            user: try arguments.user(),
+            messages: try arguments.messages(),
+            key: try arguments.requiredKey(of: "grant, so that it is granted once"),
+            reason: try arguments.reason()
+        )
+    }
+
+    static let resetUsage = VerbDefinition(
+        "RESETUSAGE <user> [period]",
+        "set the period's count to 0",
+        permissions: .operator,
+        positionals: 1...2
+    ) { arguments throws(ReplyError) in
+        .resetUsage(user: try arguments.user(), period: try arguments.period(at: 1))
+    }
+
+    static let forget = VerbDefinition(
+        "FORGET <user>",
+        "delete all data of the user; a started trial stays started",
+        permissions: .operator,
+        positionals: 1...1
+    ) { arguments throws(ReplyError) in
+        .forget(user: try arguments.user())
+    }
+}
