@@ -119,7 +119,7 @@ public struct HeadroomService: Sendable {
             tellSidePort.yield(nil)
         }
         services += [server, announcement]
-        if let tls, let hangups { services.append(TLSReloading(contexts: tls, signals: hangups)) }
+        if let tls, let hangups { services.append(TLSReloadService(contexts: tls, signals: hangups)) }
         if let privateServer {
             services.insert(PrivateServerService(server: privateServer, store: parts.store, logger: logger), at: 0)
         }

@@ -8,35 +8,35 @@ import Synchronization
 
 /// The TCP port of the line protocol.
 ///
-/// Drains on graceful shutdown: the port is closed, every request that was accepted is answered, what still comes on an
-/// open connection is refused with `-DRAINING`, and connections that say nothing are closed.
+/// Drains on graceful shutdown: closes the port, answers accepted requests, refuses later ones with `-DRAINING`, and
+/// closes silent connections.
 public final class LineServer: Service, CustomStringConvertible {
     public let description = "line server"
     private let configuration: ServerConfiguration
-    private let store: BatchingEngine
+    private let engine: BatchingEngine
     private let tls: TLSContexts?
-    private let group: MultiThreadedEventLoopGroup
+    private let eventLoops: MultiThreadedEventLoopGroup
     private let access: AccessControl
     private let connectionCounter: ConnectionCounter
     private let draining: DrainingFlag
-    private let loops: [LoopShared]
+    private let groups: [ConnectionGroup]
     private let listener = Mutex<(any Channel)?>(nil)
     private let logger: Logger
 
     init(_ parts: ServiceParts) {
         let configuration = parts.configuration
         self.configuration = configuration
-        store = parts.store
+        engine = parts.store
         tls = parts.tls
         access = parts.access
         connectionCounter = parts.connectionCounter
         draining = parts.draining
         logger = parts.logger
-        group = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
-        loops = zip(group.makeIterator(), parts.metrics.loops).map { eventLoop, loopMetrics in
-            LoopShared(
+        eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
+        groups = zip(eventLoops.makeIterator(), parts.metrics.loops).map { eventLoop, loopMetrics in
+            ConnectionGroup(
                 eventLoop: eventLoop,
-                store: parts.store,
+                engine: parts.store,
                 access: parts.access,
                 connectionCounter: parts.connectionCounter,
                 serverInfo: parts.info,
@@ -47,29 +47,28 @@ public final class LineServer: Service, CustomStringConvertible {
         }
     }
 
-    /// Opens the port. Connections are accepted from now on.
+    /// Opens the port and accepts connections.
     ///
-    /// - Returns: the address, with the port that was picked where the setting said 0.
-    /// - Throws: when the address is in use or not this machine's.
+    /// - Returns: the address, with the port that the kernel chose where the setting is 0.
+    /// - Throws: when the address is in use or not one of this machine's.
     public func bind() async throws -> ListenAddress {
-        let byLoop = Dictionary(
-            zip(group.makeIterator().map { ObjectIdentifier($0) }, loops),
+        let groupsByLoop = Dictionary(
+            zip(eventLoops.makeIterator().map { ObjectIdentifier($0) }, groups),
             uniquingKeysWith: { first, _ in first }
         )
         let limits = configuration.connectionLimits
         let ids = ConnectionIDs()
         let tls = tls
         let handshakeTimeout = configuration.handshakeTimeout
-        let bootstrap = ServerBootstrap(group: group)
+        let bootstrap = ServerBootstrap(group: eventLoops)
             .serverChannelOption(.backlog, value: 1_024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // Of a turn of the event loop: who comes after a thousand others waits for few turns, not for hundreds.
+            // How many connections one turn of the event loop accepts. A thousand at once take few turns.
             .serverChannelOption(.maxMessagesPerRead, value: 128)
-            .whoseConnectionsNoticeTheirPeersEnd(outputTimeout: limits.outputTimeout)
+            .detectingDeadPeers(outputTimeout: limits.outputTimeout)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            // What is read at once is taken in at once: a connection that sends more goes on in the next turn, after the
-            // others. Enough for a hundred requests.
+            // One read per turn, of at most a hundred requests, so that other connections are served between two.
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(
                 .recvAllocator,
@@ -77,18 +76,18 @@ public final class LineServer: Service, CustomStringConvertible {
             )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    guard let shared = byLoop[ObjectIdentifier(channel.eventLoop)] else {
+                    guard let group = groupsByLoop[ObjectIdentifier(channel.eventLoop)] else {
                         preconditionFailure("a connection is on one of the group's event loops")
                     }
                     if let tls {
                         try channel.pipeline.syncOperations.addHandlers(
-                            TLSEdge(lingerMaximum: limits.lingerMaximum),
+                            TLSSocketHandler(lingerMaximum: limits.lingerMaximum),
                             NIOSSLServerHandler(context: tls.current),
-                            TLSSession(tls, handshakeTimeout: handshakeTimeout)
+                            TLSSessionHandler(tls, handshakeTimeout: handshakeTimeout)
                         )
                     }
                     try channel.pipeline.syncOperations.addHandler(
-                        ConnectionHandler(id: ids.next(), shared: shared, limits: limits)
+                        ConnectionHandler(id: ids.next(), group: group, limits: limits)
                     )
                 }
             }
@@ -115,19 +114,19 @@ public final class LineServer: Service, CustomStringConvertible {
         } catch {
             logger.debug("the port was closed already", metadata: ["error": "\(error)"])
         }
-        // Readings may take longer than there is time; the rest of it is for telling so.
-        store.reader.drain(by: .now + configuration.drainTimeout * 3 / 4)
-        for loop in loops { await loop.drain() }
-        // Not before: who reads this may rely on it that nothing more is accepted.
+        // Reports may take longer than the drain time. A quarter of it is left for their error replies.
+        engine.reader.drain(by: .now + configuration.drainTimeout * 3 / 4)
+        for group in groups { await group.drain() }
+        // Logged once no more requests are accepted; operators and tests rely on it.
         logger.notice("draining", metadata: ["connections": "\(connectionCounter.snapshot.current)"])
-        await connectionCounter.emptied(within: configuration.drainTimeout)
+        await connectionCounter.waitUntilEmpty(timeout: configuration.drainTimeout)
         let left = connectionCounter.snapshot.current
         if left > 0 {
-            logger.warning("connections were cut after the drain time", metadata: ["connections": "\(left)"])
+            logger.warning("connections were closed after the drain time", metadata: ["connections": "\(left)"])
         }
-        for loop in loops { loop.end() }
+        for group in groups { group.end() }
         access.endObservation()
-        try await group.shutdownGracefully()
+        try await eventLoops.shutdownGracefully()
     }
 }
 

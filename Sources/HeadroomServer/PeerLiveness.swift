@@ -8,12 +8,12 @@ import Musl
 #endif
 
 extension ServerBootstrap {
-    /// A peer whose machine or network is gone says nothing, not even that it is gone.
+    /// Closes connections whose peer is unreachable, which TCP does not detect by itself.
     ///
-    /// What it does not acknowledge ends the connection after `outputTimeout`: it need not be so much that our buffers fill.
-    /// Where nothing is to be sent, as to a subscriber, it is asked after a minute whether it is there. Options of the port
-    /// are those of its connections, without a system call for each.
-    package func whoseConnectionsNoticeTheirPeersEnd(outputTimeout: TimeAmount) -> ServerBootstrap {
+    /// Sent bytes that are not acknowledged within `outputTimeout` end the connection, however few they are. A
+    /// connection without traffic, such as a subscriber's, is probed after a minute (keep-alive). Connections inherit
+    /// these options from the port, without system calls of their own.
+    package func detectingDeadPeers(outputTimeout: TimeAmount) -> ServerBootstrap {
         PeerLiveness.options(outputTimeout: outputTimeout).reduce(self) { $0.serverChannelOption($1.0, value: $1.1) }
     }
 }

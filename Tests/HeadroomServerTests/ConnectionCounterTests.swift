@@ -3,19 +3,19 @@ import Testing
 
 @testable import HeadroomServer
 
-@Suite("The census of connections")
-struct CensusTests {
-    @Test("counts who is there, who came and who was refused")
+@Suite("The connection counter")
+struct ConnectionCounterTests {
+    @Test("counts current, total and refused connections")
     func counting() {
-        let connectionCounter = ConnectionCounter()
-        #expect(connectionCounter.enter(atMost: 2) == .admitted)
-        #expect(connectionCounter.enter(atMost: 2) == .admitted)
-        #expect(connectionCounter.enter(atMost: 2) == .tooMany)
-        connectionCounter.leave()
-        #expect(connectionCounter.enter(atMost: 2) == .admitted)
-        #expect(connectionCounter.snapshot.current == 2)
-        #expect(connectionCounter.snapshot.total == 3)
-        #expect(connectionCounter.snapshot.refused == 1)
+        let counter = ConnectionCounter()
+        #expect(counter.add(atMost: 2) == .admitted)
+        #expect(counter.add(atMost: 2) == .admitted)
+        #expect(counter.add(atMost: 2) == .tooMany)
+        counter.remove()
+        #expect(counter.add(atMost: 2) == .admitted)
+        #expect(counter.snapshot.current == 2)
+        #expect(counter.snapshot.total == 3)
+        #expect(counter.snapshot.refused == 1)
     }
 
     private func network(_ address: String) throws -> PeerNetwork {
@@ -24,22 +24,22 @@ struct CensusTests {
 
     @Test("refuses one address too many connections, and no other address")
     func perAddress() throws {
-        let connectionCounter = ConnectionCounter()
+        let counter = ConnectionCounter()
         let (one, other) = (try network("192.0.2.1"), try network("192.0.2.2"))
-        for _ in 0..<2 { #expect(connectionCounter.enter(from: one, atMost: 9, ofNetworkAtMost: 2) == .admitted) }
-        #expect(connectionCounter.enter(from: one, atMost: 9, ofNetworkAtMost: 2) == .tooManyFromNetwork)
-        #expect(connectionCounter.enter(from: other, atMost: 9, ofNetworkAtMost: 2) == .admitted)
-        #expect(connectionCounter.enter(from: nil, atMost: 9, ofNetworkAtMost: 2) == .admitted)
-        #expect(connectionCounter.snapshot.refused == 1)
-        connectionCounter.leave(from: other)
-        #expect(connectionCounter.enter(from: one, atMost: 9, ofNetworkAtMost: 2) == .tooManyFromNetwork)
-        connectionCounter.leave(from: one)
-        #expect(connectionCounter.enter(from: one, atMost: 9, ofNetworkAtMost: 2) == .admitted)
-        #expect(connectionCounter.enter(from: other, atMost: 4, ofNetworkAtMost: 2) == .admitted)
-        #expect(connectionCounter.enter(from: other, atMost: 4, ofNetworkAtMost: 2) == .tooMany)
+        for _ in 0..<2 { #expect(counter.add(from: one, atMost: 9, ofNetworkAtMost: 2) == .admitted) }
+        #expect(counter.add(from: one, atMost: 9, ofNetworkAtMost: 2) == .tooManyFromNetwork)
+        #expect(counter.add(from: other, atMost: 9, ofNetworkAtMost: 2) == .admitted)
+        #expect(counter.add(from: nil, atMost: 9, ofNetworkAtMost: 2) == .admitted)
+        #expect(counter.snapshot.refused == 1)
+        counter.remove(from: other)
+        #expect(counter.add(from: one, atMost: 9, ofNetworkAtMost: 2) == .tooManyFromNetwork)
+        counter.remove(from: one)
+        #expect(counter.add(from: one, atMost: 9, ofNetworkAtMost: 2) == .admitted)
+        #expect(counter.add(from: other, atMost: 4, ofNetworkAtMost: 2) == .admitted)
+        #expect(counter.add(from: other, atMost: 4, ofNetworkAtMost: 2) == .tooMany)
     }
 
-    @Test("counts an IPv6 address with all of its /64 network, and one that stands for IPv4 as that")
+    @Test("counts an IPv6 address with its /64 network, and a mapped IPv4 address as IPv4")
     func networks() throws {
         #expect(try network("2001:db8:1:2::1") == network("2001:db8:1:2:ffff:ffff:ffff:ffff"))
         #expect(try network("2001:db8:1:2::1") != network("2001:db8:1:3::1"))
@@ -49,32 +49,32 @@ struct CensusTests {
         #expect(PeerNetwork(try SocketAddress(unixDomainSocketPath: "/run/headroom")) == nil)
     }
 
-    @Test("waits for nobody when nobody is there")
+    @Test("does not wait when there are no connections")
     func alreadyEmpty() async {
-        await ConnectionCounter().emptied(within: .seconds(86_400))
+        await ConnectionCounter().waitUntilEmpty(timeout: .seconds(86_400))
     }
 
-    @Test("waits for the last to leave")
+    @Test("waits until the last connection is closed")
     func emptying() async {
-        let connectionCounter = ConnectionCounter()
-        for _ in 0..<2 { #expect(connectionCounter.enter(atMost: 9) == .admitted) }
+        let counter = ConnectionCounter()
+        for _ in 0..<2 { #expect(counter.add(atMost: 9) == .admitted) }
         // No test runs for a day: this ends by the last who leaves.
-        async let emptied: Void = connectionCounter.emptied(within: .seconds(86_400))
-        connectionCounter.leave()
-        #expect(connectionCounter.snapshot.current == 1)
-        connectionCounter.leave()
+        async let emptied: Void = counter.waitUntilEmpty(timeout: .seconds(86_400))
+        counter.remove()
+        #expect(counter.snapshot.current == 1)
+        counter.remove()
         await emptied
-        #expect(connectionCounter.snapshot.current == 0)
+        #expect(counter.snapshot.current == 0)
     }
 
-    @Test("waits no longer than it was told")
+    @Test("waits no longer than the timeout")
     func outOfTime() async {
-        let connectionCounter = ConnectionCounter()
-        #expect(connectionCounter.enter(atMost: 9) == .admitted)
+        let counter = ConnectionCounter()
+        #expect(counter.add(atMost: 9) == .admitted)
         let start = ContinuousClock.now
-        await connectionCounter.emptied(within: .milliseconds(50))
+        await counter.waitUntilEmpty(timeout: .milliseconds(50))
         #expect(ContinuousClock.now - start >= .milliseconds(50))
-        #expect(connectionCounter.snapshot.current == 1)
-        connectionCounter.leave()
+        #expect(counter.snapshot.current == 1)
+        counter.remove()
     }
 }

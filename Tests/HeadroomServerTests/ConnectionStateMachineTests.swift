@@ -67,37 +67,37 @@ struct ConnectionStateMachineTests {
         #expect(replies(&machine) == text([reply(used: 4)]))
     }
 
-    @Test("takes in only so many requests at a time, until replies have left")
+    @Test("accepts no more requests than may be in flight, until replies are taken")
     func inFlightLimit() {
         var machine = machine(slots: 2)
         let slots = submit(2, to: &machine)
-        #expect(!machine.takesRequests)
+        #expect(!machine.acceptsRequests)
         machine.complete(slot: slots[1], outcome(used: 2))
-        #expect(!machine.takesRequests, "answered, but its reply waits for the first")
+        #expect(!machine.acceptsRequests, "answered, but its reply waits for the first")
         machine.complete(slot: slots[0], outcome(used: 1))
         _ = machine.takeReplies()
-        #expect(machine.takesRequests)
+        #expect(machine.acceptsRequests)
     }
 
-    @Test("takes in nothing more while long replies wait to leave")
+    @Test("accepts no more requests while long replies are not taken")
     func outputLimit() {
         var machine = machine(slots: 10_000)
         var requests = 0
-        while machine.takesRequests, requests < 10_000 {
+        while machine.acceptsRequests, requests < 10_000 {
             #expect(machine.receive(.command(.help(verb: nil)), dependencies) == .replied)
             requests += 1
         }
         #expect(requests > 10 && requests < 1_000)
         #expect(replies(&machine) == text(Array(repeating: .help(about: nil), count: requests)))
-        #expect(machine.takesRequests)
+        #expect(machine.acceptsRequests)
     }
 
-    @Test("answers everything that came before the peer's last byte, and is finished then")
+    @Test("answers all complete requests after the peer has closed its side, and then is finished")
     func halfClose() {
         var machine = machine()
         let slots = submit(2, to: &machine)
         machine.inputEnded()
-        #expect(!machine.takesRequests && !machine.isFinished)
+        #expect(!machine.acceptsRequests && !machine.isFinished)
         machine.complete(slot: slots[1], outcome(used: 2))
         machine.complete(slot: slots[0], outcome(used: 1))
         #expect(!machine.isFinished)
@@ -105,35 +105,35 @@ struct ConnectionStateMachineTests {
         #expect(machine.isFinished)
     }
 
-    @Test("reads nothing after a fatal error, which is the last reply")
+    @Test("accepts nothing after a fatal error, which is the last reply")
     func fatal() {
         var machine = machine()
         let slots = submit(1, to: &machine)
         let error = ReplyError(code: .protocol, text: "broken")
         #expect(machine.receive(.fatal(error), dependencies) == .replied)
-        #expect(!machine.takesRequests)
+        #expect(!machine.acceptsRequests)
         machine.complete(slot: slots[0], outcome(used: 1))
         #expect(replies(&machine) == text([reply(used: 1), .error(error)]))
         #expect(machine.isFinished)
     }
 
-    @Test("goes on after an error that is not fatal")
+    @Test("continues after an error that is not fatal")
     func failure() {
         var machine = machine()
         let error = ReplyError(code: .badArg, text: "no")
         #expect(machine.receive(.failure(error), dependencies) == .replied)
-        #expect(machine.takesRequests && !machine.isFinished)
+        #expect(machine.acceptsRequests && !machine.isFinished)
         #expect(replies(&machine) == text([.error(error)]))
     }
 
-    @Test("draining, answers what was accepted, refuses the next request and ends with that")
+    @Test("draining, answers accepted requests, refuses the next one and then is finished")
     func draining() {
         var machine = machine()
         let slots = submit(1, to: &machine)
         machine.drain()
-        #expect(machine.takesRequests, "what is on its way is told why")
+        #expect(machine.acceptsRequests, "what is on its way is told why")
         #expect(machine.receive(consume, dependencies) == .replied)
-        #expect(!machine.takesRequests && !machine.isFinished)
+        #expect(!machine.acceptsRequests && !machine.isFinished)
         machine.complete(slot: slots[0], outcome(used: 1))
         #expect(replies(&machine) == text([reply(used: 1), .error(.draining)]))
         #expect(machine.isFinished)
@@ -141,7 +141,7 @@ struct ConnectionStateMachineTests {
         #expect(machine.isFinished)
     }
 
-    @Test("draining, ends without a word when the peer ends")
+    @Test("draining, is finished without a reply when the peer closes its side")
     func drainingHalfClose() {
         var machine = machine()
         machine.drain()
@@ -151,24 +151,24 @@ struct ConnectionStateMachineTests {
         #expect(replies(&machine) == text([]))
     }
 
-    @Test("says OK to QUIT after all earlier replies, and reads nothing more")
+    @Test("replies OK to QUIT after all earlier replies, and accepts nothing more")
     func quit() {
         var machine = machine()
         let slots = submit(1, to: &machine)
         #expect(machine.receive(.command(.quit), dependencies) == .replied)
-        #expect(!machine.takesRequests)
+        #expect(!machine.acceptsRequests)
         #expect(replies(&machine) == text([]))
         machine.complete(slot: slots[0], outcome(used: 1))
         #expect(replies(&machine) == text([reply(used: 1), .ok]))
         #expect(machine.isFinished)
     }
 
-    @Test("forgets what is answered after it closed")
+    @Test("drops outcomes after it is closed")
     func completionAfterClose() {
         var machine = machine()
         let slots = submit(2, to: &machine)
         machine.close()
-        #expect(!machine.takesRequests && machine.isIdle)
+        #expect(!machine.acceptsRequests && machine.isIdle)
         machine.complete(slot: slots[1], outcome(used: 2))
         machine.inputEnded()
         machine.drain()
@@ -176,7 +176,7 @@ struct ConnectionStateMachineTests {
         #expect(!machine.isFinished, "closed is over, not about to be closed")
     }
 
-    @Test("asks the store what each verb means")
+    @Test("submits the operation of each verb to the engine")
     func operations() throws {
         let november = BillingPeriod(year: 2026, month: 11)
         let change = PlanChange(user: ada, plan: "paid")
@@ -194,7 +194,7 @@ struct ConnectionStateMachineTests {
         }
     }
 
-    @Test("asks the reader for what concerns everybody, and keeps the replies in order")
+    @Test("submits reports to the reader, and keeps the replies in order")
     func readings() {
         let november = BillingPeriod(year: 2026, month: 11)
         var machine = machine(allows: true)
@@ -212,7 +212,7 @@ struct ConnectionStateMachineTests {
         #expect(replies(&machine) == text([.report(report), away, reply(used: 1)]))
     }
 
-    @Test("answers by itself what needs no store")
+    @Test("answers verbs that need no engine")
     func withoutStore() {
         var machine = machine()
         let commands: [Command] = [
@@ -237,7 +237,7 @@ struct ConnectionStateMachineTests {
         #expect(replies(&machine) == text([.bulk("x"), .bulk(info), .text("hello")]))
     }
 
-    @Test("lets messages through uncounted while the database is away, where that is set", arguments: [true, false])
+    @Test("allows messages uncounted while the database is unavailable, where that is set", arguments: [true, false])
     func degraded(allows: Bool) {
         var machine = machine(allows: allows)
         let away = EngineError(.unavailable, "away")
@@ -261,7 +261,7 @@ struct ConnectionStateMachineTests {
         )
     }
 
-    @Test("tells the store's errors with the protocol's codes, and when a retry is worth it")
+    @Test("maps the engine's errors to codes of the protocol and retry times")
     func errors() {
         let codes: [(EngineError.Code, ReplyError.Code, Bool)] = [
             (.unavailable, .unavailable, true), (.unknown, .unknown, false), (.overloaded, .overloaded, true),

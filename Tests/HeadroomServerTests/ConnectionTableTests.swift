@@ -2,9 +2,9 @@ import Testing
 
 @testable import HeadroomServer
 
-@Suite("The table of a loop's connections")
+@Suite("The connection table")
 struct ConnectionTableTests {
-    @Test("finds each by its number, until it is gone")
+    @Test("finds a connection by its number until it is removed")
     func finding() {
         var table = ConnectionTable<String>()
         let (ada, bob) = (table.insert("ada"), table.insert("bob"))
@@ -20,7 +20,7 @@ struct ConnectionTableTests {
         #expect(!isRemovedAgain)
     }
 
-    @Test("gives a place again, but never a number")
+    @Test("reuses a slot, but never a number")
     func reuse() {
         var table = ConnectionTable<Int>()
         var numbers: Set<Int> = []
@@ -38,7 +38,7 @@ struct ConnectionTableTests {
         #expect(table.all == [100])
     }
 
-    @Test("knows no number that it never gave", arguments: [0, 1, -1, Int.max, Int.min, 1 << 32])
+    @Test("finds nothing for a number that it has not returned", arguments: [0, 1, -1, Int.max, Int.min, 1 << 32])
     func unknown(number: Int) {
         var table = ConnectionTable<Int>()
         #expect(table[number] == nil)

@@ -34,11 +34,23 @@ struct DocumentationTests {
         return String(rest[..<(rest.range(of: "\n## ")?.lowerBound ?? rest.endIndex)])
     }
 
-    @Test("every verb stands with its syntax and summary")
+    @Test("the table of verbs is that of the code; the expected rows can be pasted")
     func verbs() throws {
-        let reference = try page("docs/reference.md")
-        for verb in Verb.allCases {
-            #expect(row(verb.syntax, in: reference)?.last == verb.summary, "\(verb.rawValue)")
+        let verbs = try section("Verbs", of: page("docs/reference.md"))
+        let rows = verbs.split(separator: "\n").filter { $0.hasPrefix("| `") }
+        let expected = Verb.allCases.map { "| `\($0.syntax.replacing("|", with: "\\|"))` | \($0.summary) |" }
+        #expect(rows.map(String.init) == expected, "\(expected.joined(separator: "\n"))")
+    }
+
+    @Test("the table of scopes has each verb in the rows of its permissions")
+    func scopes() throws {
+        let tokens = try section("Tokens", of: page("docs/reference.md"))
+        let rows: [(String, Permissions)] =
+            Scope.allCases.map { ($0.rawValue, Permissions([$0]).subtracting([.anonymous, .authenticated])) }
+            + [("any token", .authenticated), ("no token", .anonymous)]
+        for (name, permission) in rows {
+            let verbs = Verb.allCases.filter { $0.permissions.contains(permission) }.map(\.rawValue)
+            #expect(row(name, in: tokens)?.last == verbs.joined(separator: "`, `"), "\(name)")
         }
     }
 

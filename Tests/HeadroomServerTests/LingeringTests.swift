@@ -6,8 +6,8 @@ import Testing
 
 @testable import HeadroomServer
 
-/// What closing a connection with unread bytes costs: the kernel resets it, and the peer loses the replies that it has not
-/// read yet.
+/// What closing a connection with unread bytes costs: the kernel resets it, and the peer loses the replies that it has
+/// not read yet.
 @Suite("A connection that is ended")
 struct LingeringTests {
     private let address: SocketAddress
@@ -17,7 +17,8 @@ struct LingeringTests {
     }
 
     /// Event loop and all of a service that accepts so many connections.
-    private func makeShared(connectionsMaximum: Int = 9) throws -> (LoopShared, ConnectionLimits, EmbeddedEventLoop) {
+    private func makeGroup(connectionsMaximum: Int = 9) throws -> (ConnectionGroup, ConnectionLimits, EmbeddedEventLoop)
+    {
         let flags = ["connections-maximum": "\(connectionsMaximum)"]
         let configuration = try ServerConfiguration(SettingsReader(flags: flags, environment: [:]))
         let parts = ServiceParts(
@@ -28,9 +29,9 @@ struct LingeringTests {
             logger: .silent
         )
         let eventLoop = EmbeddedEventLoop()
-        let shared = LoopShared(
+        let group = ConnectionGroup(
             eventLoop: eventLoop,
-            store: parts.store,
+            engine: parts.store,
             access: parts.access,
             connectionCounter: parts.connectionCounter,
             serverInfo: parts.info,
@@ -38,19 +39,19 @@ struct LingeringTests {
             limits: configuration.connectionLimits,
             logger: .silent
         )
-        return (shared, configuration.connectionLimits, eventLoop)
+        return (group, configuration.connectionLimits, eventLoop)
     }
 
     /// A connection of the line port without TLS.
     private func connected(behind socket: Socket) throws -> EmbeddedChannel {
-        let (shared, limits, eventLoop) = try makeShared()
-        let handler = ConnectionHandler(id: 1, shared: shared, limits: limits)
+        let (group, limits, eventLoop) = try makeGroup()
+        let handler = ConnectionHandler(id: 1, group: group, limits: limits)
         let channel = EmbeddedChannel(handlers: [socket, handler], loop: eventLoop)
         try channel.connect(to: address).wait()
         return channel
     }
 
-    @Test("goes on reading where reading was held back until then")
+    @Test("continues a read that was pending until then")
     func heldBack() throws {
         let socket = Socket()
         let channel = try connected(behind: socket)
@@ -63,7 +64,7 @@ struct LingeringTests {
         _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
-    @Test("goes on reading, and takes in nothing of it")
+    @Test("continues to read, and drops what it reads")
     func reads() throws {
         let socket = Socket()
         let channel = try connected(behind: socket)
@@ -87,12 +88,12 @@ struct LingeringTests {
         #expect(channel.isActive)
     }
 
-    @Test("because it is one too many goes on reading, too, while few such connections do")
+    @Test("because there are too many continues to read, too, unless many such connections do")
     func refused() throws {
-        let (shared, limits, eventLoop) = try makeShared(connectionsMaximum: 1)
+        let (group, limits, eventLoop) = try makeGroup(connectionsMaximum: 1)
         func connect() throws -> (EmbeddedChannel, Socket) {
             let socket = Socket()
-            let handler = ConnectionHandler(id: 1, shared: shared, limits: limits)
+            let handler = ConnectionHandler(id: 1, group: group, limits: limits)
             let channel = EmbeddedChannel(handlers: [socket, handler], loop: eventLoop)
             try channel.connect(to: address).wait()
             return (channel, socket)
@@ -117,8 +118,8 @@ struct LingeringTests {
         #expect(channel.isActive, "the place of the one that has gone")
         #expect(admitted.isActive)
         for channel in refused + [channel, admitted] { _ = try channel.finish(acceptAlreadyClosed: true) }
-        #expect(shared.connectionCounter.snapshot.current == 0)
-        for _ in 0..<ConnectionCounter.refusalsMaximum { #expect(shared.connectionCounter.beginRefusal()) }
+        #expect(group.connectionCounter.snapshot.current == 0)
+        for _ in 0..<ConnectionCounter.refusalsMaximum { #expect(group.connectionCounter.beginRefusal()) }
     }
 
     /// Every 200 ms, until it is closed.
@@ -132,12 +133,12 @@ struct LingeringTests {
     }
 
     @Test(
-        "with TLS is closed once the peer has sent nothing for a moment, and at the latest after the maximum",
+        "with TLS is closed once the peer is silent for a moment, and at the latest after the maximum",
         arguments: [(0, 250), (600, 650), (3_000, 1_000)]
     )
     func tls(sendingMilliseconds: Int64, closedAfterMilliseconds: Int64) throws {
         let socket = Socket()
-        let channel = EmbeddedChannel(handlers: [socket, TLSEdge(lingerMaximum: .seconds(1))])
+        let channel = EmbeddedChannel(handlers: [socket, TLSSocketHandler(lingerMaximum: .seconds(1))])
         try channel.connect(to: address).wait()
         // In plain text, so it is refused and ended.
         try channel.writeInbound(ByteBuffer(string: "PING\n"))
@@ -153,9 +154,9 @@ struct LingeringTests {
         _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
-    @Test("with TLS is closed at once where the peer sends without end")
+    @Test("with TLS is closed when the peer sends without end")
     func endlessWithTLS() throws {
-        let channel = EmbeddedChannel(handlers: [Socket(), TLSEdge(lingerMaximum: .seconds(1))])
+        let channel = EmbeddedChannel(handlers: [Socket(), TLSSocketHandler(lingerMaximum: .seconds(1))])
         try channel.connect(to: address).wait()
         try channel.writeInbound(ByteBuffer(string: "PING\n"))
         #expect(channel.isActive)

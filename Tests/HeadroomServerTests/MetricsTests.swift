@@ -10,10 +10,10 @@ import Usage
 struct MetricsTests {
     @Test("every verb and tier has its place in allCases")
     func places() {
-        #expect(Verb.allCases.map(\.place) == Array(Verb.allCases.indices))
-        #expect(Tier.allCases.map(\.place) == Array(Tier.allCases.indices))
+        #expect(Verb.allCases.map(\.ordinal) == Array(Verb.allCases.indices))
+        #expect(Tier.allCases.map(\.ordinal) == Array(Tier.allCases.indices))
         let answers = LoopMetrics.Status.allCases.flatMap { status in
-            Tier.allCases.map { LoopMetrics.place(status, $0) }
+            Tier.allCases.map { LoopMetrics.ordinal(status, $0) }
         }
         #expect(Set(answers).count == answers.count)
         #expect(answers.allSatisfy { (0..<LoopMetrics().answers.count).contains($0) })

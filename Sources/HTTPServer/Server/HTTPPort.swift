@@ -59,7 +59,7 @@ struct HTTPPort: Service {
             .serverChannelOption(.socketOption(.so_rcvbuf), value: HTTPPort.socketBufferBytes)
             .serverChannelOption(.socketOption(.so_sndbuf), value: HTTPPort.socketBufferBytes)
             .serverChannelOption(.maxMessagesPerRead, value: UInt(HTTPPort.acceptedAtOnce(configuration)))
-            .whoseConnectionsNoticeTheirPeersEnd(outputTimeout: keeper.times.output)
+            .detectingDeadPeers(outputTimeout: keeper.times.output)
             .serverChannelInitializer { [logger] channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(AcceptFailures(logger: logger))

@@ -73,7 +73,7 @@ struct HTTPTransport: Sendable {
         _ accepted: AsyncStream<Accepted>.Continuation
     ) throws {
         let pipeline = channel.pipeline.syncOperations
-        if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls.currentForAnybody)) }
+        if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls.currentWithoutClientCA)) }
         let pacer = RequestPacer(gate)
         try pipeline.addHandlers(PeerWatch(), pacer)
         gate.pacer = pacer

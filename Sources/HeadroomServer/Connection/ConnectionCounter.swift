@@ -1,6 +1,6 @@
 import Synchronization
 
-/// How many connections there are, in all and from each network, over all event loops.
+/// Counts connections, in total and by network, over all event loops.
 package final class ConnectionCounter: Sendable {
     package struct Snapshot: Sendable {
         package var current = 0
@@ -10,7 +10,7 @@ package final class ConnectionCounter: Sendable {
 
     private struct State {
         var counts = Snapshot()
-        /// Only of networks that somebody is connected from.
+        /// Networks without connections are removed.
         var ofNetwork: [PeerNetwork: Int] = [:]
         var refusals = 0
         var waiter: CheckedContinuation<Void, Never>?
@@ -22,13 +22,13 @@ package final class ConnectionCounter: Sendable {
 
     enum Admission {
         case admitted
-        /// Counted as refused, as is the next: there are as many as may be.
+        /// Counted as refused, as `tooManyFromNetwork` is.
         case tooMany
         case tooManyFromNetwork
     }
 
-    /// - Parameter network: nil is not counted by.
-    func enter(
+    /// - Parameter network: nil has no limit.
+    func add(
         from network: PeerNetwork? = nil,
         atMost maximum: Int,
         ofNetworkAtMost networkMaximum: Int = .max
@@ -46,7 +46,7 @@ package final class ConnectionCounter: Sendable {
         }
     }
 
-    func leave(from network: PeerNetwork? = nil) {
+    func remove(from network: PeerNetwork? = nil) {
         let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
             state.counts.current -= 1
             if let network, let ofNetwork = state.ofNetwork[network] {
@@ -59,11 +59,11 @@ package final class ConnectionCounter: Sendable {
         waiter?.resume()
     }
 
-    /// Refused connections that are kept open at a time, so that their peers can read why they were refused. Each has a
-    /// descriptor that no other limit counts.
+    /// How many refused connections may linger at a time, so that their peers can read the error. Their file
+    /// descriptors are not limited otherwise.
     static let refusalsMaximum = 64
 
-    /// Whether one more refused connection may be kept open; `endRefusal` gives its place back.
+    /// Returns whether one more refused connection may linger. `endRefusal` must be called after it.
     func beginRefusal() -> Bool {
         state.withLock { state in
             guard state.refusals < ConnectionCounter.refusalsMaximum else { return false }
@@ -76,21 +76,21 @@ package final class ConnectionCounter: Sendable {
         state.withLock { $0.refusals -= 1 }
     }
 
-    /// Returns when nobody is left, or when the time is up.
-    func emptied(within limit: Duration) async {
+    /// Waits until there are no connections, or until the timeout.
+    func waitUntilEmpty(timeout: Duration) async {
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.emptied() }
-            group.addTask { _ = try? await Task.sleep(for: limit) }
+            group.addTask { await self.waitUntilEmpty() }
+            group.addTask { _ = try? await Task.sleep(for: timeout) }
             await group.next()
             group.cancelAll()
             self.stopWaiting()
         }
     }
 
-    private func emptied() async {
+    private func waitUntilEmpty() async {
         await withCheckedContinuation { continuation in
             let isEmpty = state.withLock { state in
-                // Time may be up before this began to wait: then nobody would come to end it.
+                // After the timeout `stopWaiting` may have run already, and nothing would resume the continuation.
                 guard state.counts.current > 0, !Task.isCancelled else { return true }
                 state.waiter = continuation
                 return false

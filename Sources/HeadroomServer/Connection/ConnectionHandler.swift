@@ -4,44 +4,37 @@ import Logging
 import NIOCore
 import Usage
 
-/// Runs one connection on its event loop: bytes in, requests to the loop's stage, replies out with one flush.
+/// Runs one connection on its event loop: decodes requests, gives them to the connection group, and writes the replies
+/// with one flush.
 ///
-/// Reading stops while too many requests are under way or the peer does not take its replies, so that a connection's
-/// memory is bounded by its settings whatever the peer does.
+/// `InputStateMachine` decides when to read, `ConnectionStateMachine` what to reply, and `ConnectionTimeouts` when to
+/// close.
 final class ConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
-    /// In the loop's table; nil before the connection is counted, and where it is refused.
+    /// The connection's number in the group; nil before it is admitted, and where it is refused.
     private var number: Int?
     private var network: PeerNetwork?
-    private let shared: LoopShared
+    private let group: ConnectionGroup
     private var limits: ConnectionLimits
+    private var input = InputStateMachine()
     private var machine: ConnectionStateMachine
     private var decoder: RequestDecoder
-    private var timers = ConnectionTimers()
+    private var timeouts = ConnectionTimeouts()
     private var timer: Scheduled<Void>?
     private var timerFiresAt = NIODeadline.distantFuture
     /// Bytes that are not decoded yet.
     private var received: ByteBuffer?
     private var context: ChannelHandlerContext?
-    private var readIsHeldBack = false
-    /// It has had its turn, and goes on when the others have had theirs.
-    private var awaitsTurn = false
-    private var inputIsClosed = false
-    /// Refused, and open until the peer has read why; the connectionCounter counts it.
-    private var lingersRefused = false
-    private var isEnding = false
-    /// What came after the end and was thrown away.
-    private var discardedBytes = 0
-    /// The store's watcher has heard of this connection.
-    private var watches = false
-    /// In the mailbox's list of connections to flush.
-    var awaitsFlush = false
+    /// The engine's watcher may hold subscriptions of this connection.
+    private var hasWatched = false
+    /// Maintained by the group: the connection is in its list of connections to flush.
+    var flushIsScheduled = false
 
-    init(id: Int, shared: LoopShared, limits: ConnectionLimits) {
-        self.shared = shared
+    init(id: Int, group: ConnectionGroup, limits: ConnectionLimits) {
+        self.group = group
         self.limits = limits
         machine = ConnectionStateMachine(
             connectionID: id,
@@ -52,33 +45,32 @@ final class ConnectionHandler: ChannelDuplexHandler {
         decoder = RequestDecoder(limits: limits.request)
     }
 
-    // MARK: Life
+    // MARK: Begin and end
 
     func channelActive(context: ChannelHandlerContext) {
         self.context = context
-        let now = NIODeadline.now()
-        timers.start(at: now, limits)
+        timeouts.start(at: .now(), limits)
         network = context.remoteAddress.flatMap(PeerNetwork.init)
         do throws(ReplyError) {
-            number = try shared.connect(self, from: network)
+            number = try group.connect(self, from: network)
         } catch {
             refuse(context, error)
             return
         }
+        input.admit()
         permit(&decoder, machine.identity)
         schedule(context)
         context.fireChannelActive()
     }
 
-    /// Closing at once would make the kernel discard the line where the peer has sent something already. So the connection
-    /// lingers, if few refused ones do.
+    /// Sends the error and closes. The connection lingers, unless too many refused ones do: if the peer has sent
+    /// something, closing at once would make the kernel discard the error.
     private func refuse(_ context: ChannelHandlerContext, _ error: ReplyError) {
         machine.close()
         limits.lingerMaximum = min(limits.lingerMaximum, limits.refusalLingerMaximum)
-        lingersRefused = shared.connectionCounter.beginRefusal()
-        guard lingersRefused else {
-            // With TLS the line could only follow a handshake.
-            context.triggerUserOutboundEvent(ConnectionCut(), promise: nil)
+        guard group.connectionCounter.beginRefusal() else {
+            // With TLS the error could only follow a handshake.
+            context.triggerUserOutboundEvent(CloseImmediately(), promise: nil)
             guard context.channel.isActive else { return }
             context.writeAndFlush(wrapOutboundOut(line(error, context)), promise: nil)
             context.close(promise: nil)
@@ -94,9 +86,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         return buffer
     }
 
-    /// Closes the connection; a refused one has had its time, and gets no more of it from TLS.
+    /// Closes the connection; a refused one has lingered already, and need not do so again for TLS.
     private func close(_ context: ChannelHandlerContext) {
-        if number == nil { context.triggerUserOutboundEvent(ConnectionCut(), promise: nil) }
+        if number == nil { context.triggerUserOutboundEvent(CloseImmediately(), promise: nil) }
         context.close(promise: nil)
     }
 
@@ -106,41 +98,40 @@ final class ConnectionHandler: ChannelDuplexHandler {
         machine.close()
         received = nil
         self.context = nil
-        if let identity = machine.identity { shared.access.leave(identity) }
-        if lingersRefused { shared.connectionCounter.endRefusal() }
+        if let identity = machine.identity { group.access.leave(identity) }
         if let number {
-            if watches { shared.leave(number) }
-            shared.disconnect(number, from: network)
+            if hasWatched { group.unwatchAll(connection: number) }
+            group.disconnect(number, from: network)
+        } else if input.isDiscarding {
+            group.connectionCounter.endRefusal()
         }
         context.fireChannelInactive()
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A reset by the peer, most often: theirs to explain.
-        shared.logger.debug("connection failed", metadata: ["error": "\(error)"])
+        // Most often a reset by the peer.
+        group.logger.debug("connection failed", metadata: ["error": "\(error)"])
         context.close(promise: nil)
     }
 
     // MARK: In
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // Of a refused connection that does not linger only its end matters.
-        guard number != nil || isEnding else { return }
-        if timers.lingers { timers.bytesCame(at: .now(), limits) }
+        if timeouts.isLingering { timeouts.bytesReceived(at: .now(), limits) }
         var buffer = unwrapInboundIn(data)
-        // Nothing that comes after the last reply is taken in. It is read all the same: see `ConnectionTimers.bytesCame`.
-        if isEnding {
-            discardedBytes += buffer.readableBytes
-            if discardedBytes > ConnectionLimits.discardedBytesMaximum { close(context) }
-            return
+        let action = input.received(bytes: buffer.readableBytes)
+        switch action {
+        case .drop: return
+        case .close: return close(context)
+        case .keep, .decode: break
         }
         if received == nil {
             received = buffer
         } else {
             received?.writeBuffer(&buffer)
         }
-        if awaitsTurn { return }
-        if shared.turnIsOver { awaitTurn(again: false) } else { shared.takeInTurn(decode(atMost: .max)) }
+        guard action == .decode else { return }
+        if group.turnIsOver { waitForTurn(hadTurn: false) } else { group.countInTurn(decode(atMost: .max)) }
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
@@ -149,31 +140,25 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func read(context: ChannelHandlerContext) {
-        if number == nil || isEnding || machine.takesRequests && context.channel.isWritable && !awaitsTurn {
-            context.read()
-        } else {
-            readIsHeldBack = true
-        }
+        if input.read(canDecode: canDecode(context)) { context.read() }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .some(ChannelEvent.inputClosed) = event as? ChannelEvent {
-            inputIsClosed = true
-            if !awaitsTurn { decode() }
+            if input.end() { decode(atMost: .max) }
             flush()
         }
         context.fireUserInboundEventTriggered(event)
     }
 
-    /// Takes as many requests out of what was received as may be under way.
-    ///
-    /// - Returns: whether there was one.
-    @discardableResult
-    private func decode() -> Bool {
-        decode(atMost: .max) > 0
+    private func canDecode(_ context: ChannelHandlerContext) -> Bool {
+        machine.acceptsRequests && context.channel.isWritable
     }
 
+    /// Decodes and executes received requests, as many as the state machine accepts.
+    ///
     /// - Returns: how many there were.
+    @discardableResult
     private func decode(atMost limit: Int) -> Int {
         guard var buffer = received, let number else {
             endInput()
@@ -181,26 +166,26 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
         received = nil
         let count = decode(&buffer, atMost: limit, from: number, &decoder, &machine)
-        if count > 0 { timers.requestsCame(at: .now()) }
+        if count > 0 { timeouts.requestsReceived(at: .now()) }
         if buffer.readableBytes > 0 {
             buffer.discardReadBytes()
             received = buffer
         }
-        // Nothing complete is left.
-        if machine.takesRequests, count < limit {
-            if received != nil { requestIsIncomplete() }
+        // No complete request is left.
+        if machine.acceptsRequests, count < limit {
+            if received != nil { incompleteRequestReceived() }
             endInput()
         }
         return count
     }
 
-    private func requestIsIncomplete() {
-        guard timers.requestIsIncomplete(at: .now()), let context else { return }
-        let next = timers.next(isIdle: machine.isIdle)
-        if next < timerFiresAt { schedule(context) }
+    private func incompleteRequestReceived() {
+        guard timeouts.incompleteRequestReceived(at: .now()), let context else { return }
+        if timeouts.nextDeadline < timerFiresAt { schedule(context) }
     }
 
-    /// Decoder and machine are taken once for all of them, and not anew for each.
+    /// The decoder and the state machine are parameters so that exclusive access to them is checked once, not per
+    /// request.
     private func decode(
         _ buffer: inout ByteBuffer,
         atMost limit: Int,
@@ -209,62 +194,63 @@ final class ConnectionHandler: ChannelDuplexHandler {
         _ machine: inout ConnectionStateMachine
     ) -> Int {
         var count = 0
-        while count < limit, machine.takesRequests, let request = decoder.next(&buffer) {
-            shared.metrics.count(request)
+        while count < limit, machine.acceptsRequests, let request = decoder.next(&buffer) {
+            group.metrics.count(request)
             count += 1
-            switch machine.receive(request, shared.dependencies, wasArray: decoder.wasArray) {
+            switch machine.receive(request, group.dependencies, wasArray: decoder.wasArray) {
             case .replied: break
             case .submit(let user, let operation, let slot):
-                shared.stage(user, operation, connection: number, slot: slot)
+                group.stage(user, operation, connection: number, slot: slot)
             case .read(let reading, let slot):
-                shared.read(reading, connection: number, slot: slot)
+                group.read(reading, connection: number, slot: slot)
             case .watch(let users, let slot):
-                watches = true
-                shared.watch(users, connection: number, slot: slot)
+                hasWatched = true
+                group.watch(users, connection: number, slot: slot)
             case .unwatch(let users):
-                shared.unwatch(users, connection: number)
+                group.unwatch(users, connection: number)
             case .authenticate(let credentials, let hello):
-                let verdict = shared.access.authenticate(
+                let result = group.access.authenticate(
                     credentials,
-                    under: shared.policy,
+                    under: group.policy,
                     replacing: machine.identity
                 )
-                machine.conclude(verdict, hello: hello, shared.dependencies)
+                machine.completeAuthentication(result, hello: hello, group.dependencies)
                 permit(&decoder, machine.identity)
             }
         }
         return count
     }
 
-    /// After the peer's last byte, once everything complete is decoded: an incomplete request is never executed.
+    /// Ends the input once the peer has closed its side and all complete requests are decoded. An incomplete one is
+    /// dropped.
     private func endInput() {
-        guard inputIsClosed else { return }
+        guard input.isEnded else { return }
         received = nil
         machine.inputEnded()
     }
 
     // MARK: Access
 
-    /// What the peer may ask from now on, and until when it has to say who it is.
+    /// Applies the permissions of `identity`, nil for an unauthenticated peer.
     private func permit(_ decoder: inout RequestDecoder, _ identity: Identity?) {
-        let permissions = identity?.permissions ?? shared.policy.permissionsWithoutToken
-        if permissions.contains(.token) {
+        let permissions = identity?.permissions ?? group.policy.permissionsWithoutToken
+        if permissions.contains(.authenticated) {
             decoder.permit(permissions, within: limits.request)
-            timers.authenticated()
+            timeouts.authenticated()
         } else {
             decoder.permit(permissions, within: limits.requestBeforeAuthentication)
-            timers.awaitsAuthentication(from: .now(), limits)
+            timeouts.requireAuthentication(from: .now(), limits)
         }
     }
 
-    /// Tokens or the need for one have changed.
+    /// Applies changed tokens, or a changed requirement for one.
     func apply(_ policy: AccessPolicy) {
         guard let context else { return }
         if let identity = machine.identity {
-            // Also one whose scopes were changed by hand: what the connection may do was settled when it came.
+            // Also when only the token's scopes have changed: a connection keeps the permissions that it began with.
             if policy.tokens.identity(identity.tokenID) != identity { drain(because: .tokenEnded) }
         } else if policy.isRequired, machine.isSubscribed {
-            // It would go on listening, and while it does it cannot say who it is.
+            // It cannot authenticate while it is subscribed.
             drain(because: .tokenRequiredNow)
         } else {
             permit(&decoder, nil)
@@ -274,103 +260,91 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     // MARK: Out
 
-    /// The store's outcome for one request; `flush` follows once for all of a batch.
+    /// Completes one request. The caller calls `flush` once for all outcomes of a batch.
     func complete(slot: UInt64, _ outcome: Outcome) {
-        machine.complete(slot: slot, outcome, room: shared.takeRoom)
+        machine.complete(slot: slot, outcome, newBuffer: group.takeReplyBuffer)
     }
 
-    /// A changed snapshot of a user whom the peer is subscribed to; `flush` follows.
+    /// Queues a message about a user's changed usage snapshot. The caller calls `flush`.
     func push(_ answer: Answer) {
         machine.push(answer)
     }
 
-    /// Sends the replies that are ready, takes in what was held back, and closes when everything is done.
+    /// Writes the replies that are ready, continues what they have held up, and ends the connection when all is
+    /// answered.
     func flush() {
         guard let context else { return }
-        // Messages of subscriptions leave a portion at a time: while the peer does not take them they stay behind, where
-        // newer ones replace them.
+        // Messages of subscriptions are written in portions. What a slow peer does not take stays in the state machine,
+        // where newer messages replace it.
         while writeReplies(context), context.channel.isWritable {}
-        // A read may hold more than the requests that may be under way, and nothing comes after them to go on with.
-        if takesMore(context), decode() {
+        // One read may hold more requests than may be in flight, and no further read may follow it.
+        if hasMore(context), decode(atMost: .max) > 0 {
             writeReplies(context)
-            if takesMore(context) { awaitTurn(again: true) }
+            if hasMore(context) { waitForTurn(hadTurn: true) }
         }
         if machine.isFinished {
             end(context)
-            return
-        }
-        if readIsHeldBack, machine.takesRequests, context.channel.isWritable, !awaitsTurn {
-            readIsHeldBack = false
+        } else if input.resumeRead(canDecode: canDecode(context)) {
             context.read()
         }
     }
 
-    /// Everything is answered. Closes once the replies are with the kernel: earlier it would throw away those that the
-    /// peer is slow to take.
+    /// Ends the connection after its last reply. It is closed once the kernel has the replies: closing it earlier would
+    /// discard them.
     private func end(_ context: ChannelHandlerContext) {
-        guard !isEnding else { return }
-        isEnding = true
+        guard !input.isDiscarding else { return }
         received = nil
-        if readIsHeldBack {
-            readIsHeldBack = false
-            context.read()
-        }
-        // Until then the peer has the time that it has for any replies.
-        timers.writability(false, at: .now(), limits)
+        if input.discard() { context.read() }
+        // The peer has the usual time to take these replies.
+        timeouts.writabilityChanged(to: false, at: .now(), limits)
         schedule(context)
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-        // An empty write is done when those before it are.
-        context.writeAndFlush(wrapOutboundOut(ByteBuffer())).whenSuccess { handler.value.repliesAreSent() }
+        // An empty write completes after those before it.
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer())).whenSuccess { handler.value.repliesWereSent() }
     }
 
-    private func repliesAreSent() {
+    private func repliesWereSent() {
         guard let context else { return }
-        let channel = context.channel
-        // Closing at once could make the kernel discard what the peer has not read yet, where it sent more than we
-        // took: end our side, and let the peer's end or the timer close the rest.
-        channel.close(mode: inputIsClosed ? .all : .output, promise: nil)
-        timers.lingers(from: .now(), limits)
+        // Closes our side only: if bytes of the peer are unread, closing both would make the kernel discard replies
+        // that the peer has not read. The peer's end, or the timer, closes the rest.
+        context.channel.close(mode: input.isEnded ? .all : .output, promise: nil)
+        timeouts.linger(from: .now(), limits)
         schedule(context)
     }
 
-    private func takesMore(_ context: ChannelHandlerContext) -> Bool {
-        !awaitsTurn && machine.takesRequests && (received != nil || inputIsClosed) && context.channel.isWritable
+    private func hasMore(_ context: ChannelHandlerContext) -> Bool {
+        input.isDecoding && (received != nil || input.isEnded) && canDecode(context)
     }
 
-    /// A few kilobytes of requests whose replies are long, or those of very many connections, keep the event loop busy for
-    /// many milliseconds: after some of them the other connections are served. Nothing is read meanwhile.
-    private func awaitTurn(again: Bool) {
-        awaitsTurn = true
-        shared.awaitTurn(self, again: again)
+    /// Lets other connections go first. Some kilobytes of requests with long replies, or the requests of very many
+    /// connections, would otherwise keep the event loop busy for many milliseconds.
+    private func waitForTurn(hadTurn: Bool) {
+        input.waitForTurn()
+        group.waitForTurn(self, hadTurn: hadTurn)
     }
 
-    /// So short that a round of a thousand connections is, too.
+    /// So few that a thousand connections can have their turns in some milliseconds.
     private static let requestsPerTurn = 16
 
     func takeTurn() {
-        awaitsTurn = false
-        guard let context else { return }
-        // Where the peer does not take what it is sent, `flush` goes on once it does.
-        guard context.channel.isWritable else {
-            flush()
-            return
-        }
-        if decode(atMost: ConnectionHandler.requestsPerTurn) == ConnectionHandler.requestsPerTurn {
-            awaitTurn(again: true)
-        }
+        guard input.takeTurn(), let context else { return }
+        let limit = ConnectionHandler.requestsPerTurn
+        // `flush` decodes more once the peer takes the replies.
+        if context.channel.isWritable, decode(atMost: limit) == limit { waitForTurn(hadTurn: true) }
         flush()
     }
 
     /// - Returns: whether there was anything to write.
     @discardableResult
     private func writeReplies(_ context: ChannelHandlerContext) -> Bool {
-        guard let replies = machine.takeReplies(withMessages: context.channel.isWritable, room: shared.takeRoom)
+        let isWritable = context.channel.isWritable
+        guard let replies = machine.takeReplies(withMessages: isWritable, newBuffer: group.takeReplyBuffer)
         else { return false }
         context.writeAndFlush(wrapOutboundOut(replies), promise: nil)
-        shared.returnRoom(replies)
+        group.giveBackReplyBuffer(replies)
         guard !context.channel.isWritable else { return true }
         if unsentBytes(context) > limits.outputBytesMaximum {
-            shared.logger.debug("connection closed: it does not read its replies")
+            group.logger.debug("connection closed: it does not read its replies")
             context.close(promise: nil)
         }
         return true
@@ -381,8 +355,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        // While it ends the time runs until all is sent.
-        if !isEnding { timers.writability(context.channel.isWritable, at: .now(), limits) }
+        // Once the connection ends its time is limited until all is sent.
+        if !input.isDiscarding { timeouts.writabilityChanged(to: context.channel.isWritable, at: .now(), limits) }
         schedule(context)
         if context.channel.isWritable { flush() }
         context.fireChannelWritabilityChanged()
@@ -390,22 +364,21 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     // MARK: Time
 
-    /// The service shuts down, or the peer may not go on: answers what was accepted, refuses what comes now, and closes
-    /// what says nothing.
+    /// Answers accepted requests, refuses the next one, and closes a connection without requests. For a shutdown, or a
+    /// token that is not valid any more.
     func drain(because reason: ReplyError = .draining) {
         guard let context else { return }
         machine.drain(because: reason)
-        // The first reason for it counts; it lingers anew once the last reply is sent.
-        if !timers.lingers { timers.lingers(from: .now(), limits) }
+        // Only the first call counts; the connection lingers anew once its last reply is sent.
+        if !timeouts.isLingering { timeouts.linger(from: .now(), limits) }
         schedule(context)
     }
 
-    /// One timer a connection, set to the earliest limit; when it fires too early because a limit has moved on, it is
-    /// set again.
+    /// One timer per connection, for the earliest deadline. If a deadline has moved when it fires, it is set again.
     private func schedule(_ context: ChannelHandlerContext) {
         timer?.cancel()
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
-        timerFiresAt = timers.next(isIdle: machine.isIdle)
+        timerFiresAt = timeouts.nextDeadline
         timer = context.eventLoop.scheduleTask(deadline: timerFiresAt) {
             handler.value.timerFired()
         }
@@ -413,10 +386,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     private func timerFired() {
         guard let context else { return }
-        // Who lingers has been told everything only when the kernel has it.
-        let isIdle = machine.isIdle && (!timers.lingers || unsentBytes(context) == 0)
-        if let reason = timers.expired(at: .now(), isIdle: isIdle, listens: machine.isSubscribed) {
-            shared.logger.debug("connection closed", metadata: ["reason": "\(reason)"])
+        // A lingering connection waits until the kernel has all replies.
+        let isIdle = machine.isIdle && (!timeouts.isLingering || unsentBytes(context) == 0)
+        if let reason = timeouts.expire(at: .now(), isIdle: isIdle, isSubscribed: machine.isSubscribed) {
+            group.logger.debug("connection closed", metadata: ["reason": "\(reason)"])
             close(context)
         } else {
             schedule(context)

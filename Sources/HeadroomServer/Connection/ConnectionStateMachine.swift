@@ -4,31 +4,31 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// One connection's requests and replies: which slot a request's reply belongs in, which replies may go out now, and
-/// when the connection is over. Sans-IO; `ConnectionHandler` runs what it returns, and sends the bytes that gather here.
+/// The requests and replies of one connection. Does no I/O; `ConnectionHandler` executes the actions that it returns,
+/// and writes the bytes that it collects.
 ///
-/// Replies leave in the order of their requests, each exactly once, however the store's answers come back. The first
-/// one's answer, which nearly every answer is, becomes bytes at once; only one that comes too early is kept until then.
+/// Each request gets exactly one reply, in the order of the requests, whatever the order of the engine's outcomes. An
+/// outcome for the oldest request, as nearly all are, is encoded at once. Others wait in their slots.
 struct ConnectionStateMachine {
     private enum State: Equatable {
         /// Can transition to: draining, answering, closed.
         case open
-        /// The service is shutting down, or the peer's token is no good any more: what comes now is refused, for
+        /// The service is shutting down, or the peer's token is not valid any more: the next request is refused with
         /// `drainReason`. Can transition to: answering, closed.
         case draining
-        /// Nothing more is read; what is under way is answered, then the connection closes. Can transition to: closed.
+        /// No more requests are accepted. The connection ends once the accepted ones are answered. Can transition to:
+        /// closed.
         case answering
         /// Final.
         case closed
     }
 
     private enum Slot {
-        /// Boxed, because few come before their turn: nearly all slots wait, are taken, and would be moved about at the
-        /// size of an answer.
+        /// A reply that waits for earlier ones. Boxed, because it is rare: unboxed, every slot would have its size.
         indirect case ready(Reply)
-        /// Changes what is subscribed to when its turn comes, and its reply says how.
+        /// A change of subscriptions, applied when its reply is written.
         indirect case change(Subscriptions.Change)
-        /// Waits for the store.
+        /// The engine executes the request.
         case waiting(Purpose)
 
         var isWaiting: Bool {
@@ -36,13 +36,12 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// What a request is for, where that decides what it is told when the store cannot answer.
+    /// What a request is for, as far as the reply to a failure depends on it.
     enum Purpose: Equatable {
-        /// May this user's message be sent?
-        case gate(UserID)
-        /// Usage, to be shown to a person.
+        /// Whether a message of the user may be sent.
+        case sending(UserID)
+        /// Usage that a person reads.
         case reading
-        /// To be told of changes.
         case subscribing([UsageChannel])
         case other
     }
@@ -51,21 +50,21 @@ struct ConnectionStateMachine {
     private var slots: Deque<Slot> = []
     /// Number of the slot at the front of `slots`.
     private var firstSlot: UInt64 = 0
-    /// Replies that may go out, as bytes.
+    /// Encoded replies that are not written yet.
     private var output = ByteBuffer()
     private var subscriptions: Subscriptions
     private var drainReason = ReplyError.draining
-    /// Whose token the peer brought; nil before it brought one.
+    /// That of the peer's token; nil before it authenticates.
     private(set) var identity: Identity?
     private let connectionID: Int
     private let slotsMaximum: Int
     private let allowsWhenUnavailable: Bool
 
     /// - Parameters:
-    ///   - connectionID: what `HELLO` tells the peer.
-    ///   - slotsMaximum: requests under way after which nothing more is taken in until one is answered.
-    ///   - allowsWhenUnavailable: answer that a message may be sent, uncounted, when the database is away.
-    ///   - subscriptionsMaximum: users that may be subscribed to at a time.
+    ///   - connectionID: sent in the reply to `HELLO`.
+    ///   - slotsMaximum: how many requests may be in flight.
+    ///   - allowsWhenUnavailable: whether messages are allowed, uncounted, while the database is unavailable.
+    ///   - subscriptionsMaximum: how many users the connection may be subscribed to.
     init(connectionID: Int, slotsMaximum: Int, allowsWhenUnavailable: Bool, subscriptionsMaximum: Int) {
         subscriptions = Subscriptions(maximum: subscriptionsMaximum)
         self.connectionID = connectionID
@@ -73,48 +72,48 @@ struct ConnectionStateMachine {
         self.allowsWhenUnavailable = allowsWhenUnavailable
     }
 
-    /// What a connection answers by itself, without the store.
+    /// What the replies depend on that need no engine.
     struct Dependencies {
         var serverVersion: String
         var info: () -> [String]
     }
 
     enum RequestAction: Equatable {
-        /// Ask the store; the answer belongs into that slot.
+        /// Submit the operation to a lane, and complete the slot with its outcome.
         case submit(UserID, EngineOperation, slot: UInt64)
-        /// Ask the store's reader; the answer belongs into that slot.
+        /// Submit it to the engine's reader, and complete the slot with its outcome.
         case read(Reading, slot: UInt64)
-        /// Have these users watched; the answer belongs into that slot.
+        /// Watch the users, and complete the slot with the outcome.
         case watch([UserID], slot: UInt64)
-        /// These need not be watched any more; the reply is in its slot already.
+        /// Stop watching the users. The reply is ready.
         case unwatch([UserID])
-        /// See whose these are, and `conclude` before anything else is received; `hello` is the RESP version that the
-        /// peer asked for by the way.
+        /// Check the credentials, and call `completeAuthentication` before the next `receive`. `hello` is the RESP
+        /// version of a HELLO with credentials.
         case authenticate(Credentials, hello: Int?)
-        /// The reply is in its slot already.
+        /// Nothing to do. The reply is ready.
         case replied
     }
 
-    /// Requests whose replies are long, as those of HELP, would else gather more output than a peer that reads slowly may
-    /// have, and keep the event loop from the other connections meanwhile.
-    private static let outputBytesBeforeMore = 32_768
+    /// With so much output no more requests are accepted. Limits the memory and the event loop's time of requests with
+    /// long replies, such as HELP.
+    private static let outputBytesMaximum = 32_768
 
     /// Whether another request may be decoded.
-    var takesRequests: Bool {
+    var acceptsRequests: Bool {
         switch state {
         case .open, .draining:
-            slots.count < slotsMaximum && output.readableBytes < ConnectionStateMachine.outputBytesBeforeMore
+            slots.count < slotsMaximum && output.readableBytes < ConnectionStateMachine.outputBytesMaximum
         case .answering, .closed: false
         }
     }
 
-    /// There are no requests that are not answered yet.
+    /// All requests are answered, and the replies taken.
     var isIdle: Bool { slots.isEmpty && output.readableBytes == 0 }
 
-    /// The peer says nothing because it listens.
-    var isSubscribed: Bool { subscriptions.isAny }
+    /// The connection has subscriptions: its peer may be silent.
+    var isSubscribed: Bool { subscriptions.isSubscribed }
 
-    /// Nothing is left to answer, and nothing more will be asked.
+    /// All requests are answered, and no more are accepted.
     var isFinished: Bool { state == .answering && isIdle }
 
     mutating func receive(
@@ -123,7 +122,7 @@ struct ConnectionStateMachine {
         wasArray: Bool = false
     ) -> RequestAction {
         if state == .draining {
-            // The last reply: whatever follows it on the wire was not accepted.
+            // The last reply: no later request is accepted.
             state = .answering
             return reply(.error(drainReason))
         }
@@ -142,10 +141,10 @@ struct ConnectionStateMachine {
     }
 
     private mutating func perform(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
-        subscriptions.isAny ? performAmongSubscriptions(command, dependencies) : answer(command, dependencies)
+        subscriptions.isSubscribed ? performWhileSubscribed(command, dependencies) : answer(command, dependencies)
     }
 
-    private mutating func performAmongSubscriptions(
+    private mutating func performWhileSubscribed(
         _ command: Command,
         _ dependencies: Dependencies
     ) -> RequestAction {
@@ -155,31 +154,31 @@ struct ConnectionStateMachine {
             return .replied
         case .subscribe, .unsubscribe, .quit: return answer(command, dependencies)
         case _ where subscriptions.restrictsVerbs: return reply(.error(.onlySubscriptions))
-        case .hello where subscriptions.isAnyIntended, .authenticate where subscriptions.isAnyIntended:
+        case .hello where subscriptions.staysSubscribed, .authenticate where subscriptions.staysSubscribed:
             return reply(.error(.helloWhileSubscribed))
         default: return answer(command, dependencies)
         }
     }
 
     private mutating func unsubscribe(_ channels: [UsageChannel]?) -> RequestAction {
-        let users = subscriptions.dismiss(channels)
+        let users = subscriptions.unsubscribe(from: channels)
         slots.append(.change(.unsubscribed(channels)))
         return .unwatch(users)
     }
 
     private mutating func subscribe(_ channels: [UsageChannel]) -> RequestAction {
-        if let error = subscriptions.accept(channels) { return reply(.error(error)) }
+        if let error = subscriptions.subscribe(to: channels) { return reply(.error(error)) }
         return .watch(channels.map(\.user), slot: waitingSlot(.subscribing(channels)))
     }
 
     private mutating func answer(_ command: Command, _ dependencies: Dependencies) -> RequestAction {
         switch command {
-        case .consume(let user, let messages, let key): submit(user, .consume(messages, key: key), .gate(user))
+        case .consume(let user, let messages, let key): submit(user, .consume(messages, key: key), .sending(user))
         case .reserve(let user, let messages, let key, let ttlSeconds):
             submit(user, .reserve(messages, key: key, ttlSeconds: ttlSeconds))
         case .commit(let user, let key): submit(user, .commit(key))
         case .release(let user, let key): submit(user, .release(key))
-        case .check(let user, let messages): submit(user, .check(messages), .gate(user))
+        case .check(let user, let messages): submit(user, .check(messages), .sending(user))
         case .usage(let user, nil): submit(user, .usage, .reading)
         case .usage(let user, let period?): submit(user, .usageInPeriod(period), .reading)
         case .history(let user, let months): submit(user, .history(months))
@@ -211,18 +210,18 @@ struct ConnectionStateMachine {
             serverVersion: dependencies.serverVersion,
             connectionID: connectionID
         )
-        guard !subscriptions.accept(version: version) else { return reply(hello) }
+        guard !subscriptions.setVersion(version) else { return reply(hello) }
         slots.append(.change(.hello(version: version, hello)))
         return .replied
     }
 
-    /// The answer to `authenticate`. A refusal changes nothing: who was somebody stays so.
-    mutating func conclude(
-        _ verdict: Result<Identity, ReplyError>,
+    /// Replies to an authentication. After a failure the connection keeps its identity.
+    mutating func completeAuthentication(
+        _ result: Result<Identity, ReplyError>,
         hello version: Int?,
         _ dependencies: Dependencies
     ) {
-        switch verdict {
+        switch result {
         case .failure(let error):
             _ = reply(.error(error))
         case .success(let identity):
@@ -231,7 +230,7 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// An operator's change goes on record under the token's name, not the service's role.
+    /// The audit log has an operator's change under the token's name, not the service's role.
     private func attributed(_ change: EngineOperation) -> EngineOperation {
         identity.map { .attributed(change, actor: $0.actor) } ?? change
     }
@@ -268,11 +267,11 @@ struct ConnectionStateMachine {
         return firstSlot + UInt64(slots.count - 1)
     }
 
-    /// Takes the store's outcome for a request: makes bytes of it, or keeps it until those before it have come.
+    /// Encodes the reply to a request, or keeps it until the earlier requests are answered.
     ///
-    /// - Parameter room: gives an empty buffer for bytes to gather in; asked for where there are none yet.
-    mutating func complete(slot: UInt64, _ outcome: Outcome, room: () -> ByteBuffer = { ByteBuffer() }) {
-        // Closed meanwhile: there is nobody to tell.
+    /// - Parameter newBuffer: returns an empty buffer for encoded replies; called where there are none yet.
+    mutating func complete(slot: UInt64, _ outcome: Outcome, newBuffer: () -> ByteBuffer = { ByteBuffer() }) {
+        // A closed connection has no peer to reply to.
         guard state != .closed, slot >= firstSlot else { return }
         let index = Int(slot - firstSlot)
         guard index < slots.count, case .waiting(let purpose) = slots[index] else {
@@ -281,7 +280,7 @@ struct ConnectionStateMachine {
         }
         if case .subscribing(let channels) = purpose {
             slots[index] = .change(ConnectionStateMachine.change(to: channels, outcome))
-            encodeReady(room)
+            encodeReady(newBuffer)
             return
         }
         guard index == 0 else {
@@ -290,24 +289,24 @@ struct ConnectionStateMachine {
         }
         slots.removeFirst()
         firstSlot += 1
-        if output.readableBytes == 0 { output = room() }
+        if output.readableBytes == 0 { output = newBuffer() }
         if case .answer(let answer) = outcome {
             answer.encode(into: &output)
         } else {
             reply(to: outcome, purpose).encode(into: &output)
         }
-        encodeReady(room)
+        encodeReady(newBuffer)
     }
 
-    /// Makes bytes of the replies at the front.
-    private mutating func encodeReady(_ room: () -> ByteBuffer) {
-        // Looked at where it stands: taking it out to see costs each waiting request a retain.
+    /// Encodes the replies at the front of the queue.
+    private mutating func encodeReady(_ newBuffer: () -> ByteBuffer) {
+        // Checked in place: removing the slot first would retain each waiting request.
         while slots.first?.isWaiting == false, let slot = slots.popFirst() {
             firstSlot += 1
-            if output.readableBytes == 0 { output = room() }
+            if output.readableBytes == 0 { output = newBuffer() }
             switch slot {
             case .ready(let reply): reply.encode(into: &output)
-            case .change(let change): subscriptions.settle(change, into: &output)
+            case .change(let change): subscriptions.apply(change, into: &output)
             case .waiting: break
             }
         }
@@ -329,7 +328,7 @@ struct ConnectionStateMachine {
         case .watching: .ok
         case .periods: .error(ReplyError(EngineError(.internal, "no verb asks for all periods; please report it")))
         case .failure(let error) where error.code == .unavailable && allowsWhenUnavailable:
-            if case .gate(let user) = purpose {
+            if case .sending(let user) = purpose {
                 .text("ALLOWED user=\(user) degraded=1")
             } else {
                 .error(reply(to: error, purpose))
@@ -343,24 +342,24 @@ struct ConnectionStateMachine {
         purpose == .reading ? ReplyError(reading: error) : ReplyError(error)
     }
 
-    /// Bytes of messages in one write: a peer that takes them slowly gets the rest later, and newer.
+    /// The most bytes of messages in one write. A slow peer gets the others later, replaced by newer ones.
     private static let messageBytesMaximum = 16_384
 
-    /// A user's snapshot has changed.
+    /// Queues a message about a user's changed usage snapshot.
     mutating func push(_ answer: Answer) {
         if state != .closed { subscriptions.push(answer) }
     }
 
-    /// All replies that may be sent, in the order of the requests; nil when there is nothing.
+    /// Removes all replies that are ready, in the order of the requests; nil when there are none.
     ///
-    /// - Parameter withMessages: the peer takes what it is sent, so some messages of its subscriptions may follow.
+    /// - Parameter withMessages: append some messages of subscriptions. False while the peer does not take its replies.
     mutating func takeReplies(
         withMessages: Bool = true,
-        room: () -> ByteBuffer = { ByteBuffer() }
+        newBuffer: () -> ByteBuffer = { ByteBuffer() }
     ) -> ByteBuffer? {
-        encodeReady(room)
-        if withMessages, subscriptions.hasUnsent, mayListen {
-            if output.readableBytes == 0 { output = room() }
+        encodeReady(newBuffer)
+        if withMessages, subscriptions.hasUnsent, mayReceiveMessages {
+            if output.readableBytes == 0 { output = newBuffer() }
             subscriptions.writeMessages(into: &output, upToBytes: ConnectionStateMachine.messageBytesMaximum)
         }
         guard output.readableBytes > 0 else { return nil }
@@ -368,19 +367,19 @@ struct ConnectionStateMachine {
         return output
     }
 
-    /// Whose token has ended hears nothing more, also in the moment before the connection closes.
-    private var mayListen: Bool {
+    /// False as soon as the peer's token has ended, before the connection closes.
+    private var mayReceiveMessages: Bool {
         state == .open || state == .draining && drainReason == .draining
     }
 
-    /// The peer sends nothing more; everything complete that it sent is still answered.
+    /// The peer has closed its side. Accepted requests are still answered.
     mutating func inputEnded() {
         if state != .closed { state = .answering }
     }
 
-    /// Takes in nothing more: the service shuts down, or the peer may not go on.
+    /// Accepts no more requests, because of a shutdown, or because the peer lost its permission.
     ///
-    /// - Parameter reason: what the next request is told.
+    /// - Parameter reason: the reply to the next request.
     mutating func drain(because reason: ReplyError = .draining) {
         guard state == .open else { return }
         state = .draining
@@ -391,53 +390,5 @@ struct ConnectionStateMachine {
         state = .closed
         slots.removeAll()
         output = ByteBuffer()
-    }
-}
-
-extension ReplyError {
-    static let draining = ReplyError(
-        code: .draining,
-        text: "this instance is shutting down; nothing was counted, try another; closing"
-    )
-
-    static let onlySubscriptions = ReplyError(
-        code: .err,
-        text: "only SUBSCRIBE, UNSUBSCRIBE, PING and QUIT while subscribed; use another connection, or HELLO 3 first"
-    )
-
-    /// A subscription belongs to who made it.
-    static let helloWhileSubscribed = ReplyError(code: .err, text: "UNSUBSCRIBE before another HELLO or AUTH")
-
-    static let tooManyConnections = ReplyError(
-        code: .overloaded,
-        retryAfterMilliseconds: 1_000,
-        text: "too many connections; close some or raise connections-maximum; closing"
-    )
-
-    static let tooManyConnectionsFromAddress = ReplyError(
-        code: .overloaded,
-        retryAfterMilliseconds: 1_000,
-        text: "too many connections from this address; close some or raise connections-per-address-maximum; closing"
-    )
-
-    package init(_ error: EngineError) {
-        switch error.code {
-        case .unavailable: self.init(code: .unavailable, retryAfterMilliseconds: 500, text: error.message)
-        case .unknown: self.init(code: .unknown, text: error.message)
-        case .overloaded:
-            let retry = error.retryAfterMilliseconds ?? 100
-            self.init(code: .overloaded, retryAfterMilliseconds: retry, text: error.message)
-        case .notFound: self.init(code: .notFound, text: error.message)
-        case .badArgument: self.init(code: .badArg, text: error.message)
-        case .conflict: self.init(code: .conflict, text: error.message)
-        case .expired: self.init(code: .expired, text: error.message)
-        case .internal: self.init(code: .internal, text: error.message)
-        }
-    }
-
-    /// Of a reading of a user's usage, whose answer is shown to a person: the text is one to show where usage cannot be read.
-    package init(reading error: EngineError) {
-        self.init(error)
-        if error.isTransient { text = Words.unreadable.other }
     }
 }

@@ -1,49 +1,50 @@
-/// The connections of one event loop, by the number that travels with their requests and comes back with the outcomes.
+/// The connections of one event loop by number, a slot map. The number travels with a connection's requests and returns
+/// with their outcomes.
 ///
-/// A number says where in the table its connection stands, so that finding it is no search, and how many stood there
-/// before: an outcome for a connection that is gone finds nobody, not whoever took its place.
+/// A number is the index of a slot, so that a lookup is no search, and the slot's generation, so that the outcome of a
+/// closed connection does not reach the next connection in its slot.
 struct ConnectionTable<Connection> {
-    private struct Place {
+    private struct Slot {
         var connection: Connection?
-        /// How many connections have left this place.
-        var departures = 0
+        /// How many connections have left the slot.
+        var generation = 0
     }
 
-    private var places: ContiguousArray<Place> = []
+    private var slots: ContiguousArray<Slot> = []
     private var free: [Int] = []
 
-    /// Bits of a number for the place: far more than a process may have open files.
-    private static var placeBits: Int { 32 }
+    /// The bits of a number for the slot's index: far more than a process can have open files.
+    private static var indexBits: Int { 32 }
 
-    /// - Returns: the connection's number, which no other one gets.
+    /// - Returns: the connection's number. It is never used again.
     mutating func insert(_ connection: Connection) -> Int {
-        let place = free.popLast() ?? places.count
-        if place == places.count { places.append(Place()) }
-        places[place].connection = connection
-        return places[place].departures << ConnectionTable.placeBits | place
+        let index = free.popLast() ?? slots.count
+        if index == slots.count { slots.append(Slot()) }
+        slots[index].connection = connection
+        return slots[index].generation << ConnectionTable.indexBits | index
     }
 
-    /// False when it is gone already.
+    /// Returns false when the connection is removed already.
     mutating func remove(_ number: Int) -> Bool {
-        guard let place = place(of: number), places[place].connection != nil else { return false }
-        places[place].connection = nil
-        places[place].departures += 1
-        free.append(place)
+        guard let index = index(of: number), slots[index].connection != nil else { return false }
+        slots[index].connection = nil
+        slots[index].generation += 1
+        free.append(index)
         return true
     }
 
     subscript(number: Int) -> Connection? {
-        place(of: number).flatMap { places[$0].connection }
+        index(of: number).flatMap { slots[$0].connection }
     }
 
-    /// All of them, in no order that means anything.
-    var all: [Connection] { places.compactMap(\.connection) }
+    /// All connections, in no particular order.
+    var all: [Connection] { slots.compactMap(\.connection) }
 
-    private func place(of number: Int) -> Int? {
-        let place = number & (1 << ConnectionTable.placeBits - 1)
-        guard places.indices.contains(place), places[place].departures == number >> ConnectionTable.placeBits else {
+    private func index(of number: Int) -> Int? {
+        let index = number & (1 << ConnectionTable.indexBits - 1)
+        guard slots.indices.contains(index), slots[index].generation == number >> ConnectionTable.indexBits else {
             return nil
         }
-        return place
+        return index
     }
 }

@@ -1,12 +1,12 @@
 import NIOCore
 
-/// Where a peer is, as far as connections are counted: an IPv4 address, or the /64 network of an IPv6 address, since one
-/// machine has all addresses of such a network.
+/// The unit of connection limits by address: an IPv4 address, or the /64 network of an IPv6 address, because one
+/// machine can use all addresses of such a network.
 package enum PeerNetwork: Hashable, Sendable {
     case version4(UInt32)
     case version6(UInt64)
 
-    /// Nil where there is no address to count by, as on a Unix socket.
+    /// Nil for a Unix socket.
     package init?(_ address: SocketAddress) {
         switch address {
         case .v4(let address):
@@ -20,7 +20,7 @@ package enum PeerNetwork: Hashable, Sendable {
 
     private init(version6 bytes: [UInt8]) {
         func number(_ range: Range<Int>) -> UInt64 { bytes[range].reduce(0) { $0 << 8 | UInt64($1) } }
-        // ::ffff:192.0.2.1 is how an IPv4 peer looks to a socket that takes both.
+        // A dual-stack socket shows an IPv4 peer as ::ffff:192.0.2.1.
         if number(0..<8) == 0, number(8..<12) == 0xFFFF {
             self = .version4(UInt32(number(12..<16)))
         } else {

@@ -3,65 +3,65 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// What one connection is subscribed to, and what it has not been told yet. Sans-IO; part of `ConnectionStateMachine`.
+/// The subscriptions of one connection, and its unsent messages. Does no I/O; part of `ConnectionStateMachine`.
 ///
-/// A change of subscriptions is accepted when its request comes, and takes effect when its reply's turn has come: the
-/// counts in confirmations, and what is pushed after them, then follow the order of the requests. Messages end at once when
-/// somebody is not to be told of any more: from then on nobody watches for it.
+/// A change is accepted when its request is received, and takes effect when its reply is written. So the counts in
+/// confirmations, and the messages after them, follow the order of the requests. Only the end of a subscription stops
+/// its messages at once, because the user is not watched from then on.
 ///
-/// A peer that is slow to read is told the newest snapshot of each user once, however often that changed meanwhile: what
-/// waits is bounded by the number of subscriptions.
+/// Only the newest message about each user is kept for a slow peer, so that the number of subscriptions limits their
+/// memory.
 struct Subscriptions {
-    /// A request's effect, when its turn has come.
+    /// The effect of a request, applied when its reply is written.
     enum Change {
         case subscribed([UsageChannel])
         case refused(ReplyError)
-        /// Nil: from everything.
+        /// Nil: from all channels.
         case unsubscribed([UsageChannel]?)
-        /// Answered by what is subscribed to when its turn comes.
+        /// The form of the reply depends on the subscriptions at that time.
         case ping(String?)
         /// Another version of RESP, from its reply on.
         case hello(version: Int, Reply)
     }
 
-    /// Accepted, and not confirmed yet.
+    /// An accepted change that is not confirmed yet.
     private enum Accepted {
         case subscribe([UserID])
         case unsubscribe([UserID]?)
     }
 
-    /// In force, with the channels' names.
+    /// The confirmed subscriptions, with the channels' names.
     private var names: [UserID: String] = [:]
-    /// In force once everything that was accepted is confirmed.
+    /// The subscriptions once all accepted changes are confirmed.
     private var intended: Set<UserID> = []
-    private var underWay: Deque<Accepted> = []
-    /// Not sent yet, the newest of each user.
+    private var unconfirmed: Deque<Accepted> = []
+    /// The newest unsent message about each user.
     private var unsent: [UserID: Answer] = [:]
     private var unsentOrder: Deque<UserID> = []
-    /// Of RESP, in force.
+    /// The version of RESP in replies.
     private var version = 2
-    /// In force once everything that was accepted is answered.
+    /// The version once all accepted requests are answered.
     private var intendedVersion = 2
-    private var versionsUnderWay = 0
+    private var unconfirmedVersions = 0
     private let maximum: Int
 
     init(maximum: Int) {
         self.maximum = maximum
     }
 
-    /// The peer listens, now or as soon as what it asked for is confirmed.
-    var isAny: Bool { !intended.isEmpty || !names.isEmpty }
+    /// There are subscriptions now, or once all accepted changes are confirmed.
+    var isSubscribed: Bool { !intended.isEmpty || !names.isEmpty }
 
-    /// There will be some when everything that was accepted is confirmed.
-    var isAnyIntended: Bool { !intended.isEmpty }
+    /// There are subscriptions once all accepted changes are confirmed.
+    var staysSubscribed: Bool { !intended.isEmpty }
 
-    /// In RESP2 a client library takes whatever comes for a message of its subscriptions.
-    var restrictsVerbs: Bool { intendedVersion == 2 && isAnyIntended }
+    /// In RESP2 a subscribed client library decodes every reply as a message.
+    var restrictsVerbs: Bool { intendedVersion == 2 && staysSubscribed }
 
-    // MARK: When the request comes
+    // MARK: When a request is received
 
-    /// The error when there would be too many.
-    mutating func accept(_ channels: [UsageChannel]) -> ReplyError? {
+    /// Returns an error when there would be too many subscriptions.
+    mutating func subscribe(to channels: [UsageChannel]) -> ReplyError? {
         let users = channels.map(\.user)
         let added = Set(users).count { !intended.contains($0) }
         guard intended.count + added <= maximum else {
@@ -71,60 +71,61 @@ struct Subscriptions {
             )
         }
         intended.formUnion(users)
-        underWay.append(.subscribe(users))
+        unconfirmed.append(.subscribe(users))
         return nil
     }
 
-    /// - Returns: the users who need not be watched any more.
-    mutating func dismiss(_ channels: [UsageChannel]?) -> [UserID] {
+    /// - Returns: the users to stop watching.
+    mutating func unsubscribe(from channels: [UsageChannel]?) -> [UserID] {
         let users = channels?.map(\.user) ?? Array(intended)
-        underWay.append(.unsubscribe(channels?.map(\.user)))
+        unconfirmed.append(.unsubscribe(channels?.map(\.user)))
         intended.subtract(users)
         dropUnwatched()
         return users
     }
 
-    /// Drops messages about users who are not watched any more: nothing newer comes that would replace them. To a peer
-    /// that takes them only after it has subscribed anew they would be old news.
+    /// Drops messages about users that are not watched any more. Nothing would replace them, so a peer that reads them
+    /// after it has subscribed again would get an old snapshot.
     private mutating func dropUnwatched() {
         guard !unsent.isEmpty else { return }
         unsent = unsent.filter { intended.contains($0.key) }
         unsentOrder.removeAll { unsent[$0] == nil }
     }
 
-    /// - Returns: false when what comes before it has still to be confirmed in the version before it.
-    mutating func accept(version: Int) -> Bool {
+    /// - Returns: whether the version is in force at once. Else earlier requests are to be confirmed in the old
+    ///   version.
+    mutating func setVersion(_ version: Int) -> Bool {
         intendedVersion = version
-        guard underWay.isEmpty, versionsUnderWay == 0 else {
-            versionsUnderWay += 1
+        guard unconfirmed.isEmpty, unconfirmedVersions == 0 else {
+            unconfirmedVersions += 1
             return false
         }
         self.version = version
         return true
     }
 
-    // MARK: When its turn has come
+    // MARK: When its reply is written
 
-    mutating func settle(_ change: Change, into output: inout ByteBuffer) {
+    mutating func apply(_ change: Change, into output: inout ByteBuffer) {
         switch change {
         case .subscribed(let channels):
-            _ = underWay.popFirst()
+            _ = unconfirmed.popFirst()
             for channel in channels {
                 names[channel.user] = channel.name
                 write(.subscribed(channel: channel.name, count: names.count), &output)
             }
         case .refused(let error):
-            _ = underWay.popFirst()
-            recount()
+            _ = unconfirmed.popFirst()
+            updateIntended()
             Reply.error(error).encode(into: &output)
         case .unsubscribed(let channels?):
-            _ = underWay.popFirst()
+            _ = unconfirmed.popFirst()
             for channel in channels {
                 names[channel.user] = nil
                 write(.unsubscribed(channel: channel.name, count: names.count), &output)
             }
         case .unsubscribed(nil):
-            _ = underWay.popFirst()
+            _ = unconfirmed.popFirst()
             endAll(&output)
         case .ping(let text):
             if version == 2, !names.isEmpty {
@@ -133,13 +134,13 @@ struct Subscriptions {
                 (text.map { .text($0) } ?? Reply.pong).encode(into: &output)
             }
         case .hello(let version, let reply):
-            versionsUnderWay -= 1
+            unconfirmedVersions -= 1
             self.version = version
             reply.encode(into: &output)
         }
     }
 
-    /// As Redis does, with one confirmation for each, or for none.
+    /// Writes one confirmation per subscription, or a single one if there are none, as Redis does.
     private mutating func endAll(_ output: inout ByteBuffer) {
         let ended = names.sorted { $0.key < $1.key }
         names.removeAll()
@@ -153,10 +154,10 @@ struct Subscriptions {
         message.encode(into: &output, version: version)
     }
 
-    /// What a refused request wanted is not intended any more, unless another one wants it too.
-    private mutating func recount() {
+    /// Computes `intended` anew, without the channels of a refused request.
+    private mutating func updateIntended() {
         intended = Set(names.keys)
-        for accepted in underWay {
+        for accepted in unconfirmed {
             switch accepted {
             case .subscribe(let users): intended.formUnion(users)
             case .unsubscribe(let users?): intended.subtract(users)
@@ -168,16 +169,16 @@ struct Subscriptions {
 
     // MARK: Messages
 
-    /// Takes in a changed snapshot, in place of one of the same user that has not been sent.
+    /// Queues a message. Replaces an unsent one about the same user.
     mutating func push(_ answer: Answer) {
         guard intended.contains(answer.user) else { return }
         if unsent.updateValue(answer, forKey: answer.user) == nil { unsentOrder.append(answer.user) }
     }
 
-    /// There may be messages to send.
+    /// There may be messages to send; some may need a confirmation first.
     var hasUnsent: Bool { !unsentOrder.isEmpty }
 
-    /// Writes messages, until there are so many bytes in `output` or none are left. What is not confirmed yet stays.
+    /// Writes messages about confirmed subscriptions until `output` has `limit` bytes or none are left.
     mutating func writeMessages(into output: inout ByteBuffer, upToBytes limit: Int) {
         for _ in 0..<unsentOrder.count where output.readableBytes < limit {
             guard let user = unsentOrder.popFirst() else { return }

@@ -1,8 +1,8 @@
 import TransportSecurity
 
-/// What a client needs to be let in.
+/// How a client connects to a service: with TLS or in plain text, with or without a token.
 public struct ClientAccess: Sendable {
-    /// nil: in plain text.
+    /// Nil: plain text.
     public var tls: ClientTLS?
     public var token: ClientToken?
 
@@ -14,12 +14,12 @@ public struct ClientAccess: Sendable {
     }
 }
 
-/// A secret that says who asks. Printing or dumping it shows nothing of it.
+/// A token of this client. Printing or dumping it does not show the secret.
 public struct ClientToken: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// To be sent, and for nothing else.
+    /// Only to be sent.
     public let secret: String
 
-    /// What no token has: a text that is empty, longer than the first request may be, or that is several words.
+    /// The text is empty, too long for the first request, or not one word of printable ASCII.
     public struct Malformed: Error, CustomStringConvertible {
         public let description =
             "a token is one word of letters, digits and signs, as `headroom token create` showed it"
@@ -27,7 +27,7 @@ public struct ClientToken: Sendable, CustomStringConvertible, CustomDebugStringC
 
     private static let lengthMaximum = 256
 
-    /// - Parameter text: the token, with a line end or without.
+    /// - Parameter text: the token, with or without a line end.
     public init(_ text: String) throws(Malformed) {
         let secret = text.last?.isNewline == true ? String(text.dropLast()) : text
         let isWord = secret.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }

@@ -12,8 +12,8 @@ package struct PortUnavailable: Error, CustomStringConvertible {
     package let description: String
 
     /// - Parameters:
-    ///   - error: of the framework.
-    ///   - setting: the one with the address.
+    ///   - error: NIO's.
+    ///   - setting: the setting of the address.
     package init(_ error: any Error, address: ListenAddress, setting: Setting) {
         description = """
             \(setting.name)=\(address) cannot be opened: \(PortUnavailable.reason(error, port: address.port)); or choose another \

@@ -6,10 +6,10 @@ import Glibc
 import Musl
 #endif
 
-/// Keeps a port that counts people's messages from being opened to strangers by accident: an address that other machines
-/// can reach takes TLS and tokens, or an operator who says that the network is trusted.
+/// Prevents a port from being opened to strangers by accident: an address that other machines can reach requires TLS
+/// and tokens, or the setting `trusted-network`.
 struct ProtectedMode: Sendable {
-    /// Why a port was not opened, and the ways out.
+    /// Why a port was not opened, and the remedies.
     struct Refused: Error, Equatable, CustomStringConvertible {
         let description: String
     }
@@ -28,18 +28,18 @@ struct ProtectedMode: Sendable {
         self.resolve = resolve
     }
 
-    /// - Parameter hasTLS: of the port that is asked about.
+    /// - Parameter hasTLS: whether the port to check has TLS.
     init(_ configuration: ServerConfiguration, hasTLS: Bool) {
         self.init(hasTLS: hasTLS, networkIsTrusted: configuration.networkIsTrusted)
     }
 
     /// - Parameters:
-    ///   - setting: the name of the setting that says the address.
-    ///   - requiresAuthentication: nobody can ask anything without a token.
-    /// - Throws: `Refused`, or that the host's name cannot be resolved.
+    ///   - setting: the setting of the address.
+    ///   - requiresAuthentication: whether every request requires a token.
+    /// - Throws: `Refused`, or when the host's name cannot be resolved.
     func check(_ address: ListenAddress, setting: Setting = .listen, requiresAuthentication: Bool) throws {
         guard !networkIsTrusted, !(hasTLS && requiresAuthentication) else { return }
-        // Of a name, any of its addresses may be the one that is opened.
+        // Any address of a name may be opened.
         guard try !resolve(address.host).allSatisfy(ProtectedMode.isLoopback) else { return }
         let missing = (hasTLS ? [] : ["TLS"]) + (requiresAuthentication ? [] : ["tokens"])
         throw Refused(

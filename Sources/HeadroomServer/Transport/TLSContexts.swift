@@ -4,16 +4,16 @@ import Synchronization
 import TransportSecurity
 import Usage
 
-/// The certificate and key that new connections get; those that are open keep what they began with.
+/// The certificate and key of new connections. A reload does not affect open ones.
 package final class TLSContexts: Sendable {
     private struct State {
         var context: NIOSSLContext
-        var contextForAnybody: NIOSSLContext
+        var contextWithoutClientCA: NIOSSLContext
         var expires: Instant
 
         init(_ loaded: TLSFiles.Loaded) {
             context = loaded.context
-            contextForAnybody = loaded.contextForAnybody
+            contextWithoutClientCA = loaded.contextWithoutClientCA
             expires = loaded.expires
         }
     }
@@ -29,7 +29,7 @@ package final class TLSContexts: Sendable {
         self.logger = logger
         let loaded = try files.load()
         state = Mutex(State(loaded))
-        tell(loaded, "TLS certificate read")
+        log(loaded, "TLS certificate read")
         if loaded.isExpired(at: TLSFiles.machineTime) {
             logger.error(
                 "the TLS certificate has expired; put a new one in its place and send SIGHUP",
@@ -40,11 +40,11 @@ package final class TLSContexts: Sendable {
 
     var current: NIOSSLContext { state.withLock { $0.context } }
 
-    /// The same certificate for peers that are asked for none: stores and browsers have no certificate of tls-client-ca.
-    package var currentForAnybody: NIOSSLContext { state.withLock { $0.contextForAnybody } }
+    /// The same certificate, without requiring one of the peer: stores and browsers have no certificate of
+    /// tls-client-ca.
+    package var currentWithoutClientCA: NIOSSLContext { state.withLock { $0.contextWithoutClientCA } }
 
-    /// Reads the files again. What cannot be used changes nothing, and a certificate that has expired does not replace
-    /// one that is valid.
+    /// Reads the files again. Invalid files change nothing, and an expired certificate does not replace a valid one.
     func reload() {
         do {
             let loaded = try files.load()
@@ -54,7 +54,7 @@ package final class TLSContexts: Sendable {
                 throw TLSFileError("the certificate in \(files.certificate) has expired on \(loaded.expires.text)")
             }
             state.withLock { $0 = State(loaded) }
-            tell(loaded, "TLS certificate read anew")
+            log(loaded, "TLS certificate read anew")
         } catch {
             logger.error(
                 "the TLS files were not taken; the ones from before stay in use",
@@ -63,7 +63,7 @@ package final class TLSContexts: Sendable {
         }
     }
 
-    private func tell(_ loaded: TLSFiles.Loaded, _ message: Logger.Message) {
+    private func log(_ loaded: TLSFiles.Loaded, _ message: Logger.Message) {
         logger.notice(
             message,
             metadata: [
@@ -78,7 +78,7 @@ package final class TLSContexts: Sendable {
 
     // MARK: Counts
 
-    /// Connections that ended before they could be asked anything.
+    /// How many connections have ended before their handshake was complete.
     package var handshakesFailed: Int { failures.load(ordering: .relaxed) }
 
     func countFailure() {

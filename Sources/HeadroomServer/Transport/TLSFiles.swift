@@ -9,19 +9,19 @@ import Glibc
 import Musl
 #endif
 
-/// Where the service's certificate and key are.
+/// The paths of the service's certificate and key.
 struct TLSFiles: Sendable, Equatable {
-    /// The service's certificate first, then those between it and the CA.
+    /// The file with the service's certificate, followed by the intermediate ones.
     var certificate: String
     var key: String
-    /// Whoever connects has to present a certificate of these.
+    /// The CAs of which clients must present a certificate; nil if they need none.
     var clientCA: String?
 
-    /// What was read from the files, put to use.
+    /// The contents of the files, ready for use.
     struct Loaded {
         var context: NIOSSLContext
-        /// Asks whoever connects for no certificate.
-        var contextForAnybody: NIOSSLContext
+        /// Requires no certificate of clients.
+        var contextWithoutClientCA: NIOSSLContext
         var subject: String
         var expires: Instant
         var warnings: [String]
@@ -29,10 +29,10 @@ struct TLSFiles: Sendable, Equatable {
         func isExpired(at now: Instant) -> Bool { expires <= now }
     }
 
-    /// How long an end is waited for that the peer has to confirm; as for connections without TLS.
+    /// How long to wait for the peer's close_notify; as long as connections without TLS linger.
     private static let shutdownTimeout = TimeAmount.milliseconds(250)
 
-    /// - Throws: which file cannot be used, and why. Nothing is put to use before everything could be read.
+    /// - Throws: which file is invalid, and why.
     func load() throws(TLSFileError) -> Loaded {
         let chain = try PEMFile(certificate).certificates()
         let keyFile = try PEMFile(key)
@@ -42,20 +42,21 @@ struct TLSFiles: Sendable, Equatable {
         )
         configuration.minimumTLSVersion = .tlsv12
         configuration.shutdownTimeout = TLSFiles.shutdownTimeout
-        let configurationForAnybody = configuration
+        let configurationWithoutClientCA = configuration
         if let clientCA {
             configuration.trustRoots = .certificates(try PEMFile(clientCA).certificates())
-            // There is no name to compare: who connects is known by the CA alone.
+            // The CA alone identifies clients; there is no name to compare.
             configuration.certificateVerification = .noHostnameVerification
             configuration.sendCANameList = true
         }
         let context: NIOSSLContext
-        let contextForAnybody: NIOSSLContext
+        let contextWithoutClientCA: NIOSSLContext
         do {
             context = try NIOSSLContext(configuration: configuration)
-            contextForAnybody = clientCA == nil ? context : try NIOSSLContext(configuration: configurationForAnybody)
+            contextWithoutClientCA =
+                clientCA == nil ? context : try NIOSSLContext(configuration: configurationWithoutClientCA)
         } catch {
-            // Both were read and understood: what is left is that they are not of one pair.
+            // Both files are valid, so the key and the certificate are not a pair.
             let isPair = error as? NIOSSLError != .failedToLoadPrivateKey
             throw TLSFileError(
                 isPair
@@ -65,7 +66,7 @@ struct TLSFiles: Sendable, Equatable {
         }
         return Loaded(
             context: context,
-            contextForAnybody: contextForAnybody,
+            contextWithoutClientCA: contextWithoutClientCA,
             subject: TLSFiles.name(of: chain[0]),
             expires: Instant(secondsSince1970: Int64(chain[0].notValidAfter)),
             warnings: keyFile.isReadableByOthers ? ["everybody on this machine may read the key; chmod o-r"] : []
@@ -76,6 +77,6 @@ struct TLSFiles: Sendable, Equatable {
         certificate.subjectName.first { $0.type == .commonName }?.value ?? certificate.subjectName.first?.value ?? ""
     }
 
-    /// The clock by which peers judge a certificate is their machines', and so is this one; for nothing else.
+    /// This machine's clock. Used for certificates only, because peers also check them by their machines' clocks.
     static var machineTime: Instant { Instant(secondsSince1970: Int64(time(nil))) }
 }

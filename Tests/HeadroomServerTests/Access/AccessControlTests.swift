@@ -43,7 +43,7 @@ struct AccessControlTests {
             #expect(control.isRequired == after)
             control.take(reading(ever: true))
             #expect(control.isRequired == after, "revoking the last one opens nothing")
-            #expect(control.policy.permissionsWithoutToken == (after ? .nothing : .everything))
+            #expect(control.policy.permissionsWithoutToken == (after ? .anonymous : .all))
         }
     }
 
@@ -64,7 +64,7 @@ struct AccessControlTests {
     func off() throws {
         let control = control(.off)
         control.take(reading(liveToken("a")))
-        #expect(try authenticate("a", control).get().permissions == [.nothing, .token, .chat])
+        #expect(try authenticate("a", control).get().permissions == [.anonymous, .authenticated, .chat])
         #expect(authenticate("b", control) == .failure(.wrongToken))
     }
 
@@ -75,7 +75,7 @@ struct AccessControlTests {
         for setting in [Authentication.auto, .required] {
             let control = control(setting)
             control.miss(away)
-            #expect(control.policy.permissionsWithoutToken == .nothing)
+            #expect(control.policy.permissionsWithoutToken == .anonymous)
             #expect(authenticate("a", control) == .failure(.tokensUnread))
             #expect(ReplyError.tokensUnread.code == .unavailable)
             #expect(control.authenticationFailures == 0)
@@ -88,7 +88,7 @@ struct AccessControlTests {
         }
         let off = control(.off)
         off.miss(away)
-        #expect(off.policy.permissionsWithoutToken == .everything && off.tokensProblem == nil)
+        #expect(off.policy.permissionsWithoutToken == .all && off.tokensProblem == nil)
     }
 
     @Test("tells of the first reading, also where it finds no token")

@@ -38,7 +38,7 @@ struct AuthenticationTests {
         let asked = machine.receive(.command(.authenticate(credentials)), dependencies)
         #expect(asked == .authenticate(credentials, hello: nil))
         #expect(machine.identity == nil)
-        machine.conclude(.success(identity), hello: nil, dependencies)
+        machine.completeAuthentication(.success(identity), hello: nil, dependencies)
         #expect(machine.identity == identity)
         #expect(replies(&machine) == text([.ok]))
     }
@@ -46,10 +46,10 @@ struct AuthenticationTests {
     @Test("stays who it was when it brings a wrong token")
     func refused() {
         var machine = machine()
-        machine.conclude(.failure(.wrongToken), hello: nil, dependencies)
+        machine.completeAuthentication(.failure(.wrongToken), hello: nil, dependencies)
         #expect(machine.identity == nil)
-        machine.conclude(.success(identity), hello: nil, dependencies)
-        machine.conclude(.failure(.wrongToken), hello: nil, dependencies)
+        machine.completeAuthentication(.success(identity), hello: nil, dependencies)
+        machine.completeAuthentication(.failure(.wrongToken), hello: nil, dependencies)
         #expect(machine.identity == identity)
         #expect(replies(&machine) == text([.error(.wrongToken), .ok, .error(.wrongToken)]))
     }
@@ -59,9 +59,9 @@ struct AuthenticationTests {
         var machine = machine()
         let hello = DecodedRequest.command(.hello(version: 3, credentials: credentials))
         #expect(machine.receive(hello, dependencies) == .authenticate(credentials, hello: 3))
-        machine.conclude(.failure(.wrongToken), hello: 3, dependencies)
+        machine.completeAuthentication(.failure(.wrongToken), hello: 3, dependencies)
         #expect(replies(&machine) == text([.error(.wrongToken)]))
-        machine.conclude(.success(identity), hello: 3, dependencies)
+        machine.completeAuthentication(.success(identity), hello: 3, dependencies)
         #expect(replies(&machine) == text([.hello(version: 3, serverVersion: "1.2.3", connectionID: 7)]))
     }
 
@@ -74,7 +74,7 @@ struct AuthenticationTests {
             return
         }
         _ = machine.receive(.command(.authenticate(credentials)), dependencies)
-        machine.conclude(.success(identity), hello: nil, dependencies)
+        machine.completeAuthentication(.success(identity), hello: nil, dependencies)
         #expect(replies(&machine) == "")
         let away = EngineError(.unavailable, "away")
         machine.complete(slot: slot, .failure(away))
@@ -86,7 +86,7 @@ struct AuthenticationTests {
         var machine = machine()
         let forget = DecodedRequest.command(.forget(user: ada))
         #expect(machine.receive(forget, dependencies) == .submit(ada, .forget, slot: 0))
-        machine.conclude(.success(identity), hello: nil, dependencies)
+        machine.completeAuthentication(.success(identity), hello: nil, dependencies)
         let asked: [(Command, EngineOperation)] = [
             (.forget(user: ada), .forget), (.resetUsage(user: ada, period: nil), .resetUsage(nil)),
             (.setPlan(PlanChange(user: ada, plan: "paid")), .setPlan(PlanChange(user: ada, plan: "paid"))),
@@ -104,7 +104,7 @@ struct AuthenticationTests {
     @Test("whose token ends has what is under way answered, and the next request told why")
     func ended() {
         var machine = machine()
-        machine.conclude(.success(identity), hello: nil, dependencies)
+        machine.completeAuthentication(.success(identity), hello: nil, dependencies)
         let consume = DecodedRequest.command(.consume(user: ada, messages: 1))
         guard case .submit(_, _, let slot) = machine.receive(consume, dependencies) else {
             Issue.record("not for the store")
@@ -113,7 +113,7 @@ struct AuthenticationTests {
         machine.drain(because: .tokenEnded)
         machine.drain()
         #expect(machine.receive(consume, dependencies) == .replied)
-        #expect(!machine.takesRequests && !machine.isFinished)
+        #expect(!machine.acceptsRequests && !machine.isFinished)
         let away = EngineError(.unavailable, "away")
         machine.complete(slot: slot, .failure(away))
         #expect(replies(&machine) == text([.ok, .error(ReplyError(away)), .error(.tokenEnded)]))
@@ -168,18 +168,18 @@ struct AuthenticationTests {
             authenticationTimeout: .seconds(5)
         )
         func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(1_000_000_000_000) + .seconds(seconds) }
-        var timers = ConnectionTimers()
-        timers.start(at: at(0), limits)
-        timers.requestsCame(at: at(1))
-        timers.awaitsAuthentication(from: at(2), limits)
-        timers.awaitsAuthentication(from: at(4), limits)
-        #expect(timers.next(isIdle: true) == at(7))
-        #expect(timers.expired(at: at(6), isIdle: true) == nil)
-        #expect(timers.expired(at: at(7), isIdle: true) == .notAuthenticated)
-        #expect(timers.expired(at: at(7), isIdle: false) == nil, "what was asked before is still answered")
-        #expect(timers.expired(at: at(8), isIdle: true) == .notAuthenticated)
-        timers.authenticated()
-        #expect(timers.expired(at: at(9), isIdle: true) == nil)
-        #expect(limits.requestBeforeAuthentication.requestSizeBytes == 512)
+        var timeouts = ConnectionTimeouts()
+        timeouts.start(at: at(0), limits)
+        timeouts.requestsReceived(at: at(1))
+        timeouts.requireAuthentication(from: at(2), limits)
+        timeouts.requireAuthentication(from: at(4), limits)
+        #expect(timeouts.nextDeadline == at(7))
+        #expect(timeouts.expire(at: at(6), isIdle: true) == nil)
+        #expect(timeouts.expire(at: at(7), isIdle: true) == .notAuthenticated)
+        #expect(timeouts.expire(at: at(7), isIdle: false) == nil, "what was asked before is still answered")
+        #expect(timeouts.expire(at: at(8), isIdle: true) == .notAuthenticated)
+        timeouts.authenticated()
+        #expect(timeouts.expire(at: at(9), isIdle: true) == nil)
+        #expect(limits.requestBeforeAuthentication.bytesMaximum == 512)
     }
 }

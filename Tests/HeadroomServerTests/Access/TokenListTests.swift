@@ -69,8 +69,8 @@ struct TokenListTests {
     @Test("gives what the scopes say, and nothing for one that it does not know")
     func scopes() {
         let list = TokenList([liveToken("a", scopes: ["chat", "operator"]), liveToken("b", id: 2, scopes: ["root"])])
-        #expect(list.identity(1)?.permissions == [.nothing, .token, .chat, .operator])
-        #expect(list.identity(2)?.permissions == [.nothing, .token])
+        #expect(list.identity(1)?.permissions == [.anonymous, .authenticated, .chat, .operator])
+        #expect(list.identity(2)?.permissions == [.anonymous, .authenticated])
         #expect(list.identity(3) == nil)
     }
 }

@@ -1,11 +1,11 @@
 import ServiceLifecycle
 import UnixSignals
 
-/// Reads the TLS files anew on SIGHUP.
-struct TLSReloading: Service, CustomStringConvertible {
+/// Reloads the TLS files on SIGHUP.
+struct TLSReloadService: Service, CustomStringConvertible {
     let description = "TLS reloading"
     let contexts: TLSContexts
-    /// Trapped before anybody is told that the service is ready: untrapped, SIGHUP ends a process.
+    /// Trapped before the service reports that it is ready: an untrapped SIGHUP ends a process.
     let signals: UnixSignalsSequence
 
     func run() async throws {

@@ -1,25 +1,24 @@
 import LineProtocol
 import NIOCore
 
-/// An event on its way out: the socket is closed at once, without the time that a connection has otherwise for what is still
-/// on its way.
-struct ConnectionCut {}
+/// An outbound event: the next close of the connection does not linger.
+struct CloseImmediately {}
 
-/// Stands between the socket and TLS: tells peers in plain text that do not speak it, and ends connections without losing
-/// what was said last.
-final class TLSEdge: ChannelDuplexHandler {
+/// The channel handler between the socket and TLS. Refuses plain text with a readable error, and closes connections
+/// without losing the last reply.
+final class TLSSocketHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private enum State {
-        /// Nothing has come. Can transition to: passing, ending.
+        /// No bytes were received. Can transition to: open, lingering.
         case first
-        /// Can transition to: ending.
-        case passing
-        /// Our side is ended, or will be once everything is sent; what comes is thrown away.
-        case ending(EventLoopPromise<Void>?, Linger)
+        /// Bytes pass in both directions. Can transition to: lingering.
+        case open
+        /// Final. Our side is closed, or will be once all is sent. Received bytes are dropped.
+        case lingering(EventLoopPromise<Void>?, Linger)
     }
 
     private struct Linger {
@@ -32,12 +31,12 @@ final class TLSEdge: ChannelDuplexHandler {
     private var state = State.first
     private var inputIsClosed = false
 
-    /// How long a peer that sends nothing more may take to end its side.
+    /// How long a silent peer may take to close its side.
     private static let lingerTimeout = TimeAmount.milliseconds(250)
-    /// How long one may that goes on sending: what comes to a closed connection is answered with a reset, which makes the
-    /// peer's kernel discard what the peer has not read yet.
+    /// How long a peer that continues to send may take. The kernel answers bytes to a closed connection with a reset,
+    /// which may destroy replies that the peer has not read yet.
     private let lingerMaximum: TimeAmount
-    /// The first byte of a record that begins a handshake (RFC 8446, 5.1).
+    /// The first byte of a handshake record (RFC 8446, 5.1).
     private static let handshakeRecord: UInt8 = 22
 
     private static let refusal = ReplyError(
@@ -52,18 +51,18 @@ final class TLSEdge: ChannelDuplexHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch state {
         case .first:
-            guard unwrapInboundIn(data).readableBytesView.first == TLSEdge.handshakeRecord else {
+            guard unwrapInboundIn(data).readableBytesView.first == TLSSocketHandler.handshakeRecord else {
                 refuse(context)
                 return
             }
-            state = .passing
+            state = .open
             context.fireChannelRead(data)
-        case .passing:
+        case .open:
             context.fireChannelRead(data)
-        case .ending(let promise, var linger):
+        case .lingering(let promise, var linger):
             linger.lastBytesAt = context.eventLoop.now
             linger.discardedBytes += unwrapInboundIn(data).readableBytes
-            state = .ending(promise, linger)
+            state = .lingering(promise, linger)
             guard linger.discardedBytes > ConnectionLimits.discardedBytesMaximum else { return }
             linger.timer.cancel()
             context.close(promise: promise)
@@ -71,8 +70,8 @@ final class TLSEdge: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if case .ending = state {
-            // Nobody behind this asks for more any longer.
+        if case .lingering = state {
+            // The handlers behind this one read no more.
             context.read()
         } else {
             context.fireChannelReadComplete()
@@ -81,9 +80,9 @@ final class TLSEdge: ChannelDuplexHandler {
 
     private func refuse(_ context: ChannelHandlerContext) {
         var buffer = context.channel.allocator.buffer(capacity: 128)
-        Reply.error(TLSEdge.refusal).encode(into: &buffer)
+        Reply.error(TLSSocketHandler.refusal).encode(into: &buffer)
         context.writeAndFlush(wrapOutboundOut(buffer), promise: nil)
-        end(context, promise: nil)
+        linger(context, promise: nil)
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -92,7 +91,7 @@ final class TLSEdge: ChannelDuplexHandler {
             return
         }
         inputIsClosed = true
-        if case .ending(let promise, let linger) = state {
+        if case .lingering(let promise, let linger) = state {
             linger.timer.cancel()
             context.close(promise: promise)
         } else {
@@ -101,7 +100,7 @@ final class TLSEdge: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        if case .ending(let promise, let linger) = state {
+        if case .lingering(let promise, let linger) = state {
             linger.timer.cancel()
             promise?.succeed()
         }
@@ -110,38 +109,38 @@ final class TLSEdge: ChannelDuplexHandler {
 
     // MARK: Out
 
-    /// TLS closes the socket right after its last record, an alert say. The kernel would throw that away where the peer
-    /// has sent something we did not read: end our side first, as without TLS. A handshake that fails asks twice, so asking
-    /// again is no reason to be quicker.
+    /// TLS closes the socket right after its last record, such as an alert. If bytes of the peer are unread, the kernel
+    /// would discard that record. So this closes our side first, as connections without TLS do. A failed handshake
+    /// closes twice, so a second close does not end the linger time.
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         guard case .all = mode, !inputIsClosed, context.channel.isActive else {
             context.close(mode: mode, promise: promise)
             return
         }
-        if case .ending(let earlier, let linger) = state {
+        if case .lingering(let earlier, let linger) = state {
             guard let promise else { return }
-            if let earlier { earlier.futureResult.cascade(to: promise) } else { state = .ending(promise, linger) }
+            if let earlier { earlier.futureResult.cascade(to: promise) } else { state = .lingering(promise, linger) }
         } else {
-            end(context, promise: promise)
+            linger(context, promise: promise)
         }
     }
 
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
-        if event is ConnectionCut {
+        if event is CloseImmediately {
             context.close(promise: promise)
         } else {
             context.triggerUserOutboundEvent(event, promise: promise)
         }
     }
 
-    private func end(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+    private func linger(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         let now = context.eventLoop.now
         let linger = Linger(
-            timer: schedule(context, at: now + min(TLSEdge.lingerTimeout, lingerMaximum)),
+            timer: schedule(context, at: now + min(TLSSocketHandler.lingerTimeout, lingerMaximum)),
             lastBytesAt: now,
             endsAt: now + lingerMaximum
         )
-        state = .ending(promise, linger)
+        state = .lingering(promise, linger)
         context.close(mode: .output, promise: nil)
         context.read()
     }
@@ -152,13 +151,13 @@ final class TLSEdge: ChannelDuplexHandler {
     }
 
     private func timerFired(_ context: ChannelHandlerContext) {
-        guard case .ending(let promise, var linger) = state else { return }
-        let end = min(linger.lastBytesAt + TLSEdge.lingerTimeout, linger.endsAt)
+        guard case .lingering(let promise, var linger) = state else { return }
+        let end = min(linger.lastBytesAt + TLSSocketHandler.lingerTimeout, linger.endsAt)
         if context.eventLoop.now >= end {
             context.close(promise: promise)
         } else {
             linger.timer = schedule(context, at: end)
-            state = .ending(promise, linger)
+            state = .lingering(promise, linger)
         }
     }
 }

@@ -3,9 +3,9 @@ import NIOSSL
 import NIOTLS
 import TransportSecurity
 
-/// Stands between TLS and the connection: gives the handshake its time, and makes of TLS what the connection knows from
-/// plain TCP.
-final class TLSSession: ChannelDuplexHandler {
+/// The channel handler between TLS and the connection. Limits the handshake's time, and makes a TLS connection behave
+/// like one of plain TCP.
+final class TLSSessionHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -16,7 +16,7 @@ final class TLSSession: ChannelDuplexHandler {
         case handshaking(Scheduled<Void>?)
         /// Can transition to: closed.
         case open
-        /// Final. What the peer still sends is thrown away, as an answer could not be sent any more.
+        /// Final. Received bytes are dropped, because no reply could be sent.
         case closed
     }
 
@@ -24,8 +24,8 @@ final class TLSSession: ChannelDuplexHandler {
     private let contexts: TLSContexts
     private let handshakeTimeout: TimeAmount
 
-    /// The most that one record holds. TLS keeps a buffer as large as the largest write, for as long as the connection
-    /// lives: in pieces of this size it stays small.
+    /// The size of the largest TLS record. TLS keeps a buffer as large as the largest write for the connection's
+    /// lifetime, so larger writes are split.
     private static let pieceBytesMaximum = 16_384
 
     init(_ contexts: TLSContexts, handshakeTimeout: TimeAmount) {
@@ -42,28 +42,28 @@ final class TLSSession: ChannelDuplexHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        endHandshake(isDone: false)
+        endHandshake(isComplete: false)
         state = .closed
         context.fireChannelInactive()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .some(TLSUserEvent.handshakeCompleted) = event as? TLSUserEvent {
-            endHandshake(isDone: true)
+            endHandshake(isComplete: true)
         }
         context.fireUserInboundEventTriggered(event)
     }
 
-    private func endHandshake(isDone: Bool) {
+    private func endHandshake(isComplete: Bool) {
         guard case .handshaking(let timer) = state else { return }
         timer?.cancel()
-        state = isDone ? .open : .closed
-        if !isDone { contexts.countFailure() }
+        state = isComplete ? .open : .closed
+        if !isComplete { contexts.countFailure() }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // An end without TLS's own word for it. Each record that came is authentic, and a request that the end cut off
-        // is not executed: it is an end like any other.
+        // The peer has closed without close_notify. All received records are authentic, and an incomplete request is
+        // not executed, so this is a normal end.
         if case .some(.uncleanShutdown) = error as? NIOSSLError { return }
         context.fireErrorCaught(TLSFailure(error))
     }
@@ -77,8 +77,8 @@ final class TLSSession: ChannelDuplexHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         var rest = unwrapOutboundIn(data)
-        while rest.readableBytes > TLSSession.pieceBytesMaximum,
-            let piece = rest.readSlice(length: TLSSession.pieceBytesMaximum)
+        while rest.readableBytes > TLSSessionHandler.pieceBytesMaximum,
+            let piece = rest.readSlice(length: TLSSessionHandler.pieceBytesMaximum)
         {
             context.writeAndFlush(wrapOutboundOut(piece), promise: nil)
         }
@@ -87,7 +87,7 @@ final class TLSSession: ChannelDuplexHandler {
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if case .all = mode {
-            endHandshake(isDone: false)
+            endHandshake(isComplete: false)
             state = .closed
         }
         context.close(mode: mode, promise: promise)

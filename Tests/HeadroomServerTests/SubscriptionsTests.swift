@@ -8,7 +8,7 @@ import Usage
 @testable import HeadroomServer
 
 @Suite("A connection's subscriptions")
-struct SubscriptionTests {
+struct SubscriptionsTests {
     private static var dependencies: ConnectionStateMachine.Dependencies {
         ConnectionStateMachine.Dependencies(serverVersion: "1.2.3", info: { [] })
     }
@@ -35,7 +35,7 @@ struct SubscriptionTests {
 
         mutating func send(_ line: String) -> ConnectionStateMachine.RequestAction? {
             var buffer = ByteBuffer(string: line + "\n")
-            return decoder.next(&buffer).map { machine.receive($0, SubscriptionTests.dependencies) }
+            return decoder.next(&buffer).map { machine.receive($0, SubscriptionsTests.dependencies) }
         }
 
         /// Subscribes and is told so.
@@ -68,7 +68,7 @@ struct SubscriptionTests {
         return String(buffer: buffer)
     }
 
-    @Test("are confirmed one by one, in the order of the request, only when changes will be told")
+    @Test("are confirmed one by one, in the order of the request, once changes are watched")
     func confirmation() {
         var peer = Peer()
         let action = peer.send("SUBSCRIBE usage:\(ben) usage:\(ada)")
@@ -78,7 +78,7 @@ struct SubscriptionTests {
         #expect(peer.receive() == confirmed(ben, 1) + confirmed(ada, 2))
     }
 
-    @Test("are confirmed in the order of the requests, whatever is read first, between the other replies")
+    @Test("are confirmed in the order of the requests, between the other replies")
     func order() {
         var peer = Peer(version: 3)
         #expect(peer.send("SUBSCRIBE usage:\(ada)") == .watch([ada], slot: 1))
@@ -95,7 +95,7 @@ struct SubscriptionTests {
         )
     }
 
-    @Test("name the channel as the peer spelled it")
+    @Test("keep the peer's spelling of the channel")
     func spelling() {
         let user = UserID(high: 0xABCD, low: 1)
         let name = "usage:\(user)".replacing("abcd", with: "ABcd")
@@ -108,7 +108,7 @@ struct SubscriptionTests {
         #expect(text.contains("message\r\n$42\r\n\(name)\r\n"))
     }
 
-    @Test("made twice count once")
+    @Test("count once when repeated")
     func duplicates() {
         var peer = Peer()
         _ = peer.send("SUBSCRIBE usage:\(ada) usage:\(ada)")
@@ -121,7 +121,7 @@ struct SubscriptionTests {
         #expect(peer.receive() == message(ada, used: 1))
     }
 
-    @Test("tell the newest of each user once when the peer is slow")
+    @Test("send a slow peer only the newest message about each user")
     func conflation() {
         var peer = Peer()
         peer.subscribe(to: ada, ben)
@@ -134,7 +134,7 @@ struct SubscriptionTests {
         #expect(peer.receive() == "")
     }
 
-    @Test("send a portion at a time, and all of it in the end")
+    @Test("send messages in portions, and all of them in the end")
     func portions() {
         var peer = Peer(subscriptionsMaximum: 1_000)
         let users = (0..<500).map { UserID(high: 9, low: UInt64($0)) }
@@ -153,7 +153,7 @@ struct SubscriptionTests {
         #expect(all == users.map { message($0, used: 3) }.joined())
     }
 
-    @Test("end with UNSUBSCRIBE: from some, from one never subscribed to, from all, and from none")
+    @Test("end with UNSUBSCRIBE: some, an unknown one, all, and none")
     func unsubscribing() {
         var peer = Peer()
         peer.subscribe(to: ada, ben, Self.eve)
@@ -175,7 +175,7 @@ struct SubscriptionTests {
         #expect(!peer.machine.isSubscribed)
     }
 
-    @Test("that are given up before they are confirmed are confirmed first")
+    @Test("are confirmed before their UNSUBSCRIBE is")
     func unsubscribingEarly() {
         var peer = Peer()
         _ = peer.send("SUBSCRIBE usage:\(ada)")
@@ -185,7 +185,7 @@ struct SubscriptionTests {
         #expect(peer.receive() == confirmed(ada, 1) + confirmed(ada, 0, "unsubscribe"))
     }
 
-    @Test("that could not be made are an error, and leave the connection as it was")
+    @Test("that fail are an error, and change nothing")
     func failure() {
         var peer = Peer()
         peer.subscribe(to: ada)
@@ -199,7 +199,7 @@ struct SubscriptionTests {
         #expect(peer.receive() == confirmed(ada, 0, "unsubscribe"))
     }
 
-    @Test("that fail alone leave a connection that may use every verb")
+    @Test("that fail do not restrict the verbs")
     func failureAlone() {
         var peer = Peer()
         _ = peer.send("SUBSCRIBE usage:\(ben)")
@@ -209,7 +209,7 @@ struct SubscriptionTests {
         #expect(peer.send("CONSUME \(ben)") == .submit(ben, .consume(1), slot: 1))
     }
 
-    @Test("are limited in number, all or nothing")
+    @Test("are limited in number; a request over the limit adds none")
     func limit() {
         var peer = Peer(subscriptionsMaximum: 2)
         peer.subscribe(to: ada)
@@ -221,7 +221,7 @@ struct SubscriptionTests {
         #expect(peer.send("SUBSCRIBE usage:\(ada) usage:\(ben)") == .watch([ada, ben], slot: 2))
     }
 
-    @Test("leave a RESP2 connection only the verbs that fit between messages")
+    @Test("restrict the verbs of a RESP2 connection")
     func restriction() {
         var peer = Peer()
         peer.subscribe(to: ada)
@@ -239,7 +239,7 @@ struct SubscriptionTests {
         #expect(peer.send("CONSUME \(ada)") != .replied)
     }
 
-    @Test("leave a RESP3 connection every verb, but another protocol")
+    @Test("restrict only HELLO and AUTH on a RESP3 connection")
     func noRestriction() {
         var peer = Peer(version: 3)
         peer.subscribe(to: ada)
@@ -253,7 +253,7 @@ struct SubscriptionTests {
         #expect(peer.receive().hasSuffix("-ERR UNSUBSCRIBE before another HELLO or AUTH\r\n"))
     }
 
-    @Test("are confirmed in the protocol that they were asked for in, before HELLO is answered")
+    @Test("are confirmed in the RESP version of their request, before the reply to HELLO")
     func otherProtocolLater() {
         var peer = Peer()
         _ = peer.send("SUBSCRIBE usage:\(ada)")
@@ -268,7 +268,7 @@ struct SubscriptionTests {
         #expect(replies.hasSuffix(confirmed(ben, 1, mark: ">")))
     }
 
-    @Test("made anew repeat no earlier state")
+    @Test("repeat no earlier message when made again")
     func oldNews() {
         var peer = Peer()
         peer.subscribe(to: ada)
@@ -282,7 +282,7 @@ struct SubscriptionTests {
         #expect(peer.receive() == message(ada, used: 3))
     }
 
-    @Test("end with QUIT, after which no message comes")
+    @Test("end with QUIT")
     func quit() {
         var peer = Peer()
         peer.subscribe(to: ada)
@@ -292,7 +292,7 @@ struct SubscriptionTests {
         #expect(peer.machine.isFinished)
     }
 
-    @Test("do not keep a connection open whose peer has ended")
+    @Test("do not keep a connection open whose peer has closed its side")
     func halfClose() {
         var peer = Peer()
         _ = peer.send("SUBSCRIBE usage:\(ada)")
@@ -303,7 +303,7 @@ struct SubscriptionTests {
         #expect(peer.machine.isFinished)
     }
 
-    @Test("end with a drain")
+    @Test("end when the connection drains")
     func draining() {
         var peer = Peer()
         peer.subscribe(to: ada)
@@ -314,9 +314,9 @@ struct SubscriptionTests {
         #expect(peer.machine.isFinished)
     }
 
-    @Test("keep a silent connection open past the idle time")
+    @Test("keep a silent connection open beyond the idle time")
     func idle() {
-        var timers = ConnectionTimers()
+        var timeouts = ConnectionTimeouts()
         let limits = ConnectionLimits(
             request: RequestLimits(),
             inFlightMaximum: 1,
@@ -327,11 +327,11 @@ struct SubscriptionTests {
             connectionsMaximum: 1,
             allowsWhenUnavailable: false
         )
-        timers.start(at: .uptimeNanoseconds(0), limits)
-        timers.requestsCame(at: .uptimeNanoseconds(0))
+        timeouts.start(at: .uptimeNanoseconds(0), limits)
+        timeouts.requestsReceived(at: .uptimeNanoseconds(0))
         let late = NIODeadline.uptimeNanoseconds(0) + .seconds(5)
-        #expect(timers.expired(at: late, isIdle: true, listens: true) == nil)
-        #expect(timers.next(isIdle: true) == late + .seconds(5))
-        #expect(timers.expired(at: late + .seconds(5), isIdle: true, listens: false) == .idle)
+        #expect(timeouts.expire(at: late, isIdle: true, isSubscribed: true) == nil)
+        #expect(timeouts.nextDeadline == late + .seconds(5))
+        #expect(timeouts.expire(at: late + .seconds(5), isIdle: true, isSubscribed: false) == .idle)
     }
 }

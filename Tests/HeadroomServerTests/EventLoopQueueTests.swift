@@ -4,30 +4,30 @@ import Testing
 
 @testable import HeadroomServer
 
-@Suite("What other threads bring to an event loop")
-struct ArrivalQueueTests {
-    @Test("the first arrival schedules a hop, which takes along what came meanwhile")
+@Suite("The queue to an event loop")
+struct EventLoopQueueTests {
+    @Test("the first element schedules a task, which removes all that are queued by then")
     func oneHop() {
-        let queue = ArrivalQueue<Int>()
+        let queue = EventLoopQueue<Int>()
         var hops = 0
         for number in 1...3 { queue.append(number) { hops += 1 } }
         #expect(hops == 1)
-        #expect(queue.takeAll() == [1, 2, 3])
+        #expect(queue.removeAll() == [1, 2, 3])
         queue.append(4) { hops += 1 }
         #expect(hops == 2)
     }
 
-    @Test("a closed queue drops arrivals and schedules nothing")
+    @Test("a closed queue drops elements and schedules nothing")
     func closed() {
-        let queue = ArrivalQueue<Int>()
+        let queue = EventLoopQueue<Int>()
         queue.close()
         queue.append(1) { Issue.record("a hop to an event loop that may be gone") }
-        #expect(queue.takeAll().isEmpty)
+        #expect(queue.removeAll().isEmpty)
     }
 
-    @Test("is not closed while a hop is being scheduled")
+    @Test("cannot be closed while a task is being scheduled")
     func closingWaitsForTheHop() {
-        let queue = ArrivalQueue<Int>()
+        let queue = EventLoopQueue<Int>()
         let isClosed = DispatchSemaphore(value: 0)
         queue.append(1) {
             Thread.detachNewThread {
