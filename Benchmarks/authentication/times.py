@@ -62,7 +62,7 @@ def measure(service, presented, rounds):
     times = {kind: [] for kind in presented}
     requests = {kind: f"AUTH backend {text}\r\n".encode() for kind, text in presented.items()}
     with service.connect() as line:
-        assert line.ask(f"AUTH backend {presented['nothing right']}").startswith("-NOAUTH ")
+        assert line.send_command(f"AUTH backend {presented['nothing right']}").startswith("-NOAUTH ")
         kinds = list(requests)
         for number in range(rounds + 500):
             random.shuffle(kinds)

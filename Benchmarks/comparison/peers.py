@@ -13,7 +13,7 @@ from support.processes import Failure, free_port, run
 from support.service import Service, information
 from support.users import numbered_user
 from support.waiting import wait_until
-from support.wire import Line
+from support.wire import LineConnection
 
 ALLOWANCE = 1_000_000_000
 
@@ -158,7 +158,7 @@ class Redis:
         command += ["--appendonly", "yes", "--appendfsync", "always", "--save", "", "--daemonize", "no"]
         self.process = processes.start(command, log=self.log, env=dict(os.environ) | (preload or {}))
         wait_until(self._answers, "Redis answers")
-        self.script = self.ask("SCRIPT", "LOAD", REDIS_SCRIPT)
+        self.script = self.send_command("SCRIPT", "LOAD", REDIS_SCRIPT)
 
     def stop(self) -> None:
         if self.process:
@@ -170,14 +170,14 @@ class Redis:
         assert self.process is not None
         return self.process.pid
 
-    def ask(self, *words: str) -> str:
+    def send_command(self, *words: str) -> str:
         return run(["redis-cli", "-h", "127.0.0.1", "-p", str(self.port), *words], 60).strip()
 
     def _answers(self) -> bool:
         if self.process is None or self.process.poll() is not None:
             raise Failure("Redis did not start")
         try:
-            return self.ask("PING") == "PONG"
+            return self.send_command("PING") == "PONG"
         except Failure:
             return False
 
@@ -251,9 +251,9 @@ class Headroom:
         with self.connect() as line:
             return information(line)
 
-    def connect(self) -> Line:
+    def connect(self) -> LineConnection:
         line = self.running.connect()
-        if self.token and line.ask(f"AUTH {self.token}") != "+OK":
+        if self.token and line.send_command(f"AUTH {self.token}") != "+OK":
             raise Failure("headroom did not take the token")
         return line
 
@@ -339,7 +339,7 @@ class Headroom:
             for first in range(0, users, 1000):
                 numbers = range(first, min(first + 1000, users))
                 line.send("".join(f"CONSUME {numbered_user(number)}\n" for number in numbers))
-                allowed += sum(reply.startswith("+ALLOWED ") for reply in line.lines(len(numbers)))
+                allowed += sum(reply.startswith("+ALLOWED ") for reply in line.read_lines(len(numbers)))
         return allowed
 
     def counted(self, what: str, messages: int) -> None:

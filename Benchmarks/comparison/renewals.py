@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from .figures import Sample, percentile, rounded
-from .visitors import Visitor, renew, renewal
+from .visitors import DashboardClient, renew, renewal
 
 CONNECTIONS = 8
 CUSTOMERS = 2_000
@@ -21,7 +21,7 @@ class Renewals:
     """Renews one customer after the other, in as many threads as there are connections."""
 
     def __init__(self, port: int) -> None:
-        self.visitors = [Visitor(port) for _ in range(CONNECTIONS)]
+        self.visitors = [DashboardClient(port) for _ in range(CONNECTIONS)]
         self.failure: Exception | None = None
         self.began = self.seconds = 0.0
 
@@ -87,7 +87,7 @@ class Renewals:
         """In as many threads as there are connections, until the next number is not due any more."""
         numbers = itertools.count()
 
-        def work(visitor: Visitor) -> None:
+        def work(visitor: DashboardClient) -> None:
             try:
                 while is_due(number := next(numbers)):
                     renew(visitor, renewal(number, number % CUSTOMERS, months_ago))

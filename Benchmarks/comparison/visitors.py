@@ -25,7 +25,7 @@ MONTH_MILLISECONDS = 30 * 86_400_000
 PRODUCT = "bench_monthly"
 
 
-class Visitor:
+class DashboardClient:
     """A connection that is kept open, and what its answers took."""
 
     def __init__(self, port: int) -> None:
@@ -34,7 +34,7 @@ class Visitor:
         self.received = b""
         self.milliseconds: list[float] = []
 
-    def ask(self, request: bytes) -> bytes:
+    def send_command(self, request: bytes) -> bytes:
         """One request, and the answer's body; anything but 200 fails the run."""
         began = time.perf_counter()
         if self.socket is None:
@@ -100,8 +100,8 @@ def renewal(number: int, user: int, months_ago: int = 0) -> bytes:
     return head.encode() + body
 
 
-def renew(store: Visitor, request: bytes) -> None:
-    answer = json.loads(store.ask(request))
+def renew(store: DashboardClient, request: bytes) -> None:
+    answer = json.loads(store.send_command(request))
     if answer.get("outcome") != "applied":
         raise Failure(f"an event came to nothing: {answer}")
 
@@ -111,7 +111,7 @@ class Visitors:
 
     def __init__(self, service: Headroom, users: int) -> None:
         self.service, self.users = service, users
-        self.scraper, self.page, self.store = (Visitor(service.http_port) for _ in range(3))
+        self.scraper, self.page, self.store = (DashboardClient(service.http_port) for _ in range(3))
         self.stream = 0
         self.events = 0
         self.failure: Exception | None = None
@@ -163,10 +163,10 @@ class Visitors:
             number += 1
 
     def _scrape(self) -> None:
-        self._every(1, lambda _: self.scraper.ask(get("/metrics")))
+        self._every(1, lambda _: self.scraper.send_command(get("/metrics")))
 
     def _look(self) -> None:
-        self._every(5, lambda _: self.page.ask(get("/dashboard")))
+        self._every(5, lambda _: self.page.send_command(get("/dashboard")))
 
     def _watch(self) -> None:
         """The page's live numbers."""

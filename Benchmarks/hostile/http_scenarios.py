@@ -35,7 +35,7 @@ def probes(service: Headroom, seconds: float) -> Sample:
         for path in PROBES:
             begin = time.monotonic()
             try:
-                is_answered = http.ask(service.http_port, "GET", path, timeout=PROBE_TIMEOUT_SECONDS).status == 200
+                is_answered = http.request(service.http_port, "GET", path, timeout=PROBE_TIMEOUT_SECONDS).status == 200
             except OSError:
                 is_answered = False
             waits.append((time.monotonic() - begin) * 1_000)

@@ -55,7 +55,7 @@ class Assignment:
     # A data directory to begin with.
     prepared: Path
     # Where the history and the logs go, and where the databases are.
-    place: Path
+    directory: Path
     clusters: Path
     # The name of a bug to plant.
     plant: str | None = None
@@ -83,7 +83,7 @@ class Case:
         self.assignment = assignment
         self.fault: Fault = next(fault for fault in FAULTS if fault.name == assignment.fault)
         self.plant: Plant | None = next((plant for plant in PLANTS if plant.name == assignment.plant), None)
-        self.seed, self.seconds, self.directory = assignment.seed, assignment.seconds, assignment.place
+        self.seed, self.seconds, self.directory = assignment.seed, assignment.seconds, assignment.directory
         self.result = Result(assignment.fault, assignment.seed)
         self.instances: list[Instance] = []
         self.proxies: list[DisturbedRelay] = []
@@ -95,17 +95,17 @@ class Case:
         history = self.directory / "history.jsonl"
         try:
             with open(history, "w", encoding="utf-8") as out:
-                await asyncio.wait_for(self.play(Recorder(out)), self.seconds * 3 + 150)
-            self.judge(history)
+                await asyncio.wait_for(self.run_scenario(Recorder(out)), self.seconds * 3 + 150)
+            self.check(history)
         except Exception as error:  # whatever it is, it is this run's failure and not the others'
             self.result.error = f"{type(error).__name__}: {error}"
             if not isinstance(error, (RuntimeError, TimeoutError)):
                 self.result.error += "\n" + traceback.format_exc()
         finally:
-            await self.clear_away()
+            await self.clean_up()
         return self.result
 
-    async def clear_away(self) -> None:
+    async def clean_up(self) -> None:
         for instance in self.instances:
             instance.kill()
         for proxy in self.proxies:
@@ -166,7 +166,7 @@ class Case:
         self.proxies.append(proxy)
         return proxy
 
-    async def play(self, recorder: Recorder) -> None:
+    async def run_scenario(self, recorder: Recorder) -> None:
         recorder.write(t="meta", fault=self.fault.name, seed=self.seed, deadline_ms=2000, instances=[0, 1])
         scene = await self.set_up(recorder)
         first_cluster = scene.cluster
@@ -212,7 +212,7 @@ class Case:
         # Longer only than those take that are late, which the checker finds.
         await happens(lambda: all(scene.recorder.served[index] >= SERVED_AFTERWARDS for index in range(2)), 15)
 
-    def judge(self, path: Path) -> None:
+    def check(self, path: Path) -> None:
         with open(path, encoding="utf-8") as lines:
             history = checker.read(lines)
         self.result.counts = checker.summary(history)

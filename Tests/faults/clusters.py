@@ -54,13 +54,13 @@ class FaultedCluster(Cluster):
     async def crash(self) -> None:
         await asyncio.to_thread(self.stop_immediately)
 
-    async def ask(self, text: str, seconds: float = 30) -> subprocess.CompletedProcess[str]:
+    async def query(self, text: str, seconds: float = 30) -> subprocess.CompletedProcess[str]:
         """What psql answers, whether the statement succeeds or not."""
         return await psql(self.url(DATABASE), text, seconds)
 
     async def lanes(self) -> list[int]:
         """Process ids of the backends that execute the service's batches."""
-        result = await self.ask("select pid from pg_stat_activity where application_name = 'headroom lane'")
+        result = await self.query("select pid from pg_stat_activity where application_name = 'headroom lane'")
         return [int(line) for line in result.stdout.split()] if result.returncode == 0 else []
 
     def log_count(self, text: str, since: int = 0) -> int:

@@ -17,7 +17,7 @@ from instance import Instance
 from recorder import Recorder
 from support.processes import children, resume, state
 from support.proxy import DisturbedRelay
-from support.waiting import TooLate, wait_until_async
+from support.waiting import WaitTimeout, wait_until_async
 from tracer import Tracer
 from workload import FIVE, HOT, Workload, user_id
 
@@ -62,7 +62,7 @@ async def happens(condition: Callable[[], bool], seconds: float) -> bool:
     """Whether something that need not happen did within so many seconds."""
     try:
         await wait_until_async(condition, "something that need not be", seconds)
-    except TooLate:
+    except WaitTimeout:
         return False
     return True
 
@@ -172,7 +172,7 @@ async def kill_backend(scene: Scene) -> int:
 
 
 async def terminate_backend(scene: Scene) -> int:
-    result = await scene.cluster.ask(
+    result = await scene.cluster.query(
         "select count(*) filter (where pg_terminate_backend(pid)) from pg_stat_activity"
         " where application_name = 'headroom lane' and random() < 0.7"
     )
@@ -241,7 +241,7 @@ async def lock_in_reverse(scene: Scene) -> int:
     hot = scene.workload.hot_set % 200 * 8
     users = [user_id(HOT, hot + index) for index in range(8)] + [user_id(FIVE, index) for index in range(8)]
     listed = ", ".join(f"'{user}'" for user in users)
-    await scene.cluster.ask(
+    await scene.cluster.query(
         f"""do $$ declare u record; begin
             for u in select user_id from message_usage where user_id in ({listed}) order by user_id desc loop
                 perform from message_usage where user_id = u.user_id for update;
@@ -269,7 +269,7 @@ async def fill_disk(scene: Scene) -> int:
         for _ in range(5):
             if not scene.cluster.is_running or scene.cluster.log_count("No space left on device", before):
                 break
-            await scene.cluster.ask("select pg_switch_wal()", seconds=2)
+            await scene.cluster.query("select pg_switch_wal()", seconds=2)
             await asyncio.sleep(0.2)
     await asyncio.sleep(1)
     filler.unlink()
@@ -324,7 +324,7 @@ async def promote(scene: Scene) -> None:
 
     async def leads() -> bool:
         nonlocal said
-        result = await standby.ask("select pg_promote(false) where pg_is_in_recovery(); select pg_is_in_recovery()")
+        result = await standby.query("select pg_promote(false) where pg_is_in_recovery(); select pg_is_in_recovery()")
         said = (result.stdout + result.stderr).strip()
         return result.returncode == 0 and result.stdout.split()[-1:] == ["f"]
 
@@ -400,7 +400,7 @@ async def roll_over(scene: Scene) -> int:
     """The database's clock passes the month's end while everything runs, twice."""
     fired = 0
     for _ in range(2):
-        result = await scene.cluster.ask(
+        result = await scene.cluster.query(
             """with moved as (
                 update headroom.clock set ahead =
                     (date_trunc('month', headroom.now() at time zone 'UTC') + interval '1 month - 700 milliseconds')
@@ -409,7 +409,7 @@ async def roll_over(scene: Scene) -> int:
             select to_char(pg_catalog.now() + ahead, 'YYYY-MM') from moved""",
         )
         await asyncio.sleep(2)
-        after = await scene.cluster.ask("select to_char(headroom.now(), 'YYYY-MM')")
+        after = await scene.cluster.query("select to_char(headroom.now(), 'YYYY-MM')")
         fired += int(result.returncode == 0 and re.match(r"\d{4}-\d\d", after.stdout.strip()) is not None and after.stdout != result.stdout)
     return fired
 
@@ -418,7 +418,7 @@ async def idle_day(scene: Scene) -> int:
     """An instance is idle for two days, and another one is started meanwhile."""
     scene.workload.running.clear()
     await asyncio.sleep(1)
-    result = await scene.cluster.ask(
+    result = await scene.cluster.query(
         "with aged as (update headroom.lane_receipts set moved_at = moved_at - interval '2 days' returning 1)"
         " select count(*) from aged",
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support.processes import resume
 from support.service import Service
-from support.waiting import TooLate, wait_until_async
+from support.waiting import WaitTimeout, wait_until_async
 
 
 class Instance:
@@ -51,7 +51,7 @@ class Instance:
             service.signal(signal.SIGTERM)
             try:
                 await wait_until_async(lambda: not service.is_running, "the end after SIGTERM", seconds)
-            except TooLate:
+            except WaitTimeout:
                 service.kill()
         return service.process.returncode
 

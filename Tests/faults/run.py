@@ -81,9 +81,9 @@ class Cases:
 
     def assignment(self, fault: str, seed: int, seconds: float, plant: str | None = None) -> Assignment:
         name = f"{fault}-{seed}" + (f"-{plant}" if plant else "")
-        place = self.directory / name
-        place.mkdir()
-        return Assignment(fault, seed, seconds, str(self.binary), self.prepared, place, self.directory / f"{name}-clusters", plant)
+        directory = self.directory / name
+        directory.mkdir()
+        return Assignment(fault, seed, seconds, str(self.binary), self.prepared, directory, self.directory / f"{name}-clusters", plant)
 
 
 def run_planted(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
@@ -129,10 +129,10 @@ def run_all(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
             print(f"    again: script/faults --only {result.fault} --first-seed {result.seed} --duration {arguments.duration:g}")
         if kept and (arguments.verbose or not result.is_passed):
             kept.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(assignment.place, kept / assignment.place.name, dirs_exist_ok=True)
+            shutil.copytree(assignment.directory, kept / assignment.directory.name, dirs_exist_ok=True)
         if arguments.verbose:
             print(f"    {'; '.join(result.notes)}", flush=True)
-        shutil.rmtree(assignment.place)
+        shutil.rmtree(assignment.directory)
     for name, reason in skipped.items():
         print(f"{name} was not injected: {reason}")
     print(f"{totals['ops']} operations, {totals['unknowns']} unknown outcomes, {totals['replays']} replays")

@@ -16,7 +16,7 @@ OTHER = "00000002-0001-4000-8000-000000000002"
 MS = 1_000_000
 
 
-class Story:
+class HistoryBuilder:
     """Writes a history by hand, in milliseconds."""
 
     def __init__(self, limit: int = 5) -> None:
@@ -43,7 +43,7 @@ class Story:
             entry["code"] = code
         self.lines.append(entry)
 
-    def ask(self, at: float, until: float, status: str, used: int | None = None, **more: Any) -> int:
+    def operation(self, at: float, until: float, status: str, used: int | None = None, **more: Any) -> int:
         """A request and its reply."""
         sending = {name: more.pop(name) for name in ("verb", "n", "key", "ttl", "i", "value") if name in more}
         op = self.send(at, **sending)
@@ -69,79 +69,79 @@ class Story:
     def end(self, at: float = 100_000) -> None:
         self.lines.append({"t": "end", "at": int(at * MS)})
 
-    def broken(self) -> set[str]:
+    def violated(self) -> set[str]:
         return {violation.invariant for violation in checker.check(checker.read(self.lines))}
 
 
 class SoundHistories(unittest.TestCase):
     def test_counts_up_to_the_limit(self) -> None:
-        story = Story(limit=3)
+        history = HistoryBuilder(limit=3)
         for used in (1, 2, 3):
-            story.ask(used * 10, used * 10 + 5, "ALLOWED", used)
-        story.ask(50, 55, "BLOCKED", 3)
-        story.row(3)
-        story.end()
-        self.assertEqual(story.broken(), set())
+            history.operation(used * 10, used * 10 + 5, "ALLOWED", used)
+        history.operation(50, 55, "BLOCKED", 3)
+        history.row(3)
+        history.end()
+        self.assertEqual(history.violated(), set())
 
     def test_concurrent_requests_may_be_counted_in_any_order(self) -> None:
-        story = Story()
-        first, second = story.send(10), story.send(11)
-        story.reply(second, 20, "ALLOWED", 1)
-        story.reply(first, 21, "ALLOWED", 2)
-        story.row(2)
-        story.end()
-        self.assertEqual(story.broken(), set())
+        history = HistoryBuilder()
+        first, second = history.send(10), history.send(11)
+        history.reply(second, 20, "ALLOWED", 1)
+        history.reply(first, 21, "ALLOWED", 2)
+        history.row(2)
+        history.end()
+        self.assertEqual(history.violated(), set())
 
     def test_unknown_without_a_key_may_count_or_not(self) -> None:
         for count in (1, 2):
-            story = Story()
-            lost = story.send(10)
-            story.reply(lost, 20, "CLOSED")
-            story.ask(30, 40, "ALLOWED", count)
-            story.row(count)
-            story.end()
-            self.assertEqual(story.broken(), set(), count)
+            history = HistoryBuilder()
+            lost = history.send(10)
+            history.reply(lost, 20, "CLOSED")
+            history.operation(30, 40, "ALLOWED", count)
+            history.row(count)
+            history.end()
+            self.assertEqual(history.violated(), set(), count)
 
     def test_unknown_with_a_key_is_answered_by_its_retry(self) -> None:
-        story = Story()
-        lost = story.send(10, key="a")
-        story.reply(lost, 20, "CLOSED")
-        story.ask(30, 40, "ALLOWED", 1, key="a", replayed=1)
-        story.ask(50, 60, "ERROR", key="a", n=2, code="CONFLICT")
-        story.row(1)
-        story.key("a", 1)
-        story.end()
-        self.assertEqual(story.broken(), set())
+        history = HistoryBuilder()
+        lost = history.send(10, key="a")
+        history.reply(lost, 20, "CLOSED")
+        history.operation(30, 40, "ALLOWED", 1, key="a", replayed=1)
+        history.operation(50, 60, "ERROR", key="a", n=2, code="CONFLICT")
+        history.row(1)
+        history.key("a", 1)
+        history.end()
+        self.assertEqual(history.violated(), set())
 
     def test_holds_committed_released_and_expired(self) -> None:
-        story = Story()
+        history = HistoryBuilder()
         for number, key in enumerate("abc"):
-            story.ask(10 * number, 10 * number + 5, "HELD", 0, verb="RESERVE", key=key, ttl=2, held=number + 1)
-        story.ask(50, 55, "ALLOWED", 1, verb="COMMIT", n=0, key="a", held=2)
-        story.ask(60, 65, "OK", 1, verb="RELEASE", n=0, key="b", held=1, released=1)
-        story.ask(2500, 2505, "ERROR", verb="COMMIT", n=0, key="c", code="EXPIRED")
-        story.ask(3000, 3005, "OK", 1, verb="CHECK", n=1)
-        story.row(1)
-        story.key("a", 0, "r", "c", committed_used=1)
-        story.key("b", 0, "r", "r")
-        story.key("c", 0, "r", "h")
-        story.end()
-        self.assertEqual(story.broken(), set())
+            history.operation(10 * number, 10 * number + 5, "HELD", 0, verb="RESERVE", key=key, ttl=2, held=number + 1)
+        history.operation(50, 55, "ALLOWED", 1, verb="COMMIT", n=0, key="a", held=2)
+        history.operation(60, 65, "OK", 1, verb="RELEASE", n=0, key="b", held=1, released=1)
+        history.operation(2500, 2505, "ERROR", verb="COMMIT", n=0, key="c", code="EXPIRED")
+        history.operation(3000, 3005, "OK", 1, verb="CHECK", n=1)
+        history.row(1)
+        history.key("a", 0, "r", "c", committed_used=1)
+        history.key("b", 0, "r", "r")
+        history.key("c", 0, "r", "h")
+        history.end()
+        self.assertEqual(history.violated(), set())
 
     def test_reset_and_lowered_limit(self) -> None:
-        story = Story(limit=10)
+        history = HistoryBuilder(limit=10)
         for used in (1, 2, 3):
-            story.ask(used * 10, used * 10 + 5, "ALLOWED", used, key=f"k{used}")
-        story.ask(50, 60, "OK", verb="LIMIT", value=2)
-        story.ask(70, 75, "BLOCKED", 3, limit=2, remaining=0)
-        story.ask(80, 90, "OK", verb="RESET")
-        story.ask(100, 105, "ALLOWED", 1, limit=2, key="k4")
-        story.row(1, generation=2)
+            history.operation(used * 10, used * 10 + 5, "ALLOWED", used, key=f"k{used}")
+        history.operation(50, 60, "OK", verb="LIMIT", value=2)
+        history.operation(70, 75, "BLOCKED", 3, limit=2, remaining=0)
+        history.operation(80, 90, "OK", verb="RESET")
+        history.operation(100, 105, "ALLOWED", 1, limit=2, key="k4")
+        history.row(1, generation=2)
         for used in (1, 2, 3):
-            story.key(f"k{used}", used)
-        story.key("k4", 1, generation=2)
-        story.end()
-        self.assertEqual(story.broken(), set())
+            history.key(f"k{used}", used)
+        history.key("k4", 1, generation=2)
+        history.end()
+        self.assertEqual(history.violated(), set())
 
     def test_random_sound_histories(self) -> None:
         """A simulated service that counts right, with lost replies, retries, refusals and overlap."""
@@ -151,199 +151,199 @@ class SoundHistories(unittest.TestCase):
 
 class PlantedBugs(unittest.TestCase):
     def test_reply_before_commit(self) -> None:
-        story = Story()
-        story.ask(10, 15, "ALLOWED", 1)
-        story.row(0)
-        story.end()
-        self.assertEqual(story.broken(), {"I5"})
+        history = HistoryBuilder()
+        history.operation(10, 15, "ALLOWED", 1)
+        history.row(0)
+        history.end()
+        self.assertEqual(history.violated(), {"I5"})
 
     def test_reply_before_commit_with_a_key(self) -> None:
-        story = Story()
-        story.ask(10, 15, "ALLOWED", 1, key="a")
-        story.row(0)
-        story.end()
-        self.assertIn("I5", story.broken())
+        history = HistoryBuilder()
+        history.operation(10, 15, "ALLOWED", 1, key="a")
+        history.row(0)
+        history.end()
+        self.assertIn("I5", history.violated())
 
     def test_key_not_recorded(self) -> None:
-        story = Story()
-        story.ask(10, 15, "ALLOWED", 1, key="a")
-        story.ask(20, 25, "ALLOWED", 2, key="a")
-        self.assertIn("I4", story.broken())
+        history = HistoryBuilder()
+        history.operation(10, 15, "ALLOWED", 1, key="a")
+        history.operation(20, 25, "ALLOWED", 2, key="a")
+        self.assertIn("I4", history.violated())
 
     def test_key_not_recorded_is_seen_in_the_database_too(self) -> None:
-        story = Story()
-        story.ask(10, 15, "ALLOWED", 1, key="a")
-        story.row(1)
-        story.end()
-        self.assertIn("I5", story.broken())
+        history = HistoryBuilder()
+        history.operation(10, 15, "ALLOWED", 1, key="a")
+        history.row(1)
+        history.end()
+        self.assertIn("I5", history.violated())
 
     def test_less_or_equal(self) -> None:
-        story = Story(limit=2)
+        history = HistoryBuilder(limit=2)
         for used in (1, 2, 3):
-            story.ask(used * 10, used * 10 + 5, "ALLOWED", used, remaining=max(2 - used, 0))
-        self.assertIn("I1", story.broken())
+            history.operation(used * 10, used * 10 + 5, "ALLOWED", used, remaining=max(2 - used, 0))
+        self.assertIn("I1", history.violated())
 
     def test_less_for_less_or_equal(self) -> None:
-        story = Story(limit=2)
-        story.ask(10, 15, "ALLOWED", 1)
-        story.ask(20, 25, "BLOCKED", 1)
-        self.assertIn("I6", story.broken())
+        history = HistoryBuilder(limit=2)
+        history.operation(10, 15, "ALLOWED", 1)
+        history.operation(20, 25, "BLOCKED", 1)
+        self.assertIn("I6", history.violated())
 
     def test_unsorted_locks(self) -> None:
-        story = Story()
-        story.event(t="deadlocks", count=2)
-        self.assertEqual(story.broken(), {"I13"})
+        history = HistoryBuilder()
+        history.event(t="deadlocks", count=2)
+        self.assertEqual(history.violated(), {"I13"})
 
     def test_unsorted_locks_are_seen_as_late_answers(self) -> None:
-        story = Story()
-        story.ask(10, 3100, "ALLOWED", 1)
-        self.assertEqual(story.broken(), {"I12"})
+        history = HistoryBuilder()
+        history.operation(10, 3100, "ALLOWED", 1)
+        self.assertEqual(history.violated(), {"I12"})
 
     def test_window_sum_grants(self) -> None:
         """Remaining 5, asked for 4, 3 and 1 at once: 4 and 1 fit. A running sum refuses the 1 as well."""
-        story = Story(limit=5)
-        ops = [(story.send(10, n=n), n) for n in (4, 3, 1)]
-        story.reply(ops[0][0], 20, "ALLOWED", 4)
-        story.reply(ops[1][0], 20, "BLOCKED", 4)
-        story.reply(ops[2][0], 20, "BLOCKED", 4)
-        self.assertEqual(story.broken(), {"I6"})
+        history = HistoryBuilder(limit=5)
+        ops = [(history.send(10, n=n), n) for n in (4, 3, 1)]
+        history.reply(ops[0][0], 20, "ALLOWED", 4)
+        history.reply(ops[1][0], 20, "BLOCKED", 4)
+        history.reply(ops[2][0], 20, "BLOCKED", 4)
+        self.assertEqual(history.violated(), {"I6"})
 
     def test_window_sum_grants_whose_refusal_claims_the_sum(self) -> None:
-        story = Story(limit=5)
-        ops = [(story.send(10, n=n), n) for n in (4, 3, 1)]
-        story.reply(ops[0][0], 20, "ALLOWED", 4)
-        story.reply(ops[1][0], 20, "BLOCKED", 4)
-        story.reply(ops[2][0], 20, "BLOCKED", 8, remaining=0)
-        self.assertTrue(story.broken() & {"I2", "I6"})
+        history = HistoryBuilder(limit=5)
+        ops = [(history.send(10, n=n), n) for n in (4, 3, 1)]
+        history.reply(ops[0][0], 20, "ALLOWED", 4)
+        history.reply(ops[1][0], 20, "BLOCKED", 4)
+        history.reply(ops[2][0], 20, "BLOCKED", 8, remaining=0)
+        self.assertTrue(history.violated() & {"I2", "I6"})
 
     def test_release_across_a_reset(self) -> None:
-        story = Story(limit=10)
-        story.ask(10, 15, "ALLOWED", 1, key="a")
-        story.ask(20, 30, "OK", verb="RESET")
-        story.ask(40, 45, "ALLOWED", 1, key="b")
-        story.ask(50, 55, "OK", 0, verb="RELEASE", n=0, key="a", released=1)
-        story.row(0, generation=2)
-        story.key("a", 1, status="r")
-        story.key("b", 1, generation=2)
-        story.end()
-        self.assertIn("I9", story.broken())
+        history = HistoryBuilder(limit=10)
+        history.operation(10, 15, "ALLOWED", 1, key="a")
+        history.operation(20, 30, "OK", verb="RESET")
+        history.operation(40, 45, "ALLOWED", 1, key="b")
+        history.operation(50, 55, "OK", 0, verb="RELEASE", n=0, key="a", released=1)
+        history.row(0, generation=2)
+        history.key("a", 1, status="r")
+        history.key("b", 1, generation=2)
+        history.end()
+        self.assertIn("I9", history.violated())
 
     def test_counted_twice_by_a_resent_batch(self) -> None:
-        story = Story()
-        story.ask(10, 500, "ALLOWED", 2)
-        story.row(2)
-        story.end()
-        self.assertTrue(story.broken() >= {"I2", "I3"})
+        history = HistoryBuilder()
+        history.operation(10, 500, "ALLOWED", 2)
+        history.row(2)
+        history.end()
+        self.assertTrue(history.violated() >= {"I2", "I3"})
 
     def test_unavailable_but_counted(self) -> None:
-        story = Story()
-        story.ask(10, 2010, "ERROR", code="UNAVAILABLE")
-        story.row(1)
-        story.end()
-        self.assertEqual(story.broken(), {"I2"})
+        history = HistoryBuilder()
+        history.operation(10, 2010, "ERROR", code="UNAVAILABLE")
+        history.row(1)
+        history.end()
+        self.assertEqual(history.violated(), {"I2"})
 
     def test_unavailable_but_counted_with_a_key(self) -> None:
-        story = Story()
-        story.ask(10, 2010, "ERROR", key="a", code="UNAVAILABLE")
-        story.row(1)
-        story.key("a", 1)
-        story.end()
-        self.assertIn("I2", story.broken())
+        history = HistoryBuilder()
+        history.operation(10, 2010, "ERROR", key="a", code="UNAVAILABLE")
+        history.row(1)
+        history.key("a", 1)
+        history.end()
+        self.assertIn("I2", history.violated())
 
     def test_used_out_of_real_time_order(self) -> None:
-        story = Story()
-        story.ask(10, 15, "ALLOWED", 2)
-        story.ask(20, 25, "ALLOWED", 1)
-        self.assertIn("I3", story.broken())
+        history = HistoryBuilder()
+        history.operation(10, 15, "ALLOWED", 2)
+        history.operation(20, 25, "ALLOWED", 1)
+        self.assertIn("I3", history.violated())
 
     def test_the_same_used_twice(self) -> None:
-        story = Story()
-        first, second = story.send(10), story.send(10)
-        story.reply(first, 20, "ALLOWED", 1)
-        story.reply(second, 20, "ALLOWED", 1)
-        self.assertEqual(story.broken(), {"I3"})
+        history = HistoryBuilder()
+        first, second = history.send(10), history.send(10)
+        history.reply(first, 20, "ALLOWED", 1)
+        history.reply(second, 20, "ALLOWED", 1)
+        self.assertEqual(history.violated(), {"I3"})
 
     def test_stale_read_through_the_other_instance(self) -> None:
-        story = Story()
-        story.ask(10, 15, "ALLOWED", 1)
-        story.ask(20, 25, "OK", 0, verb="USAGE", n=0, i=1)
-        self.assertEqual(story.broken(), {"I7"})
+        history = HistoryBuilder()
+        history.operation(10, 15, "ALLOWED", 1)
+        history.operation(20, 25, "OK", 0, verb="USAGE", n=0, i=1)
+        self.assertEqual(history.violated(), {"I7"})
 
     def test_different_replay(self) -> None:
-        story = Story()
-        story.ask(10, 15, "ALLOWED", 1, key="a")
-        story.ask(20, 25, "ALLOWED", 2, key="a", replayed=1)
-        self.assertIn("I4", story.broken())
+        history = HistoryBuilder()
+        history.operation(10, 15, "ALLOWED", 1, key="a")
+        history.operation(20, 25, "ALLOWED", 2, key="a", replayed=1)
+        self.assertIn("I4", history.violated())
 
     def test_no_conflict(self) -> None:
-        story = Story()
-        story.ask(10, 15, "ALLOWED", 1, key="a")
-        story.ask(20, 25, "ALLOWED", 1, key="a", n=2, replayed=1)
-        self.assertIn("I4", story.broken())
+        history = HistoryBuilder()
+        history.operation(10, 15, "ALLOWED", 1, key="a")
+        history.operation(20, 25, "ALLOWED", 1, key="a", n=2, replayed=1)
+        self.assertIn("I4", history.violated())
 
     def test_hold_ends_twice(self) -> None:
-        story = Story()
-        story.ask(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
-        story.ask(20, 25, "OK", 0, verb="RELEASE", n=0, key="a", released=1)
-        story.ask(30, 35, "ALLOWED", 1, verb="COMMIT", n=0, key="a")
-        self.assertIn("I8", story.broken())
+        history = HistoryBuilder()
+        history.operation(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
+        history.operation(20, 25, "OK", 0, verb="RELEASE", n=0, key="a", released=1)
+        history.operation(30, 35, "ALLOWED", 1, verb="COMMIT", n=0, key="a")
+        self.assertIn("I8", history.violated())
 
     def test_hold_committed_after_its_time(self) -> None:
-        story = Story()
-        story.ask(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
-        story.ask(2100, 2105, "ALLOWED", 1, verb="COMMIT", n=0, key="a")
-        self.assertEqual(story.broken(), {"I8"})
+        history = HistoryBuilder()
+        history.operation(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
+        history.operation(2100, 2105, "ALLOWED", 1, verb="COMMIT", n=0, key="a")
+        self.assertEqual(history.violated(), {"I8"})
 
     def test_hold_forgotten(self) -> None:
         """An expired hold that goes on counting as used refuses messages that fit."""
-        story = Story(limit=1)
-        story.ask(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
-        story.ask(5000, 5005, "BLOCKED", 0, held=1)
-        self.assertEqual(story.broken(), {"I6"})
+        history = HistoryBuilder(limit=1)
+        history.operation(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
+        history.operation(5000, 5005, "BLOCKED", 0, held=1)
+        self.assertEqual(history.violated(), {"I6"})
 
     def test_period_goes_back(self) -> None:
-        story = Story()
-        story.ask(10, 15, "ALLOWED", 1, period="2026-12")
-        story.ask(20, 25, "ALLOWED", 1, period="2026-11")
-        self.assertEqual(story.broken(), {"I10"})
+        history = HistoryBuilder()
+        history.operation(10, 15, "ALLOWED", 1, period="2026-12")
+        history.operation(20, 25, "ALLOWED", 1, period="2026-11")
+        self.assertEqual(history.violated(), {"I10"})
 
     def test_silence(self) -> None:
-        story = Story()
-        op = story.send(10)
-        story.reply(op, 8010, "SILENT")
-        self.assertEqual(story.broken(), {"I12"})
+        history = HistoryBuilder()
+        op = history.send(10)
+        history.reply(op, 8010, "SILENT")
+        self.assertEqual(history.violated(), {"I12"})
 
     def test_not_back_in_time(self) -> None:
-        story = Story()
-        story.event(t="meta", instances=[0])
-        story.event(t="healed", at=10 * MS)
-        story.ask(20, 30, "ERROR", code="UNAVAILABLE")
-        story.ask(7000, 7005, "ALLOWED", 1)
-        self.assertEqual(story.broken(), {"I12"})
+        history = HistoryBuilder()
+        history.event(t="meta", instances=[0])
+        history.event(t="healed", at=10 * MS)
+        history.operation(20, 30, "ERROR", code="UNAVAILABLE")
+        history.operation(7000, 7005, "ALLOWED", 1)
+        self.assertEqual(history.violated(), {"I12"})
 
     def test_replies_out_of_order(self) -> None:
-        story = Story()
-        story.ask(10, 15, "ALLOWED", 1, user=OTHER)
-        self.assertIn("I15", story.broken())
+        history = HistoryBuilder()
+        history.operation(10, 15, "ALLOWED", 1, user=OTHER)
+        self.assertIn("I15", history.violated())
 
     def test_extra_reply(self) -> None:
-        story = Story()
-        story.event(t="extra", at=10, i=0, line="+ALLOWED")
-        self.assertEqual(story.broken(), {"I15"})
+        history = HistoryBuilder()
+        history.event(t="extra", at=10, i=0, line="+ALLOWED")
+        self.assertEqual(history.violated(), {"I15"})
 
     def test_lost_in_shutdown(self) -> None:
-        story = Story()
-        op = story.send(10)
-        story.event(t="sigterm", at=500 * MS, exited=600 * MS, i=0, code=0)
-        story.reply(op, 550, "CLOSED")
-        self.assertEqual(story.broken(), {"I17"})
+        history = HistoryBuilder()
+        op = history.send(10)
+        history.event(t="sigterm", at=500 * MS, exited=600 * MS, i=0, code=0)
+        history.reply(op, 550, "CLOSED")
+        self.assertEqual(history.violated(), {"I17"})
 
 
 def simulate(seed: int) -> set[str]:
     """A service that counts right, and a network that loses replies. Effects happen within their calls or, where the
     reply was lost, at any time later."""
     chance = random.Random(seed)
-    story = Story(limit=chance.randrange(3, 30))
+    history = HistoryBuilder(limit=chance.randrange(3, 30))
     used, now = 0, 0
     keys: dict[str, tuple[int, int]] = {}
     pending: list[tuple[int, int, str | None, int, bool]] = []
@@ -353,7 +353,7 @@ def simulate(seed: int) -> set[str]:
         nonlocal used
         if key is not None and key in keys:
             return "ALLOWED", keys[key][1], True
-        if used + n > story.limit:
+        if used + n > history.limit:
             return "BLOCKED", used, False
         used += n
         if key is not None:
@@ -367,31 +367,31 @@ def simulate(seed: int) -> set[str]:
         n = chance.choice((1, 1, 2))
         if unanswered and chance.random() < 0.5:
             n, key = unanswered.pop()
-        pending.append((story.send(now, n=n, key=key), n, key, now, chance.random() < 0.2))
+        pending.append((history.send(now, n=n, key=key), n, key, now, chance.random() < 0.2))
         while pending and chance.random() < 0.7:
             op, n, key, _, is_lost = pending.pop(chance.randrange(len(pending)))
             now += 1
             if is_lost:
-                story.reply(op, now, "CLOSED")
+                history.reply(op, now, "CLOSED")
                 late.append((n, key))
                 if key:
                     unanswered.append((n, key))
             else:
                 status, shown, is_replay = count(n, key)
-                story.reply(op, now + 1, status, shown, **({"replayed": 1} if is_replay else {}))
+                history.reply(op, now + 1, status, shown, **({"replayed": 1} if is_replay else {}))
                 now += 1
         if late and chance.random() < 0.5:
             count(*late.pop(chance.randrange(len(late))))
     for op, n, key, _, _ in pending:
         now += 1
         status, shown, is_replay = count(n, key)
-        story.reply(op, now + 1, status, shown, **({"replayed": 1} if is_replay else {}))
+        history.reply(op, now + 1, status, shown, **({"replayed": 1} if is_replay else {}))
         now += 1
-    story.row(used)
+    history.row(used)
     for name, (n, shown) in keys.items():
-        story.key(name, shown, n=n)
-    story.end()
-    return story.broken()
+        history.key(name, shown, n=n)
+    history.end()
+    return history.violated()
 
 
 if __name__ == "__main__":

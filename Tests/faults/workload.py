@@ -21,7 +21,7 @@ LIMITS = {HOT: 1000, FIVE: 5, HOLD: 50, RESET: 1000}
 PLANS = {HOT: "hot", FIVE: "five", HOLD: "hold", RESET: "swung"}
 COUNTS = {HOT: HOT_SETS * 8, FIVE: FIVE_USERS, HOLD: HOLD_SETS * HOLD_SET, RESET: RESET_USERS}
 # The client gives up after this: by then the service has broken its word by seconds.
-PATIENCE = 8.0
+TIMEOUT_SECONDS = 8.0
 # At most nine requests, and three turns for the reply to each.
 TURNS_PER_BURST = 27
 UNCOUNTED = {"UNAVAILABLE", "OVERLOADED", "DRAINING", "INTERNAL", "UNKNOWN"}
@@ -157,7 +157,7 @@ class Client:
         if self.kind == FIVE and self.random.random() < 0.3:
             # Several of one user's at once, of which some fit and some do not.
             first = self.make_five(self.random.randrange(FIVE_USERS))
-            intents.append(self.known(first))
+            intents.append(self.with_existing_key(first))
             for _ in range(self.random.randrange(2, 5)):
                 key = self.new_key() if self.random.random() < 0.5 else None
                 intents.append(Intent("CONSUME", first.user, self.random.choice((1, 1, 2, 3, 4)), key))
@@ -174,9 +174,9 @@ class Client:
 
     def make(self) -> Intent:
         intent = {HOT: self.make_hot, FIVE: self.make_five, HOLD: self.make_hold, RESET: self.make_reset}[self.kind]()
-        return self.known(intent)
+        return self.with_existing_key(intent)
 
-    def known(self, intent: Intent) -> Intent:
+    def with_existing_key(self, intent: Intent) -> Intent:
         self.workload.recorder.user(intent.user, LIMITS[self.kind])
         return intent
 
@@ -278,7 +278,7 @@ class Client:
     async def collect(self, instance: int, link: Link, sent: list[tuple[int, Intent]]) -> bool:
         """Reads a reply for each request; whether any was an error or missing."""
         troubled, gone = False, ""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + TIMEOUT_SECONDS
         for op, intent in sent:
             line = b""
             if not gone:

@@ -104,7 +104,7 @@ def discover(binary: Path, words: list[str]) -> list[str]:
 
 def run(root: Path, binary: Path, words: list[str], jobs: int, report: Report, has_to_remember: bool = False) -> None:
     seed = int(os.environ.get("HEADROOM_TEST_SEED") or random.randrange(1 << 32))
-    report.say(f"Python tests with seed {seed} (HEADROOM_TEST_SEED runs the same again)")
+    report.print_line(f"Python tests with seed {seed} (HEADROOM_TEST_SEED runs the same again)")
     remembered = json.loads(REMEMBERED.read_text()) if REMEMBERED.exists() else {}
     classes = discover(binary, words)
     # Here, so that not every worker makes its own.

@@ -48,7 +48,7 @@ class Report:
                 self._printed_at = time.monotonic()
                 self._print_progress()
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         with self._lock:
             print(f"test: {text}", flush=True)
 

@@ -159,11 +159,11 @@ def run(root: Path, binaries: Path, filters: list[str], jobs: int, report: Repor
             status = process.wait(LIMIT_SECONDS)
         except subprocess.TimeoutExpired:
             status = processes.stop(process)
-            report.say(f"the Swift tests took longer than {LIMIT_SECONDS} s")
+            report.print_line(f"the Swift tests took longer than {LIMIT_SECONDS} s")
         finally:
             has_ended.set()
             following.join()
     reader.finish(status)
     if any(result.part == PART and result.failure for result in report.results):
         print("\n".join(seeds_in(log)), flush=True)
-        report.say(f"everything that the Swift tests printed: {log.relative_to(root)}")
+        report.print_line(f"everything that the Swift tests printed: {log.relative_to(root)}")

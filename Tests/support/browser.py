@@ -8,7 +8,7 @@ import pathlib
 import shutil
 
 from . import processes
-from .waiting import PATIENCE, wait_until
+from .waiting import TIMEOUT_SECONDS, wait_until
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 DRIVER = shutil.which("chromedriver")
@@ -53,8 +53,8 @@ class Browser:
         if not has_scripts:
             options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
         self.driver = webdriver.Chrome(options=options, service=Service(DRIVER))
-        self.driver.set_page_load_timeout(PATIENCE)
-        self.driver.set_script_timeout(PATIENCE)
+        self.driver.set_page_load_timeout(TIMEOUT_SECONDS)
+        self.driver.set_script_timeout(TIMEOUT_SECONDS)
         self.base = site.address
         self.look("desktop", "light")
 

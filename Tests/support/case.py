@@ -10,7 +10,7 @@ from .waiting import wait_until
 # The middle of a month, far from every boundary, so that each line is known to the second.
 NOON = "2026-03-15T09:30:00Z"
 
-PATIENT = {
+LONG_TIMEOUTS = {
     "HEADROOM_REQUEST_TIMEOUT_MS": "30000",
     "HEADROOM_QUEUE_WAIT_MS": "15000",
     **{
@@ -91,7 +91,7 @@ class Case(unittest.TestCase):
         if not cls.MIGRATED:
             # What is wrong, the service says itself.
             command("migrate", database_url=cls.database_url)
-        service = Service(*flags, database_url=cls.database_url, wait=wait, env={**PATIENT, **(env or {})}, **options)
+        service = Service(*flags, database_url=cls.database_url, wait=wait, env={**LONG_TIMEOUTS, **(env or {})}, **options)
         cls.services.append(service)
         return service
 
@@ -111,8 +111,8 @@ class Case(unittest.TestCase):
         if self.service is not None and self.service.process.poll() is not None:
             self.fail(f"the service is gone:\n{self.service.log()[-4000:]}")
 
-    def ask(self, request):
-        return self.service.ask(request)
+    def send_command(self, request):
+        return self.service.send_command(request)
 
     def count(self, user):
         """Messages of a user over all periods, as the table says."""
@@ -131,8 +131,8 @@ class Case(unittest.TestCase):
     def subscriber(self, plan="paid", options="", used=None):
         """A user on a plan, with a row in the current period that says `used`."""
         user = self.user()
-        self.assertIn("+OK ", self.ask(f"SETPLAN {user} {plan} {options}"))
+        self.assertIn("+OK ", self.send_command(f"SETPLAN {user} {plan} {options}"))
         if used is not None:
-            self.assertIn("+ALLOWED ", self.ask(f"CONSUME {user}"))
+            self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user}"))
             self.set_count(user, used)
         return user

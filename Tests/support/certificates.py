@@ -5,11 +5,11 @@ import ssl
 import subprocess
 
 from . import processes
-from .waiting import PATIENCE
+from .waiting import TIMEOUT_SECONDS
 
 
 def openssl(*arguments):
-    subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=PATIENCE)
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=TIMEOUT_SECONDS)
 
 
 class Authority:

@@ -12,7 +12,7 @@ from .browser import Browser
 from .case import Case
 from .service import environment
 from .stores import AUTHORIZATION
-from .waiting import PATIENCE, wait_until
+from .waiting import TIMEOUT_SECONDS, wait_until
 from .wire import Answer
 
 
@@ -69,11 +69,11 @@ class ChatBackend:
         with open(self.stderr) as file:
             return file.read()
 
-    def ask(self, method, path, body=None, headers=None, timeout=PATIENCE):
-        return http.ask(self.port, method, path, body, headers, timeout)
+    def request(self, method, path, body=None, headers=None, timeout=TIMEOUT_SECONDS):
+        return http.request(self.port, method, path, body, headers, timeout)
 
     def state(self, user):
-        answer = self.ask("GET", f"/users/{user}")
+        answer = self.request("GET", f"/users/{user}")
         assert answer.status == 200, answer.text
         return answer.json
 
@@ -209,8 +209,8 @@ class ChatCase(Case):
     def assert_count(self, user, count):
         """In the database, and nothing held."""
         wait_until(lambda: self.count(user) == count, lambda: f"{count} counted; there are {self.count(user)}")
-        wait_until(lambda: "held=" not in self.ask(f"USAGE {user}"), "nothing is held")
+        wait_until(lambda: "held=" not in self.send_command(f"USAGE {user}"), "nothing is held")
 
     def usage(self, user):
         """USAGE's fields."""
-        return Answer(self.ask(f"USAGE {user}"))
+        return Answer(self.send_command(f"USAGE {user}"))

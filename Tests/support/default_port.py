@@ -19,7 +19,7 @@ import unittest
 
 from . import processes
 from .proxy import Connection, Cut, Relay
-from .waiting import PATIENCE
+from .waiting import TIMEOUT_SECONDS
 
 PORT = 6747
 
@@ -104,7 +104,7 @@ class DefaultPort:
         """Answers lost or forged."""
         return self._relay.fired
 
-    def run(self, script, directory, timeout=PATIENCE):
+    def run(self, script, directory, timeout=TIMEOUT_SECONDS):
         """A shell script, as somebody types it who has saved the programs in `directory`."""
         return subprocess.run(
             [*self._inside, "bash", "-euo", "pipefail", "-c", script], cwd=directory, stdin=subprocess.DEVNULL,

@@ -25,15 +25,15 @@ class History:
     """`events` are functions of a user and a transaction; `standings` are instants, all after the last event, and what
     holds at each."""
 
-    def __init__(self, name, events, *standings):
-        self.name, self.events, self.standings = name, events, standings
+    def __init__(self, name, events, *expectations):
+        self.name, self.events, self.expectations = name, events, expectations
 
 
 def rc(kind, at, **fields):
     names = {"until": "expiration_at_ms", "bought": "purchased_at_ms", "grace": "grace_period_expiration_at_ms",
              "reason": "cancel_reason", "next": "new_product_id", "product": "product_id"}  # fmt: skip
-    told = {names.get(name, name): value for name, value in fields.items()}
-    event = lambda user, transaction: revenuecat(kind, at, user, transaction, **{"expiration_at_ms": END, **told})
+    payload = {names.get(name, name): value for name, value in fields.items()}
+    event = lambda user, transaction: revenuecat(kind, at, user, transaction, **{"expiration_at_ms": END, **payload})
     event.at = at
     return event
 
@@ -138,7 +138,7 @@ REVENUECAT = [
 
 
 def app_store_histories(store):
-    def told(kind, subtype, at, **fields):
+    def payload(kind, subtype, at, **fields):
         fields = {"expiresDate": END, "purchaseDate": PURCHASE, **fields}
         # Only the purchase names the user: the others are found by their transaction.
         event = lambda user, transaction: store.notification(
@@ -148,106 +148,106 @@ def app_store_histories(store):
         event.at = at
         return event
 
-    bought = told("SUBSCRIBED", "INITIAL_BUY", PURCHASE, status=1)
-    renewed = told("DID_RENEW", None, END, purchaseDate=END, expiresDate=MAY, status=1)
-    unsubscribed = told("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED", "2026-03-10T12:00:00Z", status=1)
-    refunded = told("REFUND", None, "2026-03-10T12:00:00Z", revocationDate="2026-03-10T12:00:00Z", status=5)
-    failed = told("DID_FAIL_TO_RENEW", "GRACE_PERIOD", END, grace_until=GRACE_END, status=4)
-    downgraded = told("DID_CHANGE_RENEWAL_PREF", "DOWNGRADE", "2026-03-10T12:00:00Z", next_product="unlimited")
+    bought = payload("SUBSCRIBED", "INITIAL_BUY", PURCHASE, status=1)
+    renewed = payload("DID_RENEW", None, END, purchaseDate=END, expiresDate=MAY, status=1)
+    unsubscribed = payload("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_DISABLED", "2026-03-10T12:00:00Z", status=1)
+    refunded = payload("REFUND", None, "2026-03-10T12:00:00Z", revocationDate="2026-03-10T12:00:00Z", status=5)
+    failed = payload("DID_FAIL_TO_RENEW", "GRACE_PERIOD", END, grace_until=GRACE_END, status=4)
+    downgraded = payload("DID_CHANGE_RENEWAL_PREF", "DOWNGRADE", "2026-03-10T12:00:00Z", next_product="unlimited")
     upgraded = {"product": "unlimited", "purchaseDate": MIDDLE, "expiresDate": "2026-04-20T12:00:00Z"}
     return [
         History("a purchase", [bought], (MIDDLE, ACTIVE), (BEFORE_END, ACTIVE), (AFTER_END, EXPIRED)),
         History(
             "a resubscription",
-            [bought, told("EXPIRED", "VOLUNTARY", END, status=2),
-             told("SUBSCRIBED", "RESUBSCRIBE", IN_GRACE, purchaseDate=IN_GRACE, expiresDate=MAY, status=1)],
+            [bought, payload("EXPIRED", "VOLUNTARY", END, status=2),
+             payload("SUBSCRIBED", "RESUBSCRIBE", IN_GRACE, purchaseDate=IN_GRACE, expiresDate=MAY, status=1)],
             (IN_GRACE, ACTIVE),
         ),
         History(
             "a trial that runs out",
-            [told("SUBSCRIBED", "INITIAL_BUY", PURCHASE, offerType=1, offerDiscountType="FREE_TRIAL", expiresDate=TRIAL_END)],
+            [payload("SUBSCRIBED", "INITIAL_BUY", PURCHASE, offerType=1, offerDiscountType="FREE_TRIAL", expiresDate=TRIAL_END)],
             ("2026-03-03T12:00:00Z", TRIAL), (TRIAL_END, TRIAL_ENDED),
         ),
         History(
             "a trial that converts",
-            [told("SUBSCRIBED", "INITIAL_BUY", PURCHASE, offerType=1, offerDiscountType="FREE_TRIAL", expiresDate=TRIAL_END),
-             told("DID_RENEW", None, TRIAL_END, purchaseDate=TRIAL_END, status=1)],
+            [payload("SUBSCRIBED", "INITIAL_BUY", PURCHASE, offerType=1, offerDiscountType="FREE_TRIAL", expiresDate=TRIAL_END),
+             payload("DID_RENEW", None, TRIAL_END, purchaseDate=TRIAL_END, status=1)],
             (MIDDLE, {**ACTIVE, "resets": "2026-04-04T00:00:00Z"}),
         ),
         History("a renewal", [bought, renewed], (AFTER_END, ACTIVE), (MAY, EXPIRED)),
         History(
             "a billing issue that is mended",
-            [bought, failed, told("DID_RENEW", "BILLING_RECOVERY", IN_GRACE, purchaseDate=IN_GRACE, expiresDate=MAY, status=1)],
+            [bought, failed, payload("DID_RENEW", "BILLING_RECOVERY", IN_GRACE, purchaseDate=IN_GRACE, expiresDate=MAY, status=1)],
             (IN_GRACE, ACTIVE),
         ),
         History(
-            "an upgrade", [bought, told("DID_CHANGE_RENEWAL_PREF", "UPGRADE", MIDDLE, status=1, **upgraded)],
+            "an upgrade", [bought, payload("DID_CHANGE_RENEWAL_PREF", "UPGRADE", MIDDLE, status=1, **upgraded)],
             (MIDDLE, {**PRO, "previous_plan": "paid"}),
         ),
         History(
             "an upgrade after a cancellation and a payment problem",
-            [bought, unsubscribed, failed, told("DID_CHANGE_RENEWAL_PREF", "UPGRADE", IN_GRACE, status=1, **upgraded)],
+            [bought, unsubscribed, failed, payload("DID_CHANGE_RENEWAL_PREF", "UPGRADE", IN_GRACE, status=1, **upgraded)],
             (IN_GRACE, {**PRO, "previous_plan": "paid"}),
         ),
         History(
             "a downgrade",
-            [bought, downgraded, told("DID_RENEW", None, END, product="unlimited", purchaseDate=END, expiresDate=MAY)],
+            [bought, downgraded, payload("DID_RENEW", None, END, product="unlimited", purchaseDate=END, expiresDate=MAY)],
             (AFTER_END, {**PRO, "previous_plan": "paid"}),
         ),
         History("a downgrade that waits", [bought, downgraded], (MIDDLE, ACTIVE)),
         History(
             "a downgrade that is taken back",
-            [bought, downgraded, told("DID_CHANGE_RENEWAL_PREF", None, MIDDLE), renewed], (AFTER_END, ACTIVE),
+            [bought, downgraded, payload("DID_CHANGE_RENEWAL_PREF", None, MIDDLE), renewed], (AFTER_END, ACTIVE),
         ),
         History("a cancellation", [bought, unsubscribed], (MIDDLE, CANCELLED), (AFTER_END, EXPIRED)),
         History(
             "a cancellation that is taken back",
-            [bought, unsubscribed, told("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_ENABLED", MIDDLE, status=1)],
+            [bought, unsubscribed, payload("DID_CHANGE_RENEWAL_STATUS", "AUTO_RENEW_ENABLED", MIDDLE, status=1)],
             (MIDDLE, ACTIVE),
         ),
-        History("an offer that upgrades", [bought, told("OFFER_REDEEMED", "UPGRADE", MIDDLE, status=1, **upgraded)], (MIDDLE, PRO)),
+        History("an offer that upgrades", [bought, payload("OFFER_REDEEMED", "UPGRADE", MIDDLE, status=1, **upgraded)], (MIDDLE, PRO)),
         History(
-            "an offer that downgrades", [bought, told("OFFER_REDEEMED", "DOWNGRADE", MIDDLE, next_product="unlimited")],
+            "an offer that downgrades", [bought, payload("OFFER_REDEEMED", "DOWNGRADE", MIDDLE, next_product="unlimited")],
             (MIDDLE, ACTIVE),
         ),
-        History("an offer", [bought, told("OFFER_REDEEMED", None, MIDDLE, expiresDate=MAY, status=1)], (AFTER_END, ACTIVE)),
+        History("an offer", [bought, payload("OFFER_REDEEMED", None, MIDDLE, expiresDate=MAY, status=1)], (AFTER_END, ACTIVE)),
         History("a failure with grace", [bought, failed], (IN_GRACE, GRACE), (GRACE_END, RETRY)),
         History(
-            "a failure with grace of which no end is told", [bought, told("DID_FAIL_TO_RENEW", "GRACE_PERIOD", END)],
+            "a failure with grace of which no end is told", [bought, payload("DID_FAIL_TO_RENEW", "GRACE_PERIOD", END)],
             (IN_GRACE, GRACE), (GRACE_END, RETRY),
         ),
-        History("a failure without grace", [bought, told("DID_FAIL_TO_RENEW", None, END, status=3)], (AFTER_END, RETRY)),
+        History("a failure without grace", [bought, payload("DID_FAIL_TO_RENEW", None, END, status=3)], (AFTER_END, RETRY)),
         History(
-            "grace that is over", [bought, failed, told("GRACE_PERIOD_EXPIRED", None, IN_GRACE, status=3)], (IN_GRACE, RETRY),
+            "grace that is over", [bought, failed, payload("GRACE_PERIOD_EXPIRED", None, IN_GRACE, status=3)], (IN_GRACE, RETRY),
         ),
         *(
-            History(f"an expiration, {subtype}", [bought, told("EXPIRED", subtype, END, status=2)], (AFTER_END, EXPIRED))
+            History(f"an expiration, {subtype}", [bought, payload("EXPIRED", subtype, END, status=2)], (AFTER_END, EXPIRED))
             for subtype in ("VOLUNTARY", "BILLING_RETRY", "PRICE_INCREASE", "PRODUCT_NOT_FOR_SALE", "A_SUBTYPE_TO_COME")
         ),
         History("a refund", [bought, refunded], (MIDDLE, REVOKED)),
-        History("a revocation", [bought, told("REVOKE", None, "2026-03-10T12:00:00Z", status=5)], (MIDDLE, REVOKED)),
+        History("a revocation", [bought, payload("REVOKE", None, "2026-03-10T12:00:00Z", status=5)], (MIDDLE, REVOKED)),
         History(
-            "a refund that is taken back", [bought, refunded, told("REFUND_REVERSED", None, MIDDLE, status=1)],
+            "a refund that is taken back", [bought, refunded, payload("REFUND_REVERSED", None, MIDDLE, status=1)],
             (MIDDLE, ACTIVE), (AFTER_END, EXPIRED),
         ),
         History(
-            "an extension", [bought, told("RENEWAL_EXTENDED", None, MIDDLE, expiresDate=GRACE_END, status=1)],
+            "an extension", [bought, payload("RENEWAL_EXTENDED", None, MIDDLE, expiresDate=GRACE_END, status=1)],
             (AFTER_END, ACTIVE), (GRACE_END, EXPIRED),
         ),
         History(
             "a pack of messages",
-            [bought, told("ONE_TIME_CHARGE", None, MIDDLE, product="pack", quantity=2, originalTransactionId="{}9",
+            [bought, payload("ONE_TIME_CHARGE", None, MIDDLE, product="pack", quantity=2, originalTransactionId="{}9",
                           type="Consumable")],
             (MIDDLE, {**ACTIVE, "limit": "900"}),
         ),
         History(
-            "an expiration that the status knows not to be one", [bought, told("EXPIRED", "VOLUNTARY", MIDDLE, status=1)],
+            "an expiration that the status knows not to be one", [bought, payload("EXPIRED", "VOLUNTARY", MIDDLE, status=1)],
             (MIDDLE, ACTIVE),
         ),
-        History("a renewal that the status knows to be refunded", [bought, told("DID_RENEW", None, MIDDLE, status=5)], (MIDDLE, REVOKED)),
-        History("a refund of a period long past", [bought, told("REFUND", None, MIDDLE, status=1)], (MIDDLE, ACTIVE)),
+        History("a renewal that was refunded by its status", [bought, payload("DID_RENEW", None, MIDDLE, status=5)], (MIDDLE, REVOKED)),
+        History("a refund of a period long past", [bought, payload("REFUND", None, MIDDLE, status=1)], (MIDDLE, ACTIVE)),
         *(
-            History(f"a notification that does nothing, {kind}", [bought, told(kind, None, MIDDLE, status=1)],
+            History(f"a notification that does nothing, {kind}", [bought, payload(kind, None, MIDDLE, status=1)],
                     (MIDDLE, ACTIVE), (AFTER_END, EXPIRED))
             for kind in (
                 "RENEWAL_EXTENSION", "PRICE_INCREASE", "CONSUMPTION_REQUEST", "REFUND_DECLINED", "METADATA_UPDATE", "MIGRATION",

@@ -4,7 +4,7 @@ import http.client
 import json
 from dataclasses import dataclass
 
-from .waiting import PATIENCE
+from .waiting import TIMEOUT_SECONDS
 
 
 @dataclass
@@ -23,7 +23,7 @@ class Answer:
         return json.loads(self.body)
 
 
-def ask(port, method, path, body=None, headers=None, timeout=PATIENCE, tls=None):
+def request(port, method, path, body=None, headers=None, timeout=TIMEOUT_SECONDS, tls=None):
     """`body` is sent as it is when it is bytes or text, else as JSON. `tls` is an ssl.SSLContext."""
     headers = dict(headers or {})
     if body is not None and not isinstance(body, (bytes, str)):

@@ -1,9 +1,9 @@
 """What the kernel knows of connections."""
 
-from .waiting import TooLate, wait_until
+from .waiting import WaitTimeout, wait_until
 
 
-class Gone(Exception):
+class ConnectionGone(Exception):
     """There is no such connection any more."""
 
 
@@ -16,12 +16,12 @@ def queues(local, remote):
             if fields[1].endswith(f":{local:04X}") and fields[2].endswith(f":{remote:04X}"):
                 unsent, unread = (int(number, 16) for number in fields[4].split(":"))
                 return unsent, unread
-    raise Gone(f"{local} to {remote}")
+    raise ConnectionGone(f"{local} to {remote}")
 
 
-def fill(line, port):
+def fill(connection, port):
     """Asks, without reading, until answers have to wait within the service; returns how many bytes of lines are due."""
-    own = line.socket.getsockname()[1]
+    own = connection.socket.getsockname()[1]
 
     def with_the_kernel():
         (unsent, unread), (_, come) = queues(port, own), queues(own, port)
@@ -29,12 +29,12 @@ def fill(line, port):
 
     due, held = 0, with_the_kernel()
     while True:
-        line.send(("ECHO " + "x" * 900 + "\n") * 200)
+        connection.send(("ECHO " + "x" * 900 + "\n") * 200)
         due += 200 * 903
         try:
             # Nothing tells that they stay within the service. Where the machine was just slow, they are taken for it a little
             # early, and what is due is right all the same.
             wait_until(lambda: with_the_kernel() >= held + 200 * 903, "the answers are with the kernel", seconds=1)
-        except TooLate:
+        except WaitTimeout:
             return due
         held = with_the_kernel()

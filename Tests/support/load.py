@@ -3,14 +3,14 @@
 import threading
 import time
 
-from .waiting import PATIENCE
+from .waiting import TIMEOUT_SECONDS
 from .wire import Answer, Closed
 
 
 class Client:
     """One connection, one user: sends a message, waits for its answer, sends the next, until told to stop."""
 
-    def __init__(self, service, user, timeout=PATIENCE):
+    def __init__(self, service, user, timeout=TIMEOUT_SECONDS):
         self.service = service
         self.user = user
         self.timeout = timeout
@@ -30,7 +30,7 @@ class Client:
             while not self.stopping.is_set():
                 line = line or self.service.connect(self.timeout)
                 try:
-                    reply = line.ask(f"CONSUME {self.user}")
+                    reply = line.send_command(f"CONSUME {self.user}")
                 except (Closed, OSError) as error:
                     self.unknown.append(f"lost: {error}")
                     line = None
@@ -87,7 +87,7 @@ class Load:
         for client in self.clients:
             client.stopping.set()
         for client in self.clients:
-            client.thread.join(2 * PATIENCE)
+            client.thread.join(2 * TIMEOUT_SECONDS)
             if client.failure:
                 raise client.failure
             assert not client.thread.is_alive(), "a client did not stop"

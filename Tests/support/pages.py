@@ -6,10 +6,10 @@ import re
 from urllib.parse import urlencode
 
 from .http import Answer
-from .waiting import PATIENCE
+from .waiting import TIMEOUT_SECONDS
 
 
-class Visitor:
+class DashboardClient:
     """One person's browser. `host` is what it believes to have called."""
 
     def __init__(self, service, host=None):
@@ -17,7 +17,7 @@ class Visitor:
         self.host = host or f"127.0.0.1:{service.http_port}"
         self.cookies = {}
 
-    def ask(self, method, path, body=None, headers=None, timeout=PATIENCE):
+    def request(self, method, path, body=None, headers=None, timeout=TIMEOUT_SECONDS):
         headers = {"Host": self.host, **(headers or {})}
         if self.cookies and "Cookie" not in headers:
             headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
@@ -39,7 +39,7 @@ class Visitor:
         return answer
 
     def get(self, path="/dashboard", **headers):
-        return self.ask("GET", path, headers=headers)
+        return self.request("GET", path, headers=headers)
 
     def send(self, path, fields, **headers):
         """A form, as a browser sends it."""
@@ -47,18 +47,18 @@ class Visitor:
             "Content-Type": "application/x-www-form-urlencoded", "Origin": f"http://{self.host}", "Sec-Fetch-Site": "same-origin",
             **headers,
         }  # fmt: skip
-        return self.ask("POST", path, urlencode(fields), {name: value for name, value in headers.items() if value is not None})
+        return self.request("POST", path, urlencode(fields), {name: value for name, value in headers.items() if value is not None})
 
-    def seal(self, path="/dashboard/sign-in"):
+    def csrf_token(self, path="/dashboard/sign-in"):
         """What the forms of a page carry."""
-        return hidden(self.get(path))["seal"]
+        return hidden_fields(self.get(path))["seal"]
 
     def sign_in(self, token, to=None):
-        fields = {"seal": self.seal(), "token": token}
+        fields = {"seal": self.csrf_token(), "token": token}
         return self.send("/dashboard/sign-in", {**fields, "to": to} if to else fields)
 
 
-def hidden(answer):
+def hidden_fields(answer):
     """The hidden fields of a page's last form, and those that stand in all of its forms."""
     return {
         html.unescape(name): html.unescape(value)
@@ -66,7 +66,7 @@ def hidden(answer):
     }
 
 
-def words(answer):
+def visible_text(answer):
     """What a person reads, without the markup."""
     text = re.sub(r"<(title|desc|script|style)\b.*?</\1>", " ", answer.text, flags=re.S)
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text))).strip()

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 from . import processes
-from .postgres import hand_over, unprivileged
+from .postgres import as_postgres_user, chown_to_postgres
 from .waiting import wait_until
 
 PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin")
@@ -29,11 +29,11 @@ class Pooler:
         }  # fmt: skip
         with open(self.home + "/users", "w") as file:
             file.writelines(f'"{user}" ""\n' for user in USERS)
-        hand_over(self.home)
+        chown_to_postgres(self.home)
         self.write(pool_mode)
         # It has nothing to save, and gentler signals wait for clients to leave, by version one or the other.
         self.process = processes.start(
-            [PROGRAM, "-q", self.home + "/ini"], signal.SIGKILL, self.home + "/output", **unprivileged()
+            [PROGRAM, "-q", self.home + "/ini"], signal.SIGKILL, self.home + "/output", **as_postgres_user()
         )
         wait_until(self.answers, "PgBouncer listens")
 

@@ -11,7 +11,7 @@ import subprocess
 import threading
 
 from . import processes, service
-from .waiting import PATIENCE, wait_until
+from .waiting import TIMEOUT_SECONDS, wait_until
 
 VOLATILE = {
     # No machine loses power in these tests, so nothing is lost without fsync; all else is as in production.
@@ -57,7 +57,7 @@ def psql(url):
     return [programs() + "/psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url]
 
 
-def unprivileged():
+def as_postgres_user():
     """How to run a program as somebody whom PostgreSQL accepts: root it refuses."""
     if os.geteuid() != 0:
         return {}
@@ -68,9 +68,9 @@ def unprivileged():
     return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
 
 
-def hand_over(path):
+def chown_to_postgres(path):
     """Gives a file or a directory to whom PostgreSQL runs as."""
-    account = unprivileged()
+    account = as_postgres_user()
     if account:
         os.chown(path, account["user"], account["group"])
 
@@ -81,12 +81,12 @@ def template():
     path = os.environ.get(TEMPLATE_VARIABLE)
     if path is None or not os.path.exists(path):
         home = processes.directory()
-        hand_over(home)
+        chown_to_postgres(home)
         path = home + "/data"
         subprocess.run(
             [programs() + "/initdb", "-D", path, "--data-checksums", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C",
              "--no-sync", "-N"],
-            check=True, capture_output=True, cwd="/", **unprivileged(),
+            check=True, capture_output=True, cwd="/", **as_postgres_user(),
         )  # fmt: skip
         os.environ[TEMPLATE_VARIABLE] = path
     return path
@@ -118,13 +118,13 @@ class Cluster:
         self._has_migrated = False
         os.makedirs(self.home, exist_ok=True)
         # Its account makes the socket there, and whoever else connects passes through.
-        hand_over(self.home)
+        chown_to_postgres(self.home)
         os.chmod(self.home, 0o711)
         if primary:
             subprocess.run(
                 [self.bin + "/pg_basebackup", "-D", self.data, "--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream",
                  "--no-sync", "-d", primary.url("postgres") + " application_name=standby"],
-                check=True, capture_output=True, cwd="/", **unprivileged(),
+                check=True, capture_output=True, cwd="/", **as_postgres_user(),
             )  # fmt: skip
         else:
             subprocess.run(["cp", "-a", like or template(), self.data], check=True)
@@ -158,7 +158,7 @@ class Cluster:
         # SIGQUIT is the immediate shutdown: nothing of a test's database is worth a checkpoint.
         self.process = processes.start(
             [self.bin + "/postgres", "-D", self.data], signal.SIGQUIT, self.log, env={**os.environ, **(environment or {})},
-            **unprivileged(),
+            **as_postgres_user(),
         )  # fmt: skip
 
     def start(self, environment=None):
@@ -188,7 +188,7 @@ class Cluster:
         if self.is_running:
             # It waits for its children, also for those that somebody has stopped.
             self.signal_all(signal.SIGCONT)
-        processes.stop(self.process, PATIENCE, how)
+        processes.stop(self.process, TIMEOUT_SECONDS, how)
 
     @property
     def pid(self):
@@ -267,7 +267,7 @@ class Session:
         self.process.stdin.write(f"{sql.strip().rstrip(';')}\n;\n\\echo {self.end}\n")
         self.process.stdin.flush()
 
-    def receive(self, timeout=PATIENCE):
+    def receive(self, timeout=TIMEOUT_SECONDS):
         rows, errors = [], []
         while True:
             try:

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 
-from .waiting import PATIENCE, wait_until
+from .waiting import TIMEOUT_SECONDS, wait_until
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
@@ -54,7 +54,7 @@ def die_with_parent(number):
     ctypes.CDLL(None).prctl(1, int(number))
 
 
-def stop(process, timeout=PATIENCE, stop_signal=None):
+def stop(process, timeout=TIMEOUT_SECONDS, stop_signal=None):
     """Stops a process and waits for its end, which it is given by SIGKILL when it takes too long; returns its exit status."""
     if process.poll() is None:
         # A stopped process would not take the signal before it is continued.
@@ -110,7 +110,7 @@ def free_port():
 # Running to the end -------------------------------------------------------------------------------------------------------
 
 
-def run(command, seconds=PATIENCE, log=None, environment=None):
+def run(command, seconds=TIMEOUT_SECONDS, log=None, environment=None):
     """A program's standard output. Its standard error goes to the log; where it fails, it is part of the Failure."""
     name = os.path.basename(command[0])
     try:
@@ -130,7 +130,7 @@ def run(command, seconds=PATIENCE, log=None, environment=None):
     return done.stdout
 
 
-async def run_async(command, seconds=PATIENCE, text=""):
+async def run_async(command, seconds=TIMEOUT_SECONDS, text=""):
     """Runs a program with a text on its standard input while other coroutines go on; a CompletedProcess, whatever its status.
     Too late is status -9."""
     process = await asyncio.create_subprocess_exec(

@@ -52,11 +52,11 @@ def seed(case, users=4_000, months=12):
         """
     )
     case.psql.run("set session_replication_role = origin")
-    story(case, ADA)
+    seed_user_history(case, ADA)
     case.psql.run("analyze")
 
 
-def story(case, user):
+def seed_user_history(case, user):
     """A trial, a purchase, a renewal, a cancellation that was taken back, an outage that was made good. The case's service takes
     RevenueCat's events."""
     days = lambda ago: case.psql.value(f"select headroom.instant_text(headroom.now() - interval '{ago} days')")
@@ -79,8 +79,8 @@ def story(case, user):
         outcome = post_event(case.service, event)["outcome"]
         assert outcome == "applied", f"{kind}: {outcome}"
     case.psql.run("set headroom.actor = 'ann'")
-    case.service.ask(f"CONSUME {user} 801")
-    case.service.ask(f"CONSUME {user} 772")
+    case.service.send_command(f"CONSUME {user} 801")
+    case.service.send_command(f"CONSUME {user} 772")
     case.psql.run(f"select grant_messages('{user}', 50, 'outage of the 12th, ticket 4711')")
     case.psql.run("reset headroom.actor")
     case.psql.run("set session_replication_role = replica")
@@ -98,6 +98,6 @@ def token(case, name, *scopes):
     from .service import command
 
     flags = [word for scope in scopes for word in ("--scope", scope)]
-    made = command("token", "create", name, *flags, database_url=case.database_url)
-    assert made.returncode == 0, made.stderr
-    return int(made.stderr.split()[1]), made.stdout.strip()
+    outcome = command("token", "create", name, *flags, database_url=case.database_url)
+    assert outcome.returncode == 0, outcome.stderr
+    return int(outcome.stderr.split()[1]), outcome.stdout.strip()

@@ -13,7 +13,7 @@ import struct
 import threading
 
 from . import processes
-from .waiting import PATIENCE
+from .waiting import TIMEOUT_SECONDS
 
 READY_AND_IDLE = b"Z\x00\x00\x00\x05I"
 """PostgreSQL's ReadyForQuery outside of a transaction: whatever was asked is committed."""
@@ -72,7 +72,7 @@ class Relay:
         """Breaks every connection that there is; returns how many there were."""
         if self._loop is None:
             return self._abort_all()
-        return asyncio.run_coroutine_threadsafe(self._abort_all_here(), self._loop).result(PATIENCE)
+        return asyncio.run_coroutine_threadsafe(self._abort_all_here(), self._loop).result(TIMEOUT_SECONDS)
 
     # For those without an event loop
 
@@ -80,13 +80,13 @@ class Relay:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self.start(), self._loop).result(PATIENCE)
+        asyncio.run_coroutine_threadsafe(self.start(), self._loop).result(TIMEOUT_SECONDS)
         return self
 
     def close(self):
-        asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result(PATIENCE)
+        asyncio.run_coroutine_threadsafe(self.stop(), self._loop).result(TIMEOUT_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(PATIENCE)
+        self._thread.join(TIMEOUT_SECONDS)
         self._loop.close()
 
     # Passing on
@@ -230,16 +230,16 @@ class DisturbedRelay(Relay):
 
 
 class DatabaseConnection(Connection):
-    asked = b""
+    requested = b""
 
     async def request(self, data):
-        if self.relay.take("request", data):
+        if self.relay.fires("request", data):
             raise Cut
-        self.asked = data
+        self.requested = data
         yield data
 
     async def answer(self, data):
-        if data.endswith(READY_AND_IDLE) and self.relay.take("reply", self.asked):
+        if data.endswith(READY_AND_IDLE) and self.relay.fires("reply", self.requested):
             raise Cut
         yield data
 
@@ -272,7 +272,7 @@ class Proxy(Relay):
         """Loses the next such message itself: the database never sees it."""
         self._armed = ("request", matches)
 
-    def take(self, kind, data):
+    def fires(self, kind, data):
         """Whether this is what was waited for, which then is over."""
         if self._armed is None or self._armed[0] != kind or not self._armed[1](data):
             return False

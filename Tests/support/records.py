@@ -5,11 +5,11 @@ import socket
 import ssl
 import time
 
-from .waiting import PATIENCE
+from .waiting import TIMEOUT_SECONDS
 
 
 class RecordClient:
-    def __init__(self, port, context, handshake=True, timeout=PATIENCE):
+    def __init__(self, port, context, handshake=True, timeout=TIMEOUT_SECONDS):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.timeout = timeout
@@ -63,7 +63,7 @@ class RecordClient:
             self.session.unwrap()
         self.send_records()
 
-    def rest(self):
+    def read_to_end(self):
         """Everything until the end, and whether TLS's own end came before that of the connection."""
         received, until = b"", time.monotonic() + self.timeout
         while time.monotonic() < until:

@@ -6,8 +6,8 @@ import signal
 import subprocess
 
 from . import http, processes, settings
-from .waiting import PATIENCE, wait_until
-from .wire import Line
+from .waiting import TIMEOUT_SECONDS, wait_until
+from .wire import LineConnection
 
 READY = re.compile(r"^ready listen=127\.0\.0\.1:(\d+) http=(?:127\.0\.0\.1:(\d+)|off)\n")
 
@@ -53,7 +53,7 @@ class Service:
         if wait:
             self.ready()
 
-    def ready(self, seconds=PATIENCE):
+    def ready(self, seconds=TIMEOUT_SECONDS):
         wait_until(self.is_ready, lambda: f"the ready line; the log says\n{self.log()}", seconds)
         return self
 
@@ -76,9 +76,9 @@ class Service:
         """Of the HTTP side, as a browser writes it."""
         return f"http://127.0.0.1:{self.http_port}"
 
-    def http(self, method, path, body=None, headers=None, timeout=PATIENCE):
+    def http(self, method, path, body=None, headers=None, timeout=TIMEOUT_SECONDS):
         """One request to the HTTP side, on a connection of its own; see `support.http.Answer`."""
-        return http.ask(self.http_port, method, path, body, headers, timeout, self.tls)
+        return http.request(self.http_port, method, path, body, headers, timeout, self.tls)
 
     def output(self):
         with open(self.stdout) as file:
@@ -88,28 +88,28 @@ class Service:
         with open(self.stderr) as file:
             return file.read()
 
-    def connect(self, timeout=PATIENCE):
-        return Line(self.port, timeout, self.tls)
+    def connect(self, timeout=TIMEOUT_SECONDS):
+        return LineConnection(self.port, timeout, self.tls)
 
-    def ask(self, request):
+    def send_command(self, request):
         """One request on a connection of its own; the reply's line."""
-        with self.connect() as line:
-            return line.ask(request)
+        with self.connect() as connection:
+            return connection.send_command(request)
 
     def info(self):
-        with self.connect() as line:
-            return information(line)
+        with self.connect() as connection:
+            return information(connection)
 
     def signal(self, number):
         self.process.send_signal(number)
 
-    def wait(self, seconds=PATIENCE):
+    def wait(self, seconds=TIMEOUT_SECONDS):
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"headroom was still running after {seconds} s:\n{self.log()}") from None
 
-    def stop(self, seconds=PATIENCE):
+    def stop(self, seconds=TIMEOUT_SECONDS):
         return processes.stop(self.process, seconds)
 
     def kill(self):
@@ -117,9 +117,9 @@ class Service:
         self.process.wait()
 
 
-def information(line):
+def information(connection):
     """INFO's answer on a connection."""
-    return dict(entry[1:].split("=", 1) for entry in line.ask_list("INFO"))
+    return dict(entry[1:].split("=", 1) for entry in connection.send_list_command("INFO"))
 
 
 OWNER, BACKEND = "user=postgres ", "user=backend "
@@ -130,7 +130,7 @@ def least_privileged(database_url):
     return database_url.replace(OWNER, BACKEND)
 
 
-def command(*arguments, database_url=None, timeout=PATIENCE):
+def command(*arguments, database_url=None, timeout=TIMEOUT_SECONDS):
     """Runs another command of the binary to its end."""
     variables = {"DATABASE_URL": database_url} if database_url else {}
     return subprocess.run(

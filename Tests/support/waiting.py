@@ -4,15 +4,15 @@ import asyncio
 import inspect
 import time
 
-PATIENCE = 60
+TIMEOUT_SECONDS = 60
 """Seconds. Whatever is waited for has come by then, also on a machine many times slower than one that is idle."""
 
 
-class TooLate(AssertionError):
+class WaitTimeout(AssertionError):
     """What was waited for did not come."""
 
 
-def wait_until(condition, what, seconds=PATIENCE):
+def wait_until(condition, what, seconds=TIMEOUT_SECONDS):
     """Polls until `condition` returns something true, and returns that. `what` completes "not within 60 s: …"; where it
     takes work to say, it may be a function that is called only when it is too late."""
     for pause in _pauses(what, seconds):
@@ -21,7 +21,7 @@ def wait_until(condition, what, seconds=PATIENCE):
         time.sleep(pause)
 
 
-async def wait_until_async(condition, what, seconds=PATIENCE):
+async def wait_until_async(condition, what, seconds=TIMEOUT_SECONDS):
     """The same for a coroutine: other coroutines run between two looks, and the condition may be one itself."""
     for pause in _pauses(what, seconds):
         value = condition()
@@ -41,4 +41,4 @@ def _pauses(what, seconds):
         yield 0 if is_last else pause
         # A condition may cost a statement or a process, so what takes longer is looked at less often.
         pause = min(pause * 2, 0.05)
-    raise TooLate(f"not within {seconds:g} s: {what() if callable(what) else what}")
+    raise WaitTimeout(f"not within {seconds:g} s: {what() if callable(what) else what}")

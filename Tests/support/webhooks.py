@@ -6,12 +6,12 @@ import random
 
 from .case import Case
 from .stores import AUTHORIZATION, STRIPE_SECRET, AppStore, compact, revenuecat, stripe_signature
-from .waiting import PATIENCE
+from .waiting import TIMEOUT_SECONDS
 from .wire import Answer
 
 PURCHASE, END = "2026-03-01T12:00:00Z", "2026-04-01T12:00:00Z"
 """Of the subscription that most histories are about."""
-TAKES_EVENTS = {"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION}
+WEBHOOK_SETTINGS = {"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION}
 """The environment of a service that takes RevenueCat's events."""
 
 
@@ -34,13 +34,13 @@ class Webhooks(Case):
         super().setUpClass()
         cls.app_store = AppStore()
         cls.service = cls.serve(
-            *cls.app_store.flags, *cls.MORE_FLAGS, env={**TAKES_EVENTS, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET}
+            *cls.app_store.flags, *cls.MORE_FLAGS, env={**WEBHOOK_SETTINGS, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET}
         )
         cls.set_clock(cls.CLOCK)
         for source in ("revenuecat", "appstore", "stripe"):
             for product, plan, messages in (("premium", "'paid'", "null"), ("unlimited", "'pro'", "null"), ("pack", "null", "50")):
                 cls.psql.run(f"select headroom.map_product('{source}', '{product}', {plan}, p_messages => {messages})")
-        cls.connection = http.client.HTTPConnection("127.0.0.1", cls.service.http_port, timeout=PATIENCE)
+        cls.connection = http.client.HTTPConnection("127.0.0.1", cls.service.http_port, timeout=TIMEOUT_SECONDS)
         cls.line = cls.service.connect()
 
     @classmethod
@@ -61,7 +61,7 @@ class Webhooks(Case):
         text = response.read()
         return response.status, json.loads(text)
 
-    def tell(self, event):
+    def deliver(self, event):
         """One event of any store; what became of it."""
         if "signedPayload" in event:
             status, answer = self.post("/webhooks/appstore", event)
@@ -80,16 +80,16 @@ class Webhooks(Case):
             "INITIAL_PURCHASE", PURCHASE, user, transaction,
             **{"purchased_at_ms": PURCHASE, "expiration_at_ms": END, **fields},
         )  # fmt: skip
-        self.assertEqual(self.tell(event)["outcome"], "applied")
+        self.assertEqual(self.deliver(event)["outcome"], "applied")
         return user, transaction
 
-    def standing(self, user):
+    def answers(self, user):
         """USAGE's and CONSUME's answers."""
-        return [Answer(self.line.ask(f"{verb} {user}")) for verb in ("USAGE", "CONSUME")]
+        return [Answer(self.line.send_command(f"{verb} {user}")) for verb in ("USAGE", "CONSUME")]
 
-    def assert_stands(self, user, expected, what):
+    def assert_answers(self, user, expected, what):
         """`expected`: the fields of USAGE, and of CONSUME `status` and `reason`; None is absent."""
-        usage, consume = self.standing(user)
+        usage, consume = self.answers(user)
         for name, value in expected.items():
             found = consume.status if name == "status" else consume.get(name) if name == "reason" else usage.get(name)
             self.assertEqual(found, value, f"{name}, {what}: {usage.text} {consume.text}")

@@ -6,7 +6,7 @@ import socket
 import struct
 import time
 
-from .waiting import PATIENCE
+from .waiting import TIMEOUT_SECONDS
 
 FIELD = re.compile(r'([a-z_]+)=("(?:[^"\\]|\\["\\])*"|[^ "\\]+)')
 
@@ -15,10 +15,10 @@ class Closed(Exception):
     """The server ended the connection where a reply was due."""
 
 
-class Line:
+class LineConnection:
     """One connection."""
 
-    def __init__(self, port, timeout=PATIENCE, tls=None, source="127.0.0.1"):
+    def __init__(self, port, timeout=TIMEOUT_SECONDS, tls=None, source="127.0.0.1"):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout, source_address=(source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.tls = tls
@@ -53,7 +53,7 @@ class Line:
         poll.register(self.socket, select.POLLIN)
         return bool(poll.poll(max(0, seconds) * 1_000))
 
-    def line(self):
+    def read_line(self):
         """The next line, without its line end."""
         until = time.monotonic() + self.timeout
         while b"\n" not in self.received:
@@ -70,27 +70,27 @@ class Line:
         assert line.endswith(b"\r"), f"a reply must end with CRLF: {line!r}"
         return line[:-1].decode()
 
-    def lines(self, count):
-        return [self.line() for _ in range(count)]
+    def read_lines(self, count):
+        return [self.read_line() for _ in range(count)]
 
-    def ask(self, request):
+    def send_command(self, request):
         """Sends one request and returns the line of its reply."""
         self.send(request + "\n")
-        return self.line()
+        return self.read_line()
 
-    def ask_list(self, request):
+    def send_list_command(self, request):
         """Sends a request that is answered with a list; returns its lines."""
-        header = self.ask(request)
+        header = self.send_command(request)
         assert re.fullmatch(r"\*\d+", header), f"a list was expected, not {header!r}"
-        return self.lines(int(header[1:]))
+        return self.read_lines(int(header[1:]))
 
     def answer(self, request):
-        return Answer(self.ask(request))
+        return Answer(self.send_command(request))
 
     def end_input(self):
         self.socket.shutdown(socket.SHUT_WR)
 
-    def rest(self):
+    def read_to_end(self):
         """Everything until the server closes; fails when it does not."""
         until = time.monotonic() + self.timeout
         while True:

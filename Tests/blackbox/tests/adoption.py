@@ -42,25 +42,25 @@ class Adoption(Case):
         self.assertEqual(rows, [[USERS[1], "t", "800", "800"], [USERS[4], "f", "77", "80"]])
 
     def test_a_subscriber_goes_on_from_the_count_of_before(self):
-        self.assertEqual(Answer(self.ask(f"SETPLAN {USERS[0]} paid")).used, 123)
-        answer = Answer(self.ask(f"CONSUME {USERS[0]}"))
+        self.assertEqual(Answer(self.send_command(f"SETPLAN {USERS[0]} paid")).used, 123)
+        answer = Answer(self.send_command(f"CONSUME {USERS[0]}"))
         self.assertEqual((answer.status, answer.used, answer["limit"]), ("ALLOWED", 124, "800"))
-        with self.service.connect() as line:
-            history = [Answer(entry) for entry in line.ask_list(f"HISTORY {USERS[0]}")]
+        with self.service.connect() as connection:
+            history = [Answer(entry) for entry in connection.send_list_command(f"HISTORY {USERS[0]}")]
         self.assertEqual([(h.used, h["limit"]) for h in history], [(124, "800"), (800, "800")])
         self.assertEqual(history[1]["period"], "2020-05")
 
     def test_who_had_used_up_the_month_stays_blocked(self):
-        self.ask(f"SETPLAN {USERS[1]} paid")
-        answer = Answer(self.ask(f"CONSUME {USERS[1]}"))
+        self.send_command(f"SETPLAN {USERS[1]} paid")
+        answer = Answer(self.send_command(f"CONSUME {USERS[1]}"))
         self.assertEqual((answer.status, answer.used), ("BLOCKED", 800))
 
     def test_a_trial_goes_on_from_the_count_of_before(self):
-        answer = Answer(self.ask(f"CONSUME {USERS[2]}"))
+        answer = Answer(self.send_command(f"CONSUME {USERS[2]}"))
         self.assertEqual((answer.status, answer.used, answer["period"]), ("ALLOWED", 42, "trial"))
 
     def test_a_new_user_has_no_row_of_anybody_else(self):
-        self.assertEqual(Answer(self.ask(f"CONSUME {USERS[3]}")).used, 1)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {USERS[3]}")).used, 1)
 
     def test_a_view_on_the_table_goes_on_working(self):
         self.assertGreaterEqual(self.psql.number("select count(*) from my_dashboard"), 4)
@@ -77,15 +77,15 @@ class AdoptionWithAnotherPrimaryKey(Adoption):
     def test_a_row_of_nobody_that_somebody_inserts_later_ends_nothing(self):
         self.psql.run("alter table message_usage alter column user_id drop not null")
         self.psql.run(f"insert into message_usage (billing_period, message_count) values ({MONTH}, 7000000)")
-        with self.service.connect() as line:
-            self.assertNotIn("used=7000000", " ".join(line.ask_list("TOP")))
-        self.assertEqual(Answer(self.ask(f"CONSUME {self.user()}")).status, "ALLOWED")
+        with self.service.connect() as connection:
+            self.assertNotIn("used=7000000", " ".join(connection.send_list_command("TOP")))
+        self.assertEqual(Answer(self.send_command(f"CONSUME {self.user()}")).status, "ALLOWED")
         self.assertIn("user_id is NULL instead of uuid", self.service.log())
 
     def test_a_count_that_was_null_is_0(self):
-        self.ask(f"SETPLAN {USERS[5]} paid")
+        self.send_command(f"SETPLAN {USERS[5]} paid")
         for used in (1, 2):
-            answer = Answer(self.ask(f"CONSUME {USERS[5]}"))
+            answer = Answer(self.send_command(f"CONSUME {USERS[5]}"))
             self.assertEqual((answer.status, answer.used), ("ALLOWED", used))
         self.assertEqual(self.count(USERS[5]), 2)
 

@@ -22,7 +22,7 @@ class AdoptionThatIsRefused(Case):
             session.run(statement)
         return session, self.cluster.url(name)
 
-    def refuse(self, url, session):
+    def assert_refused(self, url, session):
         before = session.run("select attname, atttypid, attnotnull from pg_attribute where attrelid = to_regclass('message_usage')")
         outcome = command("migrate", database_url=url)
         self.assertNotEqual(outcome.returncode, 0)
@@ -33,13 +33,13 @@ class AdoptionThatIsRefused(Case):
         )
         return outcome.stderr
 
-    def check(self, statements, *words, mended_by=None):
+    def check(self, statements, *words, fixed_by=None):
         """Refused with these words, of which the last is the statement that mends it, unless another one is said."""
         session, url = self.prepare(*statements)
-        said = self.refuse(url, session)
+        error = self.assert_refused(url, session)
         for word in words:
-            self.assertIn(word, said)
-        for statement in mended_by or words[-1:]:
+            self.assertIn(word, error)
+        for statement in fixed_by or words[-1:]:
             session.run(statement)
         outcome = command("migrate", database_url=url)
         self.assertEqual(outcome.returncode, 0, outcome.stderr)
@@ -125,7 +125,7 @@ class AdoptionThatIsRefused(Case):
         ):
             with self.subTest(kind=kind):
                 rename = f"alter {kind} public.message_usage rename to message_usage_before"
-                self.check(definition.split("; "), "must be an ordinary table", f"{rename}; {copied}", mended_by=[rename, copied])
+                self.check(definition.split("; "), "must be an ordinary table", f"{rename}; {copied}", fixed_by=[rename, copied])
 
     def test_inheritance(self):
         self.check(
@@ -155,9 +155,9 @@ class AdoptionThatIsRefused(Case):
         ):  # fmt: skip
             session.run(statement)
         url = url.replace("user=postgres ", f"user={role} ")
-        mended_by = "alter table public.message_usage no force row level security"
-        self.assertIn(f"row level security hides rows from their owner, who migrates: {mended_by}", self.refuse(url, session))
-        session.run(mended_by)
+        fixed_by = "alter table public.message_usage no force row level security"
+        self.assertIn(f"row level security hides rows from their owner, who migrates: {fixed_by}", self.assert_refused(url, session))
+        session.run(fixed_by)
         outcome = command("migrate", database_url=url)
         self.assertEqual(outcome.returncode, 0, outcome.stderr)
 
@@ -196,7 +196,7 @@ class AdoptionThatIsRefused(Case):
     def test_a_restrictive_policy_for_the_service(self):
         self.check(
             [self.TABLE.format(""), "create policy mine on message_usage as restrictive to headroom_service using (false)"],
-            "the restrictive policy mine concerns headroom_service", mended_by=["alter policy mine on message_usage to pg_monitor"],
+            "the restrictive policy mine concerns headroom_service", fixed_by=["alter policy mine on message_usage to pg_monitor"],
         )  # fmt: skip
 
     def test_a_key_that_allows_one_row_for_each_user(self):
@@ -239,23 +239,23 @@ class AdoptionThatIsRefused(Case):
             ('"limit"', "numeric", "gen_random_uuid(), '2026-11', 1, 9.5", "message_usage.limit is of type numeric, and no integer in 1"),
         ):  # fmt: skip
             with self.subTest(column=column):
-                said = self.check(
+                error = self.check(
                     [self.with_column(column, definition),
                      f'insert into message_usage (user_id, billing_period, message_count, "limit") select {value}'],
-                    words, mended_by=["delete from message_usage"],
+                    words, fixed_by=["delete from message_usage"],
                 )  # fmt: skip
-                self.assertIn("of type", said.stderr)
+                self.assertIn("of type", error.stderr)
 
     def test_a_type_that_holds_other_values(self):
         self.check(
             [self.with_column("billing_period", "date not null")], "message_usage.billing_period is of type date",
-            mended_by=["alter table message_usage alter column billing_period type text using to_char(billing_period, 'YYYY-MM')"],
+            fixed_by=["alter table message_usage alter column billing_period type text using to_char(billing_period, 'YYYY-MM')"],
         )  # fmt: skip
 
     def test_a_view_that_keeps_a_column_from_being_converted(self):
         self.check(
             [self.with_column("message_count", "bigint"), "create view mine as select message_count from message_usage"],
-            "depends on column", "drop what depends on it", mended_by=["drop view mine"],
+            "depends on column", "drop what depends on it", fixed_by=["drop view mine"],
         )  # fmt: skip
 
     def test_all_findings_are_told_at_once(self):
@@ -268,6 +268,6 @@ class AdoptionThatIsRefused(Case):
             "insert into message_usage (user_id, billing_period, message_count, updated_at)"
             " select gen_random_uuid(), '2026-11', 1, 'infinity'",
         )
-        said = self.refuse(url, session)
+        error = self.assert_refused(url, session)
         for word in ("message_usage.plan has the name", "one does not allow", "months refuses", "the trigger skip", "is infinite"):
-            self.assertIn(word, said)
+            self.assertIn(word, error)

@@ -32,21 +32,21 @@ class AdoptionWithAForeignKey(Case):
         for request in ("CONSUME {} 1", "CONSUME {} 1 key=a", "RESERVE {} 1 key=b", "GRANT {} 5 key=c"):
             with self.subTest(request=request):
                 user = self.user()
-                answer = self.ask(request.format(user))
+                answer = self.send_command(request.format(user))
                 self.assertTrue(answer.startswith(self.REFUSED), answer)
                 self.assertNotIn(user, answer)
                 self.assertEqual(self.count(user), 0)
                 self.sign_up(user)
-                self.assertRegex(self.ask(request.format(user)), r"^\+(ALLOWED|HELD|OK) ")
+                self.assertRegex(self.send_command(request.format(user)), r"^\+(ALLOWED|HELD|OK) ")
         self.assertNotIn("level=error", self.service.log())
 
     def test_neighbours_in_the_same_batch_are_counted(self):
         users = sorted(self.user() for _ in range(40))
         for user in users[::2]:
             self.sign_up(user)
-        with self.service.connect() as line:
-            line.send("".join(f"CONSUME {user}\n" for user in users))
-            answers = line.lines(len(users))
+        with self.service.connect() as connection:
+            connection.send("".join(f"CONSUME {user}\n" for user in users))
+            answers = connection.read_lines(len(users))
         for answer in answers[::2]:
             self.assertTrue(answer.startswith("+ALLOWED "), answer)
         for answer in answers[1::2]:
@@ -54,16 +54,16 @@ class AdoptionWithAForeignKey(Case):
 
     def test_a_plan_can_be_set_before_a_row_is_needed(self):
         user = self.user()
-        self.assertTrue(self.ask(f"SETPLAN {user} paid").startswith("+OK "))
-        self.assertTrue(self.ask(f"CONSUME {user}").startswith(self.REFUSED))
+        self.assertTrue(self.send_command(f"SETPLAN {user} paid").startswith("+OK "))
+        self.assertTrue(self.send_command(f"CONSUME {user}").startswith(self.REFUSED))
 
     def test_a_plan_of_a_forgotten_user_whose_trial_would_come_back(self):
         user = self.user()
         self.sign_up(user)
-        self.assertIn("+ALLOWED", self.ask(f"CONSUME {user}"))
-        self.assertEqual(self.ask(f"FORGET {user}"), "+OK")
+        self.assertIn("+ALLOWED", self.send_command(f"CONSUME {user}"))
+        self.assertEqual(self.send_command(f"FORGET {user}"), "+OK")
         self.psql.run(f"delete from auth.users where id = '{user}'")
-        answer = self.ask(f"SETPLAN {user} paid")
+        answer = self.send_command(f"SETPLAN {user} paid")
         self.assertTrue(answer.startswith(self.REFUSED), answer)
 
     def test_a_billing_event_is_not_found_and_applied_when_it_is_sent_again(self):
@@ -96,24 +96,24 @@ class ReadyMeansThatItCounts(Case):
 
     def test_a_service_that_cannot_count_does_not_start(self):
         with self.subTest("a trigger"):
-            said = self.refused(
+            error = self.refused(
                 "create function skip() returns trigger language plpgsql as $$ begin return null; end $$",
                 "create trigger skip before update on message_usage for each row execute function skip()",
             )
-            self.assertIn("message_usage does not keep what is counted", said)
+            self.assertIn("message_usage does not keep what is counted", error)
             self.psql.run("drop trigger skip on message_usage")
         with self.subTest("a right"):
-            said = self.refused("revoke update on message_usage from headroom_service")
-            self.assertIn("permission denied for table message_usage", said)
+            error = self.refused("revoke update on message_usage from headroom_service")
+            self.assertIn("permission denied for table message_usage", error)
             self.psql.run("grant update on message_usage to headroom_service")
         with self.subTest("a right that the first message of a user needs"):
             # A new user is tried only where there is none who can be.
             self.psql.run("delete from message_usage")
-            said = self.refused("revoke insert on headroom.subscriptions from headroom_service")
-            self.assertIn("permission denied for table subscriptions", said)
+            error = self.refused("revoke insert on headroom.subscriptions from headroom_service")
+            self.assertIn("permission denied for table subscriptions", error)
             self.psql.run("grant insert on headroom.subscriptions to headroom_service")
         service = self.serve()
-        self.assertIn("+ALLOWED", service.ask(f"CONSUME {self.user()}"))
+        self.assertIn("+ALLOWED", service.send_command(f"CONSUME {self.user()}"))
         self.assertEqual(self.psql.number("select count(*) from message_usage where billing_period = '9999-12'"), 0)
         service.stop()
 
@@ -125,5 +125,5 @@ class ReadyMeansThatItCounts(Case):
         wait_until(lambda: service.log().count(away) >= 8 or service.is_ready(), "the lanes try again and again")
         self.assertEqual(service.output(), "")
         self.psql.run("grant delete on headroom.lane_receipts to headroom_service")
-        self.assertIn("+ALLOWED", service.ready().ask(f"CONSUME {self.user()}"))
+        self.assertIn("+ALLOWED", service.ready().send_command(f"CONSUME {self.user()}"))
         service.stop()

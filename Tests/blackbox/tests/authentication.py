@@ -14,7 +14,7 @@ from redis.retry import Retry
 from support import settings
 from support.case import NOON, Case
 from support.service import Service, command, environment
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Closed, array
 
 
@@ -23,9 +23,9 @@ class TokenCase(Case):
     def token(cls, name, *scopes, days=None):
         """Makes a token as an operator does; its number and its text."""
         flags = [word for scope in scopes for word in ("--scope", scope)] + (["--expires-in-days", str(days)] if days else [])
-        made = command("token", "create", name, *flags, database_url=cls.database_url)
-        assert made.returncode == 0, made.stderr
-        return int(made.stderr.split()[1]), made.stdout.strip()
+        created = command("token", "create", name, *flags, database_url=cls.database_url)
+        assert created.returncode == 0, created.stderr
+        return int(created.stderr.split()[1]), created.stdout.strip()
 
     @classmethod
     def revoke(cls, number):
@@ -33,25 +33,25 @@ class TokenCase(Case):
         assert ran.returncode == 0, ran.stderr
 
     def connect(self, token=None, name=None, service=None):
-        line = (service or self.service).connect()
-        self.addCleanup(line.close)
+        connection = (service or self.service).connect()
+        self.addCleanup(connection.close)
         if token:
-            self.assertEqual(line.ask(f"AUTH {name} {token}" if name else f"AUTH {token}"), "+OK")
-        return line
+            self.assertEqual(connection.send_command(f"AUTH {name} {token}" if name else f"AUTH {token}"), "+OK")
+        return connection
 
-    def closed_with(self, line, code):
+    def assert_closed_with(self, connection, code):
         """The next request is told the code, and then the connection ends."""
-        def told():
+        def last_reply():
             try:
-                return line.ask("PING")
+                return connection.send_command("PING")
             except (Closed, ConnectionError):
                 return "closed"
 
-        reply = wait_until(lambda: (r := told()) != "+PONG" and r, f"the connection ends with {code}")
+        reply = wait_until(lambda: (r := last_reply()) != "+PONG" and r, f"the connection ends with {code}")
         if reply != "closed":
             self.assertTrue(reply.startswith(f"-{code} "), reply)
             self.assertTrue(reply.endswith("closing"), reply)
-        line.rest()
+        connection.read_to_end()
 
 
 class Required(TokenCase):
@@ -96,16 +96,16 @@ class Required(TokenCase):
 
     def test_nothing_is_answered_without_a_token_and_nothing_changes(self):
         before = self.state()
-        line = self.connect()
+        connection = self.connect()
         for verbs in self.VERBS.values():
             for verb in verbs:
                 with self.subTest(verb):
-                    self.assertTrue(line.ask(self.request(verb, self.user())).startswith("-NOAUTH "))
+                    self.assertTrue(connection.send_command(self.request(verb, self.user())).startswith("-NOAUTH "))
         for request in ("NOSUCH", "CONSUME nobody", "PING a b c"):
-            self.assertTrue(line.ask(request).startswith("-NOAUTH "), request)
+            self.assertTrue(connection.send_command(request).startswith("-NOAUTH "), request)
         self.assertEqual(self.state(), before)
-        self.assertEqual(line.ask("QUIT"), "+OK")
-        line.rest()
+        self.assertEqual(connection.send_command("QUIT"), "+OK")
+        connection.read_to_end()
 
     def test_each_verb_needs_its_scope_and_a_refusal_changes_nothing(self):
         for name, token in self.tokens.items():
@@ -115,74 +115,75 @@ class Required(TokenCase):
                 for verb in verbs:
                     allowed = not needed or granted & set(needed.split())
                     # A subscribed connection is another one afterwards.
-                    asker = self.connect(token) if verb == "SUBSCRIBE" else line
+                    connection_with_token = self.connect(token) if verb == "SUBSCRIBE" else line
                     with self.subTest(token=name, verb=verb):
                         before = self.state()
-                        asker.send(self.request(verb, self.user()) + "\n")
-                        first = asker.line()
+                        connection_with_token.send(self.request(verb, self.user()) + "\n")
+                        first = connection_with_token.read_line()
                         if allowed:
                             self.assertFalse(first.startswith(("-NOAUTH", "-FORBIDDEN")), first)
                             self.assertNotEqual(first[:1], "-BADARG")
-                            asker.send("ECHO over\n" if verb != "SUBSCRIBE" else "")
-                            while verb != "SUBSCRIBE" and asker.line() != "+over":
+                            connection_with_token.send("ECHO over\n" if verb != "SUBSCRIBE" else "")
+                            while verb != "SUBSCRIBE" and connection_with_token.read_line() != "+over":
                                 pass
                         else:
                             self.assertRegex(first, f"^-FORBIDDEN .*{needed.replace(' ', ' or ')}")
                             self.assertEqual(self.state(), before)
-                            self.assertEqual(asker.ask("ECHO x"), "+x")
+                            self.assertEqual(connection_with_token.send_command("ECHO x"), "+x")
 
     def test_a_name_must_be_the_tokens_and_default_is_none(self):
         token = self.tokens["chat"]
-        for said in (token, f"chat {token}", f"default {token}"):
-            self.assertEqual(self.connect().ask(f"AUTH {said}"), "+OK")
-        line = self.connect()
+        for credentials in (token, f"chat {token}", f"default {token}"):
+            self.assertEqual(self.connect().send_command(f"AUTH {credentials}"), "+OK")
+        connection = self.connect()
         wrong = [
             f"dashboard {token}", f"Chat {token}", f"{token} chat", token[:-1], token + "x", token.upper(), "x", "headroom_" + "A" * 43,
             f"chat {self.tokens['all']}", "key=value", f"default {self.tokens['chat'][::-1]}",
         ]  # fmt: skip
-        self.assertEqual(len({line.ask(f"AUTH {said}") for said in wrong}), 1, "all wrong ones are told the same")
-        self.assertTrue(line.ask("AUTH x").startswith("-NOAUTH "))
-        self.assertTrue(line.ask("PING").startswith("-NOAUTH "))
+        replies = {connection.send_command(f"AUTH {credentials}") for credentials in wrong}
+        self.assertEqual(len(replies), 1, "all wrong ones get the same answer")
+        self.assertTrue(connection.send_command("AUTH x").startswith("-NOAUTH "))
+        self.assertTrue(connection.send_command("PING").startswith("-NOAUTH "))
         for malformed in ("AUTH", "AUTH a b c"):
-            self.assertTrue(line.ask(malformed).startswith("-BADARG "))
-        self.assertEqual(line.ask(f"AUTH {token}"), "+OK")
-        self.assertTrue(line.ask("AUTH x").startswith("-NOAUTH "))
-        self.assertEqual(line.ask("PING"), "+PONG", "it is still who it was")
-        self.assertEqual(line.ask(f"AUTH {self.tokens['operator']}"), "+OK")
-        self.assertTrue(line.ask(f"CONSUME {self.user()}").startswith("-FORBIDDEN "), "and now somebody else")
+            self.assertTrue(connection.send_command(malformed).startswith("-BADARG "))
+        self.assertEqual(connection.send_command(f"AUTH {token}"), "+OK")
+        self.assertTrue(connection.send_command("AUTH x").startswith("-NOAUTH "))
+        self.assertEqual(connection.send_command("PING"), "+PONG", "it is still who it was")
+        self.assertEqual(connection.send_command(f"AUTH {self.tokens['operator']}"), "+OK")
+        self.assertTrue(connection.send_command(f"CONSUME {self.user()}").startswith("-FORBIDDEN "), "and now somebody else")
 
     def test_requests_pipelined_behind_auth_are_answered_and_those_before_it_are_refused(self):
         user = self.user()
         for framing in (lambda *words: (" ".join(words) + "\n").encode(), array):
-            line = self.connect()
-            line.send(framing("CONSUME", user) + framing("AUTH", self.tokens["chat"]) + framing("CONSUME", user) * 3)
-            replies = line.lines(5)
+            connection = self.connect()
+            connection.send(framing("CONSUME", user) + framing("AUTH", self.tokens["chat"]) + framing("CONSUME", user) * 3)
+            replies = connection.read_lines(5)
             self.assertTrue(replies[0].startswith("-NOAUTH "), replies)
             self.assertEqual(replies[1], "+OK")
             self.assertTrue(all(reply.startswith("+ALLOWED ") for reply in replies[2:]), replies)
         self.assertEqual(self.count(user), 6)
 
     def test_requests_are_small_before_authentication_and_as_ever_after(self):
-        line = self.connect()
-        self.assertTrue(line.ask("ECHO " + "x" * 507).startswith("-NOAUTH "))
-        self.assertTrue(line.ask("ECHO " + "x" * 508).startswith("-TOOLONG "))
-        line.rest()
-        line = self.connect(self.tokens["chat"])
-        self.assertEqual(line.ask("ECHO " + "x" * 1000), "+" + "x" * 1000)
+        connection = self.connect()
+        self.assertTrue(connection.send_command("ECHO " + "x" * 507).startswith("-NOAUTH "))
+        self.assertTrue(connection.send_command("ECHO " + "x" * 508).startswith("-TOOLONG "))
+        connection.read_to_end()
+        connection = self.connect(self.tokens["chat"])
+        self.assertEqual(connection.send_command("ECHO " + "x" * 1000), "+" + "x" * 1000)
 
     def test_a_connection_without_a_token_is_closed_in_time_and_one_with_a_token_is_not(self):
         service = self.serve("--authentication-timeout-ms", "1000")
 
         def known_in_time():
-            line = self.connect(service=service)
+            connection = self.connect(service=service)
             try:
-                return line.ask(f"AUTH {self.tokens['chat']}") == "+OK" and line
+                return connection.send_command(f"AUTH {self.tokens['chat']}") == "+OK" and connection
             except (Closed, ConnectionError):
                 return None
 
-        def is_closed(line):
+        def is_closed(connection):
             try:
-                self.assertTrue(line.ask("PING").startswith("-NOAUTH "))
+                self.assertTrue(connection.send_command("PING").startswith("-NOAUTH "))
             except (Closed, ConnectionError):
                 return True
             return False
@@ -191,10 +192,10 @@ class Required(TokenCase):
         began = time.monotonic()
         asking, silent = self.connect(service=service), self.connect(service=service)
         wait_until(lambda: is_closed(asking), "asking gives no more time")
-        self.assertEqual(silent.rest(), b"")
+        self.assertEqual(silent.read_to_end(), b"")
         self.assertGreater(time.monotonic() - began, 0.9)
         # It was the first to connect, so its time was over before.
-        self.assertEqual(known.ask("PING"), "+PONG")
+        self.assertEqual(known.send_command("PING"), "+PONG")
         service.stop()
 
     def test_redis_py_authenticates_in_both_versions_with_and_without_a_name(self):
@@ -202,7 +203,7 @@ class Required(TokenCase):
             for credentials in ({"password": self.tokens["chat"]}, {"username": "chat", "password": self.tokens["chat"]}):
                 with self.subTest(protocol=protocol, names=len(credentials)):
                     client = redis.Redis(
-                        port=self.service.port, protocol=protocol, decode_responses=True, socket_timeout=PATIENCE, client_name="t",
+                        port=self.service.port, protocol=protocol, decode_responses=True, socket_timeout=TIMEOUT_SECONDS, client_name="t",
                         **credentials,
                     )
                     self.assertTrue(client.execute_command("CONSUME", self.user()).startswith("ALLOWED "))
@@ -212,7 +213,7 @@ class Required(TokenCase):
                     client.close()
             for wrong in ({"password": "wrong"}, {"username": "nobody", "password": self.tokens["chat"]}, {}):
                 client = redis.Redis(
-                    port=self.service.port, protocol=protocol, socket_timeout=PATIENCE, retry=Retry(NoBackoff(), 0), **wrong
+                    port=self.service.port, protocol=protocol, socket_timeout=TIMEOUT_SECONDS, retry=Retry(NoBackoff(), 0), **wrong
                 )
                 with self.assertRaises((redis.AuthenticationError, redis.ResponseError, redis.ConnectionError)) as raised:
                     client.ping()
@@ -225,7 +226,7 @@ class Required(TokenCase):
 
         def cli(*arguments, **variables):
             return subprocess.run(
-                ["redis-cli", "-p", str(self.service.port), *arguments], capture_output=True, text=True, timeout=PATIENCE,
+                ["redis-cli", "-p", str(self.service.port), *arguments], capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
                 env={**os.environ, **variables},
             ).stdout.strip()  # fmt: skip
 
@@ -238,42 +239,42 @@ class Required(TokenCase):
 
     def test_hello_authenticates_and_without_auth_it_is_refused_as_redis_does(self):
         token = self.tokens["dashboard"]
-        line = self.connect()
+        connection = self.connect()
         for request in ("HELLO", "HELLO 3", "HELLO 3 SETNAME x", "HELLO 3 AUTH default wrong"):
-            self.assertTrue(line.ask(request).startswith("-NOAUTH "), request)
-        self.assertEqual(line.ask(f"HELLO 3 AUTH dashboard {token} SETNAME x"), "%7")
-        line = self.connect()
-        self.assertEqual(line.ask(f"HELLO 2 SETNAME x AUTH default {token}"), "*14")
+            self.assertTrue(connection.send_command(request).startswith("-NOAUTH "), request)
+        self.assertEqual(connection.send_command(f"HELLO 3 AUTH dashboard {token} SETNAME x"), "%7")
+        connection = self.connect()
+        self.assertEqual(connection.send_command(f"HELLO 2 SETNAME x AUTH default {token}"), "*14")
 
     def test_what_an_operator_changes_is_on_record_under_the_tokens_name(self):
         user = self.user()
-        line = self.connect(self.tokens["operator"])
+        connection = self.connect(self.tokens["operator"])
         for request in (f"SETPLAN {user} paid", f"GRANT {user} 5 key=k", f"RESETUSAGE {user}"):
-            self.assertTrue(line.ask(request).startswith("+OK "), request)
+            self.assertTrue(connection.send_command(request).startswith("+OK "), request)
         rows = self.psql.run(f"select action, actor from audit_trail where user_id = '{user}' order by id")
         self.assertEqual(rows, [["plan", "token:operator"], ["grant", "token:operator"], ["reset", "token:operator"]])
 
     def test_info_tells_who_is_connected_and_how_many_failed(self):
-        def info(line):
-            return dict(entry[1:].split("=", 1) for entry in line.ask_list("INFO"))
+        def info(connection):
+            return dict(entry[1:].split("=", 1) for entry in connection.send_list_command("INFO"))
 
-        line = self.connect(self.tokens["dashboard"])
+        connection = self.connect(self.tokens["dashboard"])
         # Connections of the tests before may not have been noticed to be closed.
-        wait_until(lambda: info(line)["token_dashboard"] == "1", "nobody else is connected")
-        before = info(line)
+        wait_until(lambda: info(connection)["token_dashboard"] == "1", "nobody else is connected")
+        before = info(connection)
         self.assertEqual(before["authentication"], "required")
         others = [self.connect(self.tokens["dashboard"]) for _ in range(3)]
-        self.connect().ask("AUTH wrong")
-        after = info(line)
+        self.connect().send_command("AUTH wrong")
+        after = info(connection)
         self.assertEqual(int(after["token_dashboard"]) - int(before["token_dashboard"]), 3)
         self.assertEqual(int(after["authenticated"]) - int(before["authenticated"]), 3)
         self.assertEqual(int(after["authentication_failures"]) - int(before["authentication_failures"]), 1)
         for other in others:
             other.close()
-        wait_until(lambda: info(line)["token_dashboard"] == before["token_dashboard"], "those who left are not counted")
+        wait_until(lambda: info(connection)["token_dashboard"] == before["token_dashboard"], "those who left are not counted")
 
     def test_when_a_token_was_last_used_is_noted(self):
-        self.connect(self.tokens["chat"]).ask("PING")
+        self.connect(self.tokens["chat"]).send_command("PING")
         wait_until(
             lambda: self.psql.number(f"select count(*) from headroom.tokens where id = {self.ids['chat']} and last_used_at is not null"),
             "the use is noted",
@@ -282,26 +283,26 @@ class Required(TokenCase):
     def test_one_token_may_have_so_many_connections(self):
         service = self.serve("--connections-per-token-maximum", "3")
         held = [self.connect(self.tokens["chat"], service=service) for _ in range(3)]
-        line = self.connect(service=service)
-        self.assertTrue(line.ask(f"AUTH {self.tokens['chat']}").startswith("-OVERLOADED retry_ms="))
-        self.assertTrue(line.ask("PING").startswith("-NOAUTH "), "and it is nobody")
-        self.assertEqual(line.ask(f"AUTH {self.tokens['operator']}"), "+OK", "another token has its own")
-        self.assertEqual(held[0].ask(f"AUTH {self.tokens['chat']}"), "+OK", "who has a place keeps it")
+        connection = self.connect(service=service)
+        self.assertTrue(connection.send_command(f"AUTH {self.tokens['chat']}").startswith("-OVERLOADED retry_ms="))
+        self.assertTrue(connection.send_command("PING").startswith("-NOAUTH "), "and it is nobody")
+        self.assertEqual(connection.send_command(f"AUTH {self.tokens['operator']}"), "+OK", "another token has its own")
+        self.assertEqual(held[0].send_command(f"AUTH {self.tokens['chat']}"), "+OK", "who has a place keeps it")
         held.pop().close()
-        wait_until(lambda: line.ask(f"AUTH {self.tokens['chat']}") == "+OK", "a place is free")
+        wait_until(lambda: connection.send_command(f"AUTH {self.tokens['chat']}") == "+OK", "a place is free")
         service.stop()
 
     def test_no_token_is_ever_shown(self):
         secrets = list(self.tokens.values()) + ["s3cret-guess", "s3cret=option"]
-        line = self.connect(self.tokens["all"])
+        connection = self.connect(self.tokens["all"])
         shown = []
         for request in (
             "AUTH s3cret-guess", "AUTH s3cret=option", "AUTH a s3cret-guess b", "HELLO 3 AUTH s3cret-guess", "s3cret-guess",
             f"HELLO {self.tokens['chat']}", f"CONSUME {self.tokens['chat']}", f"CONSUME {self.user()} {self.tokens['chat']}=1",
             "AUTH \x7fs3cret-guess",
         ):  # fmt: skip
-            shown.append(line.ask(request))
-        shown.append("\n".join(line.ask_list("INFO") + line.ask_list("HELP")))
+            shown.append(connection.send_command(request))
+        shown.append("\n".join(connection.send_list_command("INFO") + connection.send_list_command("HELP")))
         shown += [self.service.log(), self.service.output()]
         listed = command("token", "list", "--json", database_url=self.database_url)
         shown.append(listed.stdout + listed.stderr + command("token", "list", database_url=self.database_url).stdout)
@@ -315,12 +316,12 @@ class Required(TokenCase):
 
     def test_off_asks_nobody_and_holds_who_brings_a_token_to_it(self):
         service = self.serve("--authentication", "off")
-        self.assertTrue(self.connect(service=service).ask(f"CONSUME {self.user()}").startswith("+ALLOWED "))
-        self.assertEqual(self.connect(service=service).ask("PING"), "+PONG")
-        line = self.connect(self.tokens["dashboard"], service=service)
-        self.assertTrue(line.ask(f"CONSUME {self.user()}").startswith("-FORBIDDEN "))
-        self.assertTrue(self.connect(service=service).ask("AUTH wrong").startswith("-NOAUTH "))
-        info = dict(entry[1:].split("=", 1) for entry in line.ask_list("INFO"))
+        self.assertTrue(self.connect(service=service).send_command(f"CONSUME {self.user()}").startswith("+ALLOWED "))
+        self.assertEqual(self.connect(service=service).send_command("PING"), "+PONG")
+        connection = self.connect(self.tokens["dashboard"], service=service)
+        self.assertTrue(connection.send_command(f"CONSUME {self.user()}").startswith("-FORBIDDEN "))
+        self.assertTrue(self.connect(service=service).send_command("AUTH wrong").startswith("-NOAUTH "))
+        info = dict(entry[1:].split("=", 1) for entry in connection.send_list_command("INFO"))
         self.assertEqual(info["authentication"], "off")
         service.stop()
 
@@ -333,111 +334,111 @@ class Changing(TokenCase):
         super().setUpClass()
         cls.main_id, cls.main = cls.token("main", "chat", "dashboard", "operator")
 
-    def ask(self, request):
-        return self.connect(self.main).ask(request)
+    def send_command(self, request):
+        return self.connect(self.main).send_command(request)
 
     def test_a_token_works_at_once_and_is_replaced_without_a_pause(self):
         old_id, old = self.token("backend", "chat")
-        wait_until(lambda: self.connect().ask(f"AUTH {old}") == "+OK", "the first is known")
-        line = self.connect(old, "backend")
+        wait_until(lambda: self.connect().send_command(f"AUTH {old}") == "+OK", "the first is known")
+        connection = self.connect(old, "backend")
         _, new = self.token("backend", "chat")
-        wait_until(lambda: self.connect().ask(f"AUTH {new}") == "+OK", "the second is known")
-        self.assertEqual(line.ask("PING"), "+PONG", "both are live")
+        wait_until(lambda: self.connect().send_command(f"AUTH {new}") == "+OK", "the second is known")
+        self.assertEqual(connection.send_command("PING"), "+PONG", "both are live")
         other = self.connect(new, "backend")
         self.revoke(old_id)
-        self.closed_with(line, "NOAUTH")
-        self.assertTrue(self.connect().ask(f"AUTH {old}").startswith("-NOAUTH "))
-        self.assertEqual(other.ask("PING"), "+PONG")
+        self.assert_closed_with(connection, "NOAUTH")
+        self.assertTrue(self.connect().send_command(f"AUTH {old}").startswith("-NOAUTH "))
+        self.assertEqual(other.send_command("PING"), "+PONG")
 
     def test_a_revoked_token_ends_its_connections_and_what_is_under_way_is_answered(self):
         number, token = self.token("lost", "chat", "dashboard")
-        wait_until(lambda: self.connect().ask(f"AUTH {token}") == "+OK", "it is known")
+        wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "it is known")
         user = self.subscriber()
         silent, subscribed, waiting = self.connect(token), self.connect(token), self.connect(token)
-        subscribed.ask(f"SUBSCRIBE usage:{user}")
-        subscribed.lines(5)
+        subscribed.send_command(f"SUBSCRIBE usage:{user}")
+        subscribed.read_lines(5)
         locker = self.cluster.session(self.database)
         locker.run("begin")
         locker.run(f"select set_plan('{user}', 'pro')")
         waiting.send(f"CONSUME {user}\n" * 3)
         self.wait_until_blocked()
         self.revoke(number)
-        self.assertEqual(silent.rest(), b"")
-        subscribed.rest()
+        self.assertEqual(silent.read_to_end(), b"")
+        subscribed.read_to_end()
         locker.run("commit")
         locker.close()
-        for reply in waiting.lines(3):
+        for reply in waiting.read_lines(3):
             self.assertTrue(reply.startswith(("+ALLOWED ", "-UNAVAILABLE ")), reply)
-        waiting.rest()
+        waiting.read_to_end()
 
     def test_an_expired_token_is_refused_and_ends_its_connections(self):
         number, token = self.token("short", "chat", days=1)
-        wait_until(lambda: self.connect().ask(f"AUTH {token}") == "+OK", "it is known")
+        wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "it is known")
         line = self.connect(token)
         # What the schema's owner may do by hand, instead of waiting for a day.
         self.psql.run(f"update headroom.tokens set expires_at = headroom.now() + interval '300 ms' where id = {number}")
-        self.closed_with(line, "NOAUTH")
-        self.assertTrue(self.connect().ask(f"AUTH {token}").startswith("-NOAUTH "))
+        self.assert_closed_with(line, "NOAUTH")
+        self.assertTrue(self.connect().send_command(f"AUTH {token}").startswith("-NOAUTH "))
         listed = command("token", "list", "--json", database_url=self.database_url).stdout.splitlines()
         self.assertEqual([json.loads(row)["state"] for row in listed if json.loads(row)["id"] == number], ["expired"])
 
     def test_a_token_whose_scopes_are_narrowed_by_hand_ends_its_connections(self):
         number, token = self.token("wide", "chat", "operator")
-        wait_until(lambda: self.connect().ask(f"AUTH {token}") == "+OK", "it is known")
+        wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "it is known")
         line = self.connect(token)
         self.psql.run(f"update headroom.tokens set scopes = '{{chat}}' where id = {number}")
-        self.closed_with(line, "NOAUTH")
-        self.assertTrue(self.connect(token).ask(f"FORGET {self.user()}").startswith("-FORBIDDEN "))
+        self.assert_closed_with(line, "NOAUTH")
+        self.assertTrue(self.connect(token).send_command(f"FORGET {self.user()}").startswith("-FORBIDDEN "))
 
     def test_changes_without_a_notification_are_found_all_the_same(self):
         self.psql.run("alter table headroom.tokens disable trigger notify_tokens_changed")
         try:
             number, token = self.token("quiet", "chat")
-            wait_until(lambda: self.connect().ask(f"AUTH {token}") == "+OK", "it is found")
+            wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "it is found")
             line = self.connect(token)
             self.revoke(number)
-            self.closed_with(line, "NOAUTH")
+            self.assert_closed_with(line, "NOAUTH")
         finally:
             self.psql.run("alter table headroom.tokens enable trigger notify_tokens_changed")
 
     def test_many_at_once_are_all_told_apart(self):
         with ThreadPoolExecutor(4) as pool:
-            made = list(pool.map(lambda index: self.token(f"many-{index % 3}", "chat"), range(12)))
-        for index, (_, token) in enumerate(made):
-            wait_until(lambda: self.connect().ask(f"AUTH many-{index % 3} {token}") == "+OK", "it is known")
-        self.revoke(made[5][0])
-        wait_until(lambda: self.connect().ask(f"AUTH {made[5][1]}").startswith("-NOAUTH "), "it is revoked")
-        for _number, token in made[:5] + made[6:]:
-            self.assertEqual(self.connect().ask(f"AUTH {token}"), "+OK")
+            created = list(pool.map(lambda index: self.token(f"many-{index % 3}", "chat"), range(12)))
+        for index, (_, token) in enumerate(created):
+            wait_until(lambda: self.connect().send_command(f"AUTH many-{index % 3} {token}") == "+OK", "it is known")
+        self.revoke(created[5][0])
+        wait_until(lambda: self.connect().send_command(f"AUTH {created[5][1]}").startswith("-NOAUTH "), "it is revoked")
+        for _, token in created[:5] + created[6:]:
+            self.assertEqual(self.connect().send_command(f"AUTH {token}"), "+OK")
 
 
 class Becoming(TokenCase):
     """A service that asked nobody, until there was a token."""
 
     def test_from_the_first_token_on_every_connection_needs_one_also_after_the_last_is_revoked(self):
-        line, subscribed, late = self.connect(), self.connect(), self.connect()
+        connection, subscribed, late = self.connect(), self.connect(), self.connect()
         user = self.user()
-        self.assertTrue(line.ask(f"CONSUME {user}").startswith("+ALLOWED "))
+        self.assertTrue(connection.send_command(f"CONSUME {user}").startswith("+ALLOWED "))
         self.assertEqual(self.service.info()["authentication"], "off")
-        self.assertTrue(line.ask("AUTH x").startswith("-BADARG "))
-        self.assertTrue(line.ask("HELLO 3 AUTH default x").startswith("-BADARG "))
-        subscribed.ask(f"SUBSCRIBE usage:{user}")
-        subscribed.lines(5)
-        made = command("token", "create", "first", "--scope", "chat", database_url=self.database_url)
-        self.assertEqual(made.returncode, 0, made.stderr)
-        self.assertIn("from now on every connection needs a token", made.stderr)
-        wait_until(lambda: line.ask("PING").startswith("-NOAUTH "), "the open connection needs one, too")
-        subscribed.rest()
-        self.assertTrue(line.ask(f"CONSUME {user}").startswith("-NOAUTH "))
+        self.assertTrue(connection.send_command("AUTH x").startswith("-BADARG "))
+        self.assertTrue(connection.send_command("HELLO 3 AUTH default x").startswith("-BADARG "))
+        subscribed.send_command(f"SUBSCRIBE usage:{user}")
+        subscribed.read_lines(5)
+        created = command("token", "create", "first", "--scope", "chat", database_url=self.database_url)
+        self.assertEqual(created.returncode, 0, created.stderr)
+        self.assertIn("from now on every connection needs a token", created.stderr)
+        wait_until(lambda: connection.send_command("PING").startswith("-NOAUTH "), "the open connection needs one, too")
+        subscribed.read_to_end()
+        self.assertTrue(connection.send_command(f"CONSUME {user}").startswith("-NOAUTH "))
         self.assertEqual(self.count(user), 1)
-        self.assertEqual(line.ask(f"AUTH {made.stdout.strip()}"), "+OK")
-        self.assertTrue(line.ask(f"CONSUME {user}").startswith("+ALLOWED "), "the same connection goes on")
+        self.assertEqual(connection.send_command(f"AUTH {created.stdout.strip()}"), "+OK")
+        self.assertTrue(connection.send_command(f"CONSUME {user}").startswith("+ALLOWED "), "the same connection goes on")
         self.assertIn("a token is required from now on", self.service.log())
         self.revoke(1)
-        self.closed_with(line, "NOAUTH")
-        self.assertTrue(late.ask("PING").startswith("-NOAUTH "))
+        self.assert_closed_with(connection, "NOAUTH")
+        self.assertTrue(late.send_command("PING").startswith("-NOAUTH "))
         another = self.serve()
-        self.assertTrue(self.connect(service=another).ask("PING").startswith("-NOAUTH "), "also after a restart")
+        self.assertTrue(self.connect(service=another).send_command("PING").startswith("-NOAUTH "), "also after a restart")
         self.assertIn("none is live", another.log())
         another.stop()
 
@@ -445,9 +446,9 @@ class Becoming(TokenCase):
         name = self.cluster.new_database(is_migrated=True)
         service = Service("--authentication", "required", database_url=self.cluster.url(name))
         self.services.append(service)
-        line = self.connect(service=service)
-        self.assertTrue(line.ask("PING").startswith("-NOAUTH "))
-        self.assertTrue(line.ask("AUTH x").startswith("-NOAUTH "))
+        connection = self.connect(service=service)
+        self.assertTrue(connection.send_command("PING").startswith("-NOAUTH "))
+        self.assertTrue(connection.send_command("AUTH x").startswith("-NOAUTH "))
         self.assertIn("headroom token create makes one", service.log())
         service.stop()
 
@@ -461,16 +462,16 @@ class DatabaseAway(TokenCase):
 
     def test_known_tokens_stay_valid_without_a_database_and_requests_are_answered_unavailable(self):
         _, token = self.token("backend", "chat")
-        wait_until(lambda: self.connect().ask("PING").startswith("-NOAUTH "), "a token is required")
-        line = self.connect(token)
+        wait_until(lambda: self.connect().send_command("PING").startswith("-NOAUTH "), "a token is required")
+        connection = self.connect(token)
         self.cluster.stop_immediately()
-        for asker in (line, self.connect(token)):
-            self.assertTrue(asker.ask(f"CONSUME {self.user()}").startswith("-UNAVAILABLE "))
-        self.assertTrue(self.connect().ask("PING").startswith("-NOAUTH "))
-        self.assertTrue(self.connect().ask("AUTH wrong").startswith("-NOAUTH "))
+        for connection_with_token in (connection, self.connect(token)):
+            self.assertTrue(connection_with_token.send_command(f"CONSUME {self.user()}").startswith("-UNAVAILABLE "))
+        self.assertTrue(self.connect().send_command("PING").startswith("-NOAUTH "))
+        self.assertTrue(self.connect().send_command("AUTH wrong").startswith("-NOAUTH "))
         self.cluster.start()
         self.cluster.wait_until_ready()
-        wait_until(lambda: line.ask(f"CONSUME {self.user()}").startswith("+ALLOWED "), "service is back")
+        wait_until(lambda: connection.send_command(f"CONSUME {self.user()}").startswith("+ALLOWED "), "service is back")
 
     @classmethod
     def tearDownClass(cls):
@@ -499,9 +500,9 @@ class Unreadable(TokenCase):
         _, token = self.token("early", "chat", "dashboard")
         self.forbid()
         service = self.serve()
-        line = self.connect(service=service)
-        self.assertTrue(line.ask(f"CONSUME {self.user()}").startswith("-NOAUTH "))
-        self.assertTrue(line.ask(f"AUTH {token}").startswith("-UNAVAILABLE retry_ms="))
+        connection = self.connect(service=service)
+        self.assertTrue(connection.send_command(f"CONSUME {self.user()}").startswith("-NOAUTH "))
+        self.assertTrue(connection.send_command(f"AUTH {token}").startswith("-UNAVAILABLE retry_ms="))
         over_http = {"Authorization": f"Bearer {token}"}
         self.assertEqual(service.http("GET", "/v1/report", headers=over_http).status, 503)
         status, checks, reasons = self.readiness(service)
@@ -509,16 +510,16 @@ class Unreadable(TokenCase):
         self.assertRegex(reasons, "tokens: tokens were never read since the start: .* SQLSTATE 42501")
         self.assertEqual(service.log().count('level=warning msg="tokens cannot be read'), 1)
         self.permit()
-        wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", "the token is known")
+        wait_until(lambda: connection.send_command(f"AUTH {token}") == "+OK", "the token is known")
         wait_until(lambda: self.readiness(service) == (200, True, ""), "it is ready")
-        self.assertIn("+ALLOWED ", line.ask(f"CONSUME {self.user()}"))
+        self.assertIn("+ALLOWED ", connection.send_command(f"CONSUME {self.user()}"))
         self.assertEqual(service.log().count('msg="tokens are read again"'), 1)
         service.stop()
 
     def test_those_that_are_known_stay_and_after_ten_seconds_it_is_said(self):
         _, token = self.token("known", "chat", "dashboard")
         service = self.serve()
-        line = self.connect(token, service=service)
+        connection = self.connect(token, service=service)
         wait_until(lambda: self.readiness(service) == (200, True, ""), "it is ready")
         self.forbid()
         over_http = {"Authorization": f"Bearer {token}"}
@@ -529,9 +530,9 @@ class Unreadable(TokenCase):
         wait_until(lambda: "those that are known stay" in service.log(), "the log says so")
         metrics = service.http("GET", "/metrics", headers=over_http).text
         self.assertGreaterEqual(int(metrics.split("\nheadroom_tokens_age_seconds ")[1].split()[0]), 10)
-        self.assertGreaterEqual(int(dict(e[1:].split("=", 1) for e in line.ask_list("INFO"))["tokens_age_s"]), 10)
-        self.assertIn("+ALLOWED ", line.ask(f"CONSUME {self.user()}"))
-        self.assertIn("+ALLOWED ", self.connect(token, service=service).ask(f"CONSUME {self.user()}"))
+        self.assertGreaterEqual(int(dict(e[1:].split("=", 1) for e in connection.send_list_command("INFO"))["tokens_age_s"]), 10)
+        self.assertIn("+ALLOWED ", connection.send_command(f"CONSUME {self.user()}"))
+        self.assertIn("+ALLOWED ", self.connect(token, service=service).send_command(f"CONSUME {self.user()}"))
         self.permit()
         wait_until(lambda: self.readiness(service) == (200, True, ""), "they are read again")
         log = service.log()
@@ -560,10 +561,10 @@ class Unreadable(TokenCase):
             count = f"\nheadroom_tokens_refused {len(bad)}\n"
             over_http = {"Authorization": f"Bearer {token}"}
             wait_until(lambda: count in service.http("GET", "/metrics", headers=over_http).text, "both are refused")
-            line = self.connect(token, service=service)
-            self.assertIn("+ALLOWED ", line.ask(f"CONSUME {self.user()}"))
+            connection = self.connect(token, service=service)
+            self.assertIn("+ALLOWED ", connection.send_command(f"CONSUME {self.user()}"))
             for text in bad.values():
-                self.assertTrue(self.connect(service=service).ask(f"AUTH {text}").startswith("-NOAUTH "))
+                self.assertTrue(self.connect(service=service).send_command(f"AUTH {text}").startswith("-NOAUTH "))
             self.assertEqual(self.readiness(service)[1], True)
             for number in bad:
                 self.assertEqual(service.log().count(f"token.id={number} "), 1, service.log())
@@ -584,11 +585,11 @@ class TokenCommands(TokenCase):
     FLAGS = None
 
     def test_a_token_is_printed_once_and_alone(self):
-        made = command("token", "create", "backend", "--scope", "operator", "--scope", "chat", "--expires-in-days", "30",
+        created = command("token", "create", "backend", "--scope", "operator", "--scope", "chat", "--expires-in-days", "30",
                        database_url=self.database_url)  # fmt: skip
-        self.assertRegex(made.stdout, r"^headroom_[A-Za-z0-9_-]{43}\n$")
-        self.assertRegex(made.stderr, r"^token \d+ of backend \(chat, operator, for 30 days\): keep it, it is not shown again\n")
-        self.assertNotIn(made.stdout.strip(), made.stderr)
+        self.assertRegex(created.stdout, r"^headroom_[A-Za-z0-9_-]{43}\n$")
+        self.assertRegex(created.stderr, r"^token \d+ of backend \(chat, operator, for 30 days\): keep it, it is not shown again\n")
+        self.assertNotIn(created.stdout.strip(), created.stderr)
         listed = command("token", "list", database_url=self.database_url).stdout
         self.assertRegex(listed, r"\d+ +backend +chat operator +live +- +20\d\d-")
         self.assertNotIn("headroom_", listed)
@@ -616,8 +617,8 @@ class TokenCommands(TokenCase):
         url = self.database_url
         self.psql.run("create role token_ann login in role headroom_operator; create role token_bob login in role headroom_dashboard")
         try:
-            made = command("token", "create", "b", "--scope", "chat", database_url=url.replace("user=postgres", "user=token_ann"))
-            number = made.stderr.split()[1]
+            created = command("token", "create", "b", "--scope", "chat", database_url=url.replace("user=postgres", "user=token_ann"))
+            number = created.stderr.split()[1]
             self.assertEqual(command("token", "revoke", number, database_url=url).stdout, f"token {number} of b is revoked\n")
             entry = next(
                 row for row in map(json.loads, command("token", "list", "--json", database_url=url).stdout.splitlines())

@@ -21,7 +21,7 @@ class CutRow:
         self.neighbour = f"CONSUME {user}\n".encode()
 
     def used_by_the_next_answer(self):
-        return Answer(self.line.line()).used
+        return Answer(self.line.read_line()).used
 
 
 class BadInput(Case):
@@ -29,12 +29,12 @@ class BadInput(Case):
     def setUpClass(cls):
         super().setUpClass()
         cls.target = cls.user()
-        cls.service.ask(f"SETPLAN {cls.target} paid")
-        cls.standing = cls.service.ask(f"USAGE {cls.target}")
+        cls.service.send_command(f"SETPLAN {cls.target} paid")
+        cls.usage_before = cls.service.send_command(f"USAGE {cls.target}")
 
     def tearDown(self):
         self.assertEqual(self.count(self.target), 0, "nothing of it was counted")
-        self.assertEqual(self.ask(f"USAGE {self.target}"), self.standing, "nothing of it changed anything")
+        self.assertEqual(self.send_command(f"USAGE {self.target}"), self.usage_before, "nothing of it changed anything")
         self.assertIsNone(self.service.process.poll(), self.service.log()[-2000:])
 
     def messages(self):
@@ -43,21 +43,21 @@ class BadInput(Case):
 
     def check_open(self, what, data, expected, send):
         user = self.user()
-        with self.service.connect() as line:
-            send(line, f"CONSUME {user}\n".encode() + data + f"CONSUME {user}\n".encode())
-            self.assertEqual(Answer(line.line()).used, 1, "the neighbour before")
+        with self.service.connect() as connection:
+            send(connection, f"CONSUME {user}\n".encode() + data + f"CONSUME {user}\n".encode())
+            self.assertEqual(Answer(connection.read_line()).used, 1, "the neighbour before")
             if expected is not None:
                 # A bulk string has its length on a line of its own.
                 lines = 2 if expected.startswith(b"$") else 1
-                reply = b"".join(line.line().encode() + b"\r\n" for _ in range(lines))
+                reply = b"".join(connection.read_line().encode() + b"\r\n" for _ in range(lines))
                 self.assertTrue(reply.startswith(expected), f"{what}: {reply!r}")
                 self.check_echoes_nothing(what, reply)
-            self.assertEqual(Answer(line.line()).used, 2, "the neighbour after")
-            self.check_nothing_follows(line, what)
+            self.assertEqual(Answer(connection.read_line()).used, 2, "the neighbour after")
+            self.check_nothing_follows(connection, what)
 
-    def check_nothing_follows(self, line, what):
-        line.end_input()
-        self.assertEqual(line.rest(), b"", f"{what}: no reply too many")
+    def check_nothing_follows(self, connection, what):
+        connection.end_input()
+        self.assertEqual(connection.read_to_end(), b"", f"{what}: no reply too many")
 
     def check_echoes_nothing(self, what, reply):
         if reply.startswith(b"-"):
@@ -67,30 +67,30 @@ class BadInput(Case):
 
     def check_closed(self, what, data, expected, send):
         before, after = self.user(), self.user()
-        with self.service.connect() as line, self.service.connect() as neighbour:
+        with self.service.connect() as connection, self.service.connect() as neighbour:
             neighbour.send(f"CONSUME {before}\n")
-            send(line, f"CONSUME {before}\n".encode() + data + f"\nCONSUME {after}\n".encode())
-            received = line.rest()
+            send(connection, f"CONSUME {before}\n".encode() + data + f"\nCONSUME {after}\n".encode())
+            received = connection.read_to_end()
             replies = received.split(b"\r\n")
             self.assertIn(b"+ALLOWED ", replies[0], f"{what}: the neighbour before")
             self.assertTrue(replies[1].startswith(expected), f"{what}: {received!r}")
             self.assertEqual(replies[2:], [b""], f"{what}: nothing after the error")
-            self.assertIn("+ALLOWED ", neighbour.line(), "another connection")
+            self.assertIn("+ALLOWED ", neighbour.read_line(), "another connection")
         self.assertEqual((self.count(before), self.count(after)), (2, 0))
 
     def test_what_can_be_told_apart_is_answered_with_its_code_and_the_connection_goes_on(self):
         for what, data, expected in stays_open(self.target):
             with self.subTest(what=what):
-                self.check_open(what, data, expected, lambda line, all: line.send(all))
+                self.check_open(what, data, expected, lambda connection, all: connection.send(all))
 
     def test_what_cannot_be_told_apart_is_answered_with_its_code_and_closed(self):
         for what, data, expected in closes(self.target):
             with self.subTest(what=what):
-                self.check_closed(what, data, expected, lambda line, all: line.send(all))
+                self.check_closed(what, data, expected, lambda connection, all: connection.send(all))
 
     def test_the_answers_are_the_same_when_each_byte_comes_alone(self):
-        def send(line, data):
-            line.send_byte_by_byte(data)
+        def send(connection, data):
+            connection.send_byte_by_byte(data)
 
         for what, data, expected in stays_open(self.target):
             if len(data) < 200:
@@ -123,13 +123,13 @@ class BadInput(Case):
                 row.line.send(row.data[cut:])
             for row in cut_rows_left:
                 if row.expected is not None:
-                    reply = row.line.line().encode() + b"\r\n"
+                    reply = row.line.read_line().encode() + b"\r\n"
                     self.assertTrue(reply.startswith(row.expected), f"{row.what}, cut at {cut}: {reply!r}")
         for row in cut_rows:
-            with row.line as line:
-                line.send(row.neighbour)
+            with row.line as connection:
+                connection.send(row.neighbour)
                 self.assertEqual(row.used_by_the_next_answer(), len(row.data), f"{row.what}, the last neighbour")
-                self.check_nothing_follows(line, row.what)
+                self.check_nothing_follows(connection, row.what)
         self.assertEqual(self.messages() - before, sum(len(row.data) for row in cut_rows), "the neighbours', and no more")
 
     def test_what_closes_does_so_wherever_it_is_cut_in_two(self):
@@ -142,17 +142,17 @@ class BadInput(Case):
         request = f"CONSUME {self.subscriber('pro')}\n".encode()
         while cuts:
             batch, cuts = cuts[:200], cuts[200:]
-            lines = [self.service.connect() for _ in batch]
-            for line, (_, data, _, cut) in zip(lines, batch):
-                line.send(request + data[:cut])
-            for line, (what, _, _, cut) in zip(lines, batch):
-                self.assertIn("+ALLOWED ", line.line(), f"{what}, the neighbour before cut {cut}")
-            for line, (_, data, _, cut) in zip(lines, batch):
+            connections = [self.service.connect() for _ in batch]
+            for connection, (_, data, _, cut) in zip(connections, batch):
+                connection.send(request + data[:cut])
+            for connection, (what, _, _, cut) in zip(connections, batch):
+                self.assertIn("+ALLOWED ", connection.read_line(), f"{what}, the neighbour before cut {cut}")
+            for connection, (_, data, _, cut) in zip(connections, batch):
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # Its first part was enough.
-                    line.send(data[cut:] + b"\n" + request)
-            for line, (what, _, expected, cut) in zip(lines, batch):
-                with self.subTest(what=what, cut=cut), line:
-                    received = line.rest()
+                    connection.send(data[cut:] + b"\n" + request)
+            for connection, (what, _, expected, cut) in zip(connections, batch):
+                with self.subTest(what=what, cut=cut), connection:
+                    received = connection.read_to_end()
                     self.assertTrue(received.startswith(expected), f"{received!r}")
                     self.assertEqual(received.count(b"\n"), 1, "nothing after the error")
             good += len(batch)
@@ -161,21 +161,21 @@ class BadInput(Case):
     def test_clients_of_other_protocols_get_an_error_and_are_closed(self):
         for what, data in OPENINGS:
             for cut in (None, *range(1, min(len(data), 30))):
-                with self.subTest(what=what, cut=cut), self.service.connect() as line:
-                    line.send(data[:cut])
+                with self.subTest(what=what, cut=cut), self.service.connect() as connection:
+                    connection.send(data[:cut])
                     if cut is not None:
                         # The kernel may join the parts; where it does not, the answer must be the same.
-                        line.send(data[cut:]) if not line.readable(0.001) else None
-                    received = line.rest()
+                        connection.send(data[cut:]) if not connection.readable(0.001) else None
+                    received = connection.read_to_end()
                     self.assertTrue(received.startswith(b"-PROTOCOL "), received)
                     self.assertEqual(received.count(b"\n"), 1, "one error, not one per header line")
 
     def test_after_a_half_close_every_complete_request_is_answered_and_a_cut_one_is_not_executed(self):
         user = self.user()
-        with self.service.connect() as line:
-            line.send(f"CONSUME {user} 5\n" * 3 + f"CONSUME {user} 10")
-            line.end_input()
-            replies = line.rest().decode().split("\r\n")
+        with self.service.connect() as connection:
+            connection.send(f"CONSUME {user} 5\n" * 3 + f"CONSUME {user} 10")
+            connection.end_input()
+            replies = connection.read_to_end().decode().split("\r\n")
         self.assertEqual([Answer(reply).used for reply in replies[:-1]], [5, 10, 15])
         self.assertEqual(self.count(user), 15, "10 may have been the beginning of 100")
 
@@ -183,41 +183,41 @@ class BadInput(Case):
         user = self.user()
         request = array("CONSUME", user, "10")
         for cut in range(1, len(request)):
-            with self.service.connect() as line:
-                line.send(request[:cut])
-                line.end_input()
-                self.assertEqual(line.rest(), b"")
+            with self.service.connect() as connection:
+                connection.send(request[:cut])
+                connection.end_input()
+                self.assertEqual(connection.read_to_end(), b"")
         self.assertEqual(self.count(user), 0)
 
     def test_a_cut_request_before_a_reset_is_not_executed(self):
         user = self.user()
         for _ in range(20):
-            line = self.service.connect()
-            line.send(f"CONSUME {user} 10")
-            line.reset()
+            connection = self.service.connect()
+            connection.send(f"CONSUME {user} 10")
+            connection.reset()
         wait_until(lambda: self.service.info()["connections"] == "1", "the connections are gone")
         self.assertEqual(self.count(user), 0)
 
     def test_a_message_whose_sender_went_away_is_counted_once_or_not_at_all(self):
         users = [self.user() for _ in range(50)]
         for user in users:
-            line = self.service.connect()
-            line.send(f"CONSUME {user} 7\n")
-            line.reset()
+            connection = self.service.connect()
+            connection.send(f"CONSUME {user} 7\n")
+            connection.reset()
         for user in users:
-            self.ask(f"CONSUME {user}")
+            self.send_command(f"CONSUME {user}")
             self.assertIn(self.count(user), (1, 8))
 
     def test_10000_pipelined_without_reading_are_all_answered_in_order(self):
         user = self.subscriber("pro")
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             requests = "".join(
                 f"CONSUME {user}\n" if index % 2 else f"ECHO {index}\n" for index in range(10_000)
             )
             sent = threading.Event()
 
             def send():
-                line.send(requests)
+                connection.send(requests)
                 sent.set()
 
             thread = threading.Thread(target=send, daemon=True)
@@ -225,14 +225,14 @@ class BadInput(Case):
             # Nothing is read until all is sent, or until everybody's buffers are full.
             sent.wait(1)
             for index in range(10_000):
-                reply = line.line()
+                reply = connection.read_line()
                 if index % 2:
                     self.assertEqual(Answer(reply).used, index // 2 + 1)
                 else:
                     self.assertEqual(reply, f"+{index}")
             thread.join()
-            line.end_input()
-            self.assertEqual(line.rest(), b"")
+            connection.end_input()
+            self.assertEqual(connection.read_to_end(), b"")
         self.assertEqual(self.count(user), 5_000)
 
     def test_random_bytes_break_nothing(self):
@@ -241,20 +241,20 @@ class BadInput(Case):
                     b"HELLO 3", self.user().encode(), b"\xe2\x82\xac", b"-1", b"QUIT "]  # fmt: skip
         for _ in range(200):
             data = b"".join(generator.choice(alphabet) for _ in range(generator.randrange(1, 60)))
-            with self.subTest(data=data), self.service.connect() as line:
-                line.send(data)
+            with self.subTest(data=data), self.service.connect() as connection:
+                connection.send(data)
                 with contextlib.suppress(OSError):
-                    line.end_input()
-                received = line.rest()
+                    connection.end_input()
+                received = connection.read_to_end()
                 self.assertRegex(received, rb"\A(?:[+\-*%$:][^\r\n]*\r\n|[^\r\n]*\r\n)*\Z", "whole lines")
-        self.assertEqual(self.ask("PING"), "+PONG")
+        self.assertEqual(self.send_command("PING"), "+PONG")
 
     def test_an_endless_stream_is_cut_off_and_takes_no_memory(self):
         before = resident_bytes(self.service.process.pid)
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             try:
                 for _ in range(2_000):
-                    line.send(b"x" * 65_536)
+                    connection.send(b"x" * 65_536)
             except (BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
                 pass
             else:
@@ -273,9 +273,9 @@ class BadInputOverTLS(BadInput):
         service.tls = authority.client_context()
         return service
 
-    def check_nothing_follows(self, line, what):
+    def check_nothing_follows(self, connection, what):
         # After its own end Python's TLS reads nothing more.
-        self.assertEqual(line.ask("PING"), "+PONG", f"{what}: no reply too many")
+        self.assertEqual(connection.send_command("PING"), "+PONG", f"{what}: no reply too many")
 
     # Those that go on reading after their end: tls has TLS's own.
     test_after_a_half_close_every_complete_request_is_answered_and_a_cut_one_is_not_executed = None

@@ -29,33 +29,33 @@ class BillingEvents(Case):
         return answer
 
     def usage(self, user):
-        return Answer(self.service.ask(f"USAGE {user}")).fields
+        return Answer(self.service.send_command(f"USAGE {user}")).fields
 
     def test_a_subscription_goes_from_its_purchase_to_its_refund(self):
         user, transaction = self.user(), str(uuid.uuid4())
         bought = self.apply(user=user, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
         self.assertEqual((bought["outcome"], bought["plan"], bought["state"], bought["access"]), ("applied", "paid", "active", True))
-        self.assertEqual(Answer(self.service.ask(f"CONSUME {user} 3")).fields["used"], "3")
+        self.assertEqual(Answer(self.service.send_command(f"CONSUME {user} 3")).fields["used"], "3")
         renewed = self.apply(kind="renewed", at="2026-11-05T12:30:00Z", transaction=transaction, expires="2027-01-05T12:00:00Z")
         self.assertEqual((renewed["user"], renewed["expires"]), (user, "2027-01-05T12:00:00Z"))
         cancelled = self.apply(kind="cancelled", at="2026-11-05T12:40:00Z", transaction=transaction)
         self.assertEqual(cancelled["state"], "cancelled")
         revoked = self.apply(kind="revoked", at="2026-11-05T12:50:00Z", transaction=transaction)
         self.assertEqual((revoked["access"], revoked["reason"]), (False, "revoked"))
-        self.assertEqual(Answer(self.service.ask(f"CONSUME {user}")).fields["reason"], "revoked")
+        self.assertEqual(Answer(self.service.send_command(f"CONSUME {user}")).fields["reason"], "revoked")
 
     def test_clients_that_read_the_table_see_the_new_period_between_the_purchase_and_the_first_message(self):
         bought, declared = self.user(), self.user()
         for user in (bought, declared):
-            self.service.ask(f"CONSUME {user} 100")
+            self.service.send_command(f"CONSUME {user} 100")
         transaction = str(uuid.uuid4())
         self.apply(user=bought, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
-        self.service.ask(f"SETPLAN {declared} paid")
+        self.service.send_command(f"SETPLAN {declared} paid")
         rows = "json_agg(json_build_array(billing_period, message_count, \"limit\") order by billing_period)"
         for user in (bought, declared):
             found = json.loads(self.psql.value(f"select {rows} from message_usage where user_id = '{user}'"))
             self.assertEqual(found, [["2026-11", 0, 800], ["trial", 100, 100]])
-            self.assertEqual(Answer(self.service.ask(f"CONSUME {user}")).fields["used"], "1")
+            self.assertEqual(Answer(self.service.send_command(f"CONSUME {user}")).fields["used"], "1")
         # A refund before the first message takes the period with it.
         refunded, transaction = self.user(), str(uuid.uuid4())
         self.apply(user=refunded, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
@@ -79,7 +79,7 @@ class BillingEvents(Case):
         self.assertEqual(self.usage(user)["expires"], second)
         self.apply(kind="renewed", at="2026-11-05T12:30:00Z", transaction=transaction, expires=third)
         self.assert_renews(user, third)
-        self.service.ask(f"SETPLAN {user} paid expires={third}")
+        self.service.send_command(f"SETPLAN {user} paid expires={third}")
         self.assert_renews(user, None)
 
     def test_usage_says_when_a_grace_period_ends(self):
@@ -89,15 +89,15 @@ class BillingEvents(Case):
         until = "2026-12-21T12:00:00Z"
         self.apply(kind="grace_period", at="2026-11-05T12:10:00Z", transaction=transaction, grace_until=until)
         over_http = self.service.http("GET", f"/v1/usage/{user}").json
-        self.assertNotIn("grace_until", Answer(self.service.ask(f"CONSUME {user}")).fields)
+        self.assertNotIn("grace_until", Answer(self.service.send_command(f"CONSUME {user}")).fields)
         for fields in (self.usage(user), over_http):
             self.assertEqual((fields["state"], fields.get("grace_until")), ("grace_period", until), fields)
 
     def assert_renews(self, user, expected):
         """Alone, beside messages and holds of the same user, and over HTTP."""
-        with self.service.connect() as line:
-            line.send(f"CONSUME {user}\nUSAGE {user}\nRESERVE {user} key={uuid.uuid4()}\nUSAGE {user}\n")
-            counted, after, held, beside = (Answer(text) for text in line.lines(4))
+        with self.service.connect() as connection:
+            connection.send(f"CONSUME {user}\nUSAGE {user}\nRESERVE {user} key={uuid.uuid4()}\nUSAGE {user}\n")
+            counted, after, held, beside = (Answer(text) for text in connection.read_lines(4))
         self.assertEqual((counted.status, held.status), ("ALLOWED", "HELD"))
         for answer in (counted, held):
             self.assertNotIn("renews", answer)
@@ -128,11 +128,11 @@ class BillingEvents(Case):
     def test_a_transfer_raises_the_receivers_count_once_and_gives_no_free_reset(self):
         giver, receiver, transaction = self.user(), self.user(), str(uuid.uuid4())
         self.apply(user=giver, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
-        self.service.ask(f"CONSUME {giver} 300")
+        self.service.send_command(f"CONSUME {giver} 300")
         move = dict(kind="transferred", at="2026-11-05T12:10:00Z", to=[receiver], **{"from": [giver]})
         self.assertEqual(self.apply(**move)["plan"], "paid")
         self.assertEqual(self.usage(receiver)["used"], "300")
-        self.service.ask(f"CONSUME {receiver} 10")
+        self.service.send_command(f"CONSUME {receiver} 10")
         back = {**move, "at": "2026-11-05T12:20:00Z", "to": [giver], "from": [receiver]}
         self.apply(**back)
         self.assertEqual(self.usage(giver)["used"], "310", "the greater of the two, not the sum")

@@ -71,7 +71,7 @@ class FlowCase(ChatCase):
 
     def trial_user(self, used=58):
         user = self.user()
-        self.assertIn("+ALLOWED", self.ask(f"CONSUME {user} {used}"))
+        self.assertIn("+ALLOWED", self.send_command(f"CONSUME {user} {used}"))
         return user
 
     def trial_count(self, user):
@@ -151,7 +151,7 @@ class Flow(FlowCase):
         processes.resume(self.chat.process.pid)
         self.browser.wait_for_answer("Is it quick?")
         self.assert_count(user, 59)
-        self.ask(f"CONSUME {user}")
+        self.send_command(f"CONSUME {user}")
         self.browser.wait_for_text(".accessible", "60 of 100")
         numbers = [text.split("· ")[1].split(" ")[0] for text in self.watched()]
         self.assertEqual(numbers, ["42", "41", "40"], "no number is shown that never was")
@@ -180,7 +180,7 @@ class Flow(FlowCase):
         self.psql.run(f"select * from grant_messages('{user}', 5, 'asked nicely')")
         self.browser.wait_for("#composer")
         self.browser.write("half a thought")
-        self.ask(f"CONSUME {user} 5")
+        self.send_command(f"CONSUME {user} 5")
         self.browser.wait_for("#gate")
         self.assertIn("I've kept what you were writing.", self.browser.text("#gate"))
         self.assertIn("half a thought", self.browser.text("#gate blockquote"))
@@ -218,15 +218,15 @@ class Flow(FlowCase):
             browser.chat(user)
         browser.say("In the last window")
         browser.wait_for_answer("In the last window")
-        self.ask(f"CONSUME {users[0]}")
+        self.send_command(f"CONSUME {users[0]}")
         browser.show_window(first)
         browser.wait_for_text(".indicator .words", "41 of 100")
-        self.ask(f"CONSUME {users[0]}")
+        self.send_command(f"CONSUME {users[0]}")
         browser.wait_for_text(".indicator .words", "40 of 100")
 
     def test_a_choice_that_changes_nothing_is_offered_again_once_the_store_has_answered(self):
         user = self.subscriber(used=700)
-        self.ask(f"SETPLAN {user} paid state=billing_retry")
+        self.send_command(f"SETPLAN {user} paid state=billing_retry")
         self.browser.chat(user)
         self.browser.wait_for("#gate")
         self.browser.run(
@@ -248,7 +248,7 @@ class Flow(FlowCase):
         other = ChatBrowser(chat)
         self.addCleanup(other.close)
         user = self.subscriber(used=700)
-        self.ask(f"SETPLAN {user} paid state=billing_retry")
+        self.send_command(f"SETPLAN {user} paid state=billing_retry")
         other.chat(user)
         other.wait_for("#gate")
         self.assertFalse(other.is_shown("#subscribe"))
@@ -278,10 +278,10 @@ class Flow(FlowCase):
             "document.dispatchEvent(new Event('visibilitychange'))"
         )
         wait_until(lambda: self.browser.run("return Boolean(window.release)"), "it is read")
-        self.ask(f"CONSUME {user}")
+        self.send_command(f"CONSUME {user}")
         self.browser.wait_for_text(".indicator .words", "41 of 100")
         self.browser.run("window.release()")
-        self.ask(f"CONSUME {user}")
+        self.send_command(f"CONSUME {user}")
         self.browser.wait_for_text(".indicator .words", "40 of 100")
         numbers = [text.split("· ")[1].split(" ")[0] for text in self.watched()]
         self.assertEqual(numbers, ["42", "41", "40"])
@@ -313,7 +313,7 @@ class Flow(FlowCase):
 
     def test_a_plan_that_gives_less_says_what_stays_and_what_changes_before_it_is_taken(self):
         user = self.trial_user(100)
-        chosen = self.chat.ask("POST", f"/users/{user}/subscription", {"action": "subscribe", "plan": "pro"})
+        chosen = self.chat.request("POST", f"/users/{user}/subscription", {"action": "subscribe", "plan": "pro"})
         self.assertEqual(chosen.status, 204, chosen.text)
         self.browser.chat(user)
         renews = self.usage(user)["renews"]
@@ -353,7 +353,7 @@ class Flow(FlowCase):
         self.browser.find("#restore").click()
         self.browser.wait_for_text("#settings .outcome", "I didn't find an active subscription to restore.")
         self.assertFalse(self.browser.is_shown("#gate .outcome"), "it is said where it was asked for")
-        bought = self.chat.ask("POST", f"/users/{user}/subscription", {"action": "subscribe", "plan": "paid"})
+        bought = self.chat.request("POST", f"/users/{user}/subscription", {"action": "subscribe", "plan": "paid"})
         self.assertEqual(bought.status, 204, bought.text)
         self.browser.find("#restore").click()
         self.browser.wait_for_text("#settings .outcome", "I found your subscription.")
@@ -361,7 +361,7 @@ class Flow(FlowCase):
 
     def test_a_payment_is_fixed_from_the_notice(self):
         user = self.subscriber(used=200)
-        self.ask(f"SETPLAN {user} paid state=billing_retry")
+        self.send_command(f"SETPLAN {user} paid state=billing_retry")
         self.browser.chat(user)
         self.browser.wait_for("#gate")
         self.assertEqual(self.browser.text("#subscribe"), "Fix payment")
@@ -447,7 +447,7 @@ class Gate(FlowCase):
         self.browser.wait_for("#connection")
         self.browser.say(text)
         self.browser.wait_for_text(".note", "I'll send this when we're back.")
-        self.ask(f"CONSUME {user} 42")
+        self.send_command(f"CONSUME {user} 42")
         self.chat.start()
         self.browser.wait_for_text("#gate", "I've kept your message and will send it as soon as you're back.")
         self.assertEqual(self.browser.text("#gate-words"), self.usage(user)["banner"])
@@ -534,7 +534,7 @@ class Stopping(FlowCase):
         self.browser.chat(user)
         self.browser.wait_for_text(".indicator .words", "42 of 100")
         self.browser.say("Tell me a long story")
-        wait_until(lambda: "held=1" in self.ask(f"USAGE {user}"), "it is held")
+        wait_until(lambda: "held=1" in self.send_command(f"USAGE {user}"), "it is held")
         self.browser.wait_for_text(".indicator .words", "41 of 100")
         wait_until(lambda: len(self.browser.text(".message.assistant .text")) > 5, "the answer has begun")
         self.assertFalse(self.browser.is_shown("#send"))

@@ -36,14 +36,14 @@ class States:
 
     def put(self, user, plan, used, options=""):
         """On a plan, with so many messages used in the current period, and then in the state of `options`."""
-        self.case.ask(f"SETPLAN {user} {plan}")
-        self.case.ask(f"CONSUME {user}")
+        self.case.send_command(f"SETPLAN {user} {plan}")
+        self.case.send_command(f"CONSUME {user}")
         self.case.set_count(user, used)
         if options:
-            self.case.assertIn("+OK ", self.case.ask(f"SETPLAN {user} {plan} {options}"))
+            self.case.assertIn("+OK ", self.case.send_command(f"SETPLAN {user} {plan} {options}"))
 
     def new(self, user):
-        self.case.ask(f"FORGET {user}")
+        self.case.send_command(f"FORGET {user}")
 
     def silent(self, user):
         self.put(user, "paid", 120)
@@ -85,17 +85,17 @@ class States:
         self.put(user, "paid", 200, "state=revoked")
 
     def free(self, user):
-        self.case.ask(f"SETPLAN {user} free")
+        self.case.send_command(f"SETPLAN {user} free")
 
     def unlimited(self, user):
         self.put(user, "pro", 1234)
 
     def bought(self, user, product="premium_monthly"):
         """In the store, which renews it."""
-        self.case.ask(f"FORGET {user}")
+        self.case.send_command(f"FORGET {user}")
         event = revenuecat("INITIAL_PURCHASE", self.at(-3), user, f"T{user}", product_id=product, expiration_at_ms=self.at(27))
         self.case.assertEqual(post_event(self.case.service, event)["outcome"], "applied")
-        self.case.ask(f"CONSUME {user} 42")
+        self.case.send_command(f"CONSUME {user} 42")
 
     def bought_pro(self, user):
         self.bought(user, "pro_monthly")
@@ -189,9 +189,9 @@ class ChatPages(ChatCase):
 
     def converse(self, user):
         """Something was said before, when all was well."""
-        self.ask(f"SETPLAN {user} paid")
+        self.send_command(f"SETPLAN {user} paid")
         for text in ("I have a big day tomorrow and can't settle.", "A talk, in front of forty people."):
-            answer = self.chat.ask("POST", f"/users/{user}/messages", {"id": str(uuid.uuid4()), "text": text})
+            answer = self.chat.request("POST", f"/users/{user}/messages", {"id": str(uuid.uuid4()), "text": text})
             self.assertIn("event: sent", answer.text)
 
     def assert_is_fine(self, name):

@@ -9,12 +9,12 @@ from support.case import Case
 from support.certificates import Authority
 from support.peer import Peer
 from support.service import command, environment
-from support.waiting import PATIENCE
+from support.waiting import TIMEOUT_SECONDS
 
 SECRET = "headroom_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789-_AbCdE"
 
 
-def run(*arguments, token=None, timeout=PATIENCE):
+def run(*arguments, token=None, timeout=TIMEOUT_SECONDS):
     variables = {"HEADROOM_TOKEN": token} if token is not None else {}
     return subprocess.run(
         [settings.binary, *arguments], capture_output=True, text=True, env=environment(**variables), cwd="/", timeout=timeout
@@ -40,8 +40,8 @@ class OverTLS(Case):
 
     def test_every_command_asks_over_tls(self):
         user = self.user()
-        self.assertIn("+OK ", self.ask(f"SETPLAN {user} paid"))
-        self.assertIn("+ALLOWED ", self.ask(f"CONSUME {user}"))
+        self.assertIn("+OK ", self.send_command(f"SETPLAN {user} paid"))
+        self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user}"))
         for arguments, shown in (
             (["ping", f"127.0.0.1:{self.service.port}"], "PONG"),
             (["status", *self.target], "up"),

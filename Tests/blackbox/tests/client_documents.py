@@ -11,7 +11,7 @@ from support.certificates import Authority
 from support.client_page import USER, chapters, lines_without_program, missing, printed_programs
 from support.default_port import DefaultPort
 from support.product import token
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 WORDS = "You have 99 conversations left this month\n"
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1.\n"
@@ -35,11 +35,11 @@ class Printed(Case):
         for program in cls.programs.values():
             program.save(cls.directory)
 
-    def begin(self, used, plan="paid"):
+    def prepare_user(self, used, plan="paid"):
         """The user as if new, but for what was sent this month; nothing goes wrong."""
-        self.ask(f"FORGET {USER}")
-        self.assertIn("+OK ", self.ask(f"SETPLAN {USER} {plan}"))
-        self.assertIn("+ALLOWED ", self.ask(f"CONSUME {USER}"))
+        self.send_command(f"FORGET {USER}")
+        self.assertIn("+OK ", self.send_command(f"SETPLAN {USER} {plan}"))
+        self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {USER}"))
         self.set_count(USER, used)
         self.port.behave()
 
@@ -48,11 +48,11 @@ class Printed(Case):
 
     def each_program(self, check):
         """Every program that asks before a message, and is installed."""
-        for program in self.asking_programs():
+        for program in self.retrying_programs():
             with self.subTest(program=program.file):
                 check(program)
 
-    def asking_programs(self):
+    def retrying_programs(self):
         programs = [program for program in self.programs.values() if program.file.startswith(CONSUMING)]
         return [program for program in programs if not missing(program.packages)]
 
@@ -65,7 +65,7 @@ class ProgramsOnThePage(Printed):
 
     def test_a_message_is_counted_once_also_when_the_program_is_run_again(self):
         def check(program):
-            self.begin(used=700)
+            self.prepare_user(used=700)
             for _ in range(2):
                 self.assert_printed(self.run_printed(program), "send it\n" + WORDS)
                 self.assertEqual(self.count(USER), 701)
@@ -74,7 +74,7 @@ class ProgramsOnThePage(Printed):
 
     def test_at_the_limit_the_words_are_printed_and_nothing_is_counted(self):
         def check(program):
-            self.begin(used=800)
+            self.prepare_user(used=800)
             self.assert_printed(self.run_printed(program), LIMIT)
             self.assertEqual(self.count(USER), 800)
 
@@ -82,14 +82,14 @@ class ProgramsOnThePage(Printed):
 
     def test_without_words_the_message_is_sent_and_nothing_is_shown(self):
         def check(program):
-            self.begin(used=5)
+            self.prepare_user(used=5)
             self.assert_printed(self.run_printed(program), "send it\n\n")
 
         self.each_program(check)
 
     def test_a_message_whose_answers_were_lost_twice_is_counted_once(self):
         def check(program):
-            self.begin(used=700)
+            self.prepare_user(used=700)
             self.port.lose_answers(2)
             self.assert_printed(self.run_printed(program), "send it\n" + WORDS)
             self.assertEqual(self.port.fired, 2, "the answers were lost")
@@ -103,7 +103,7 @@ class ProgramsOnThePage(Printed):
                 ["-UNKNOWN the outcome could not be learned in time", "-UNAVAILABLE retry_ms=500 the database is away"],
                 ["-OVERLOADED retry_ms=20 more waits than can be served", "-DRAINING shutting down"],
             ):
-                self.begin(used=700)
+                self.prepare_user(used=700)
                 self.port.answer_instead(*errors)
                 self.assert_printed(self.run_printed(program), "send it\n" + WORDS)
                 self.assertEqual(self.port.fired, 2)
@@ -114,7 +114,7 @@ class ProgramsOnThePage(Printed):
 
     def test_an_error_that_stays_is_told_and_not_asked_again(self):
         def check(program):
-            self.begin(used=700)
+            self.prepare_user(used=700)
             outcome = self.run_printed(program, user="nobody")
             self.assertNotEqual(outcome.returncode, 0)
             self.assertEqual(outcome.stdout, "")
@@ -136,8 +136,8 @@ class ProgramsOnThePage(Printed):
         self.each_program(check)
 
     def test_a_service_that_says_nothing_is_given_up_after_three_attempts(self):
-        programs = self.asking_programs()
-        self.begin(used=700)
+        programs = self.retrying_programs()
+        self.prepare_user(used=700)
         self.port.be_silent()
         with ThreadPoolExecutor(len(programs)) as pool:
             outcomes = list(pool.map(self.run_printed, programs))
@@ -153,7 +153,7 @@ class ProgramsOnThePage(Printed):
         commands = lines_without_program()
         self.assertEqual(len(commands), 1)
         for command in commands:
-            self.begin(used=700)
+            self.prepare_user(used=700)
             outcome = self.port.run(command, self.directory)
             self.assert_printed(outcome, outcome.stdout)
             self.assertTrue(outcome.stdout.startswith(f"+ALLOWED user={USER} "), outcome)
@@ -182,54 +182,54 @@ class PythonOnThePage(Printed):
     SHARED = True
 
     def usage(self):
-        return self.ask(f"USAGE {USER}")
+        return self.send_command(f"USAGE {USER}")
 
     def test_a_hold_counts_when_the_model_has_answered(self):
-        self.begin(used=10)
+        self.prepare_user(used=10)
         for _ in range(2):
             self.assert_printed(self.run_printed(self.programs["hold.py"]), "?atouq a si tahW\n")
             self.assertEqual(self.count(USER), 11)
         self.assertNotIn(" held=", self.usage())
 
     def test_a_hold_is_given_back_when_the_person_stops(self):
-        self.begin(used=10)
+        self.prepare_user(used=10)
         program = self.programs["hold.py"]
         command = program.command.replace("What is a quota?", "What is a quota? " * 1_000).strip()
         held = self.port.start(command, self.directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: " held=1 " in self.usage(), "a hold")
         held.send_signal(signal.SIGINT)
-        held.wait(PATIENCE)
+        held.wait(TIMEOUT_SECONDS)
         self.assertNotIn(" held=", self.usage())
         self.assertEqual(self.count(USER), 10)
 
     def test_nobody_answers_what_is_over_the_limit(self):
-        self.begin(used=800)
+        self.prepare_user(used=800)
         outcome = self.run_printed(self.programs["hold.py"])
         self.assertEqual(outcome.returncode, 0, outcome)
         self.assertTrue(outcome.stdout.startswith(f"BLOCKED user={USER} "), outcome)
 
     def test_changes_are_told_also_those_while_the_connection_was_away(self):
-        self.begin(used=10)
+        self.prepare_user(used=10)
         output = self.directory + "/changes"
         with open(output, "w") as file:
             watching = self.port.start(
                 self.programs["watch.py"].command.strip(), self.directory, stdout=file, stderr=subprocess.DEVNULL
             )
 
-        def told(used):
+        def has_printed(used):
             with open(output) as file:
                 return any(line.startswith(f"user={USER} ") and f" used={used} " in line for line in file)
 
-        wait_until(lambda: told(10), "where the user stands")
-        self.ask(f"CONSUME {USER}")
-        wait_until(lambda: told(11), "a message")
+        wait_until(lambda: has_printed(10), "where the user stands")
+        self.send_command(f"CONSUME {USER}")
+        wait_until(lambda: has_printed(11), "a message")
         self.psql.run(f"update message_usage set message_count = 20 where user_id = '{USER}'")
-        wait_until(lambda: told(20), "a change through psql")
+        wait_until(lambda: has_printed(20), "a change through psql")
         self.port.cut()
-        self.ask(f"CONSUME {USER}")
-        wait_until(lambda: told(21), "what was counted while nobody listened")
-        self.ask(f"CONSUME {USER}")
-        wait_until(lambda: told(22), "a message after that")
+        self.send_command(f"CONSUME {USER}")
+        wait_until(lambda: has_printed(21), "what was counted while nobody listened")
+        self.send_command(f"CONSUME {USER}")
+        wait_until(lambda: has_printed(22), "a message after that")
         self.assertEqual(processes.stop(watching), -signal.SIGTERM)
 
 
@@ -246,7 +246,7 @@ class WithTLSAndATokenOnThePage(Printed):
 
     def test_the_certificate_is_checked_and_the_token_is_said(self):
         _, secret = token(self, "backend", "chat")
-        wait_until(lambda: self.ask("PING").startswith("-NOAUTH"), "a token is required")
+        wait_until(lambda: self.send_command("PING").startswith("-NOAUTH"), "a token is required")
         shutil.copy(self.authority.certificate, self.directory + "/ca.pem")
         with open(self.directory + "/token", "w") as file:
             file.write(secret + "\n")

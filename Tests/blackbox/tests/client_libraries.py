@@ -9,7 +9,7 @@ import tempfile
 import redis
 import redis.asyncio
 from support.case import NOON, Case
-from support.waiting import PATIENCE
+from support.waiting import TIMEOUT_SECONDS
 
 HIREDIS = r"""
 #include <hiredis/hiredis.h>
@@ -50,7 +50,7 @@ class ClientLibraries(Case):
         if shutil.which("redis-cli") is None:
             self.skipTest("redis-cli is not installed (redis-tools)")
         outcome = subprocess.run(
-            ["redis-cli", "-p", str(self.service.port), *arguments], input=input, capture_output=True, text=True, timeout=PATIENCE
+            ["redis-cli", "-p", str(self.service.port), *arguments], input=input, capture_output=True, text=True, timeout=TIMEOUT_SECONDS
         )
         return outcome.stdout.rstrip("\n")
 
@@ -73,7 +73,7 @@ class ClientLibraries(Case):
             with self.subTest(protocol=protocol):
                 user = self.subscriber("paid")
                 client = redis.Redis(
-                    port=self.service.port, protocol=protocol, decode_responses=True, client_name="tests", socket_timeout=PATIENCE
+                    port=self.service.port, protocol=protocol, decode_responses=True, client_name="tests", socket_timeout=TIMEOUT_SECONDS
                 )
                 self.assertTrue(client.ping())
                 reply = client.execute_command("CONSUME", user)
@@ -103,7 +103,7 @@ class ClientLibraries(Case):
         from concurrent.futures import ThreadPoolExecutor
 
         user = self.subscriber("paid")
-        client = redis.Redis(port=self.service.port, decode_responses=True, max_connections=8, socket_timeout=PATIENCE)
+        client = redis.Redis(port=self.service.port, decode_responses=True, max_connections=8, socket_timeout=TIMEOUT_SECONDS)
         with ThreadPoolExecutor(8) as pool:
             replies = list(pool.map(lambda _: client.execute_command("CONSUME", user), range(200)))
         used = sorted(int(reply.split("used=")[1].split(" ")[0]) for reply in replies)
@@ -120,7 +120,7 @@ class ClientLibraries(Case):
                 self.skipTest("hiredis is not installed (libhiredis-dev)")
             subprocess.run(["cc", "-Wall", "-o", program, source, "-lhiredis"], check=True, capture_output=True)
             outcome = subprocess.run(
-                [program, str(self.service.port), user], capture_output=True, text=True, timeout=PATIENCE
+                [program, str(self.service.port), user], capture_output=True, text=True, timeout=TIMEOUT_SECONDS
             )
         self.assertEqual(outcome.returncode, 0, outcome.stdout)
         lines = outcome.stdout.rstrip("\n").split("\n")
@@ -145,7 +145,7 @@ class ClientLibraries(Case):
             for decodes in (True, False):
                 with self.subTest(protocol=protocol, decodes=decodes):
                     client = redis.Redis(
-                        port=self.service.port, protocol=protocol, decode_responses=decodes, socket_timeout=PATIENCE
+                        port=self.service.port, protocol=protocol, decode_responses=decodes, socket_timeout=TIMEOUT_SECONDS
                     )
                     self.check_info(client.info())
                     text = 'two words, "quotes" and ünï'
@@ -153,14 +153,14 @@ class ClientLibraries(Case):
                     client.close()
 
     def test_redis_py_reads_them_with_asyncio_too(self):
-        async def ask():
-            client = redis.asyncio.Redis(port=self.service.port, decode_responses=True, socket_timeout=PATIENCE)
+        async def send_command():
+            client = redis.asyncio.Redis(port=self.service.port, decode_responses=True, socket_timeout=TIMEOUT_SECONDS)
             try:
                 return await client.info(), await client.echo("two words")
             finally:
                 await client.aclose()
 
-        info, echoed = asyncio.run(ask())
+        info, echoed = asyncio.run(send_command())
         self.check_info(info)
         self.assertEqual(echoed, "two words")
 
@@ -172,18 +172,18 @@ class ClientLibraries(Case):
             self.assertEqual(self.redis_cli(*flags, "ECHO", "two words"), "two words")
 
     def test_the_plain_form_of_info_and_echo_stays_lines(self):
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for request, first in (("INFO\n", r"\*\d+"), ("*1\r\n$4\r\nINFO\r\n", r"\$\d+"), ("ECHO x\n", r"\+x"),
                                    ("*2\r\n$4\r\necho\r\n$1\r\nx\r\n", r"\$1")):  # fmt: skip
-                line.send(request)
-                head = line.line()
+                connection.send(request)
+                head = connection.read_line()
                 self.assertRegex(head, f"^{first}$")
                 if head.startswith("*"):
                     for _ in range(int(head[1:])):
-                        self.assertRegex(line.line(), r"^\+[a-z0-9_]+=")
+                        self.assertRegex(connection.read_line(), r"^\+[a-z0-9_]+=")
                 elif head.startswith("$"):
                     # The text, and a line end that does not count.
                     length = int(head[1:]) + 2
                     while length > 0:
-                        length -= len(line.line().encode()) + 2
+                        length -= len(connection.read_line().encode()) + 2
                     self.assertEqual(length, 0)

@@ -16,8 +16,8 @@ from support import processes, settings
 from support.case import Case
 from support.printed import blocks
 from support.service import environment
-from support.waiting import PATIENCE, wait_until
-from support.wire import Line
+from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.wire import LineConnection
 
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
@@ -27,7 +27,7 @@ def run(*arguments, **options):
     variables = options.pop("env", {})
     options = {"capture_output": True, "cwd": "/", **options}
     return subprocess.run(
-        [settings.binary, *arguments], text=True, timeout=PATIENCE, env=environment(**variables), stdin=subprocess.DEVNULL, **options
+        [settings.binary, *arguments], text=True, timeout=TIMEOUT_SECONDS, env=environment(**variables), stdin=subprocess.DEVNULL, **options
     )
 
 
@@ -51,7 +51,7 @@ class Pipes(Case):
             with self.subTest(flags=flags):
                 script = f'"$0" top {flags} --target 127.0.0.1:{self.service.port} | head -2; echo "${{PIPESTATUS[0]}}"'
                 ran = subprocess.run(
-                    ["bash", "-c", script, settings.binary], capture_output=True, text=True, timeout=PATIENCE, env=environment()
+                    ["bash", "-c", script, settings.binary], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=environment()
                 )
                 lines = ran.stdout.splitlines()
                 self.assertEqual((len(lines), lines[-1], ran.stderr), (3, str(128 + signal.SIGPIPE), ""))
@@ -69,7 +69,7 @@ class Pipes(Case):
     def test_a_reader_that_is_gone_is_status_1_where_the_signal_is_ignored(self):
         script = f"""trap '' PIPE; "$0" top --target 127.0.0.1:{self.service.port} | head -1; echo "${{PIPESTATUS[0]}}" """
         ran = subprocess.run(
-            ["bash", "-c", script, settings.binary], capture_output=True, text=True, timeout=PATIENCE, env=environment()
+            ["bash", "-c", script, settings.binary], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=environment()
         )
         self.assertEqual((ran.stdout.splitlines()[-1], ran.stderr), ("1", ""))
 
@@ -96,8 +96,8 @@ class Pipes(Case):
         def answers():
             self.assertIsNone(service.poll())
             try:
-                with Line(port) as line:
-                    return line.ask("PING") == "+PONG"
+                with LineConnection(port) as connection:
+                    return connection.send_command("PING") == "+PONG"
             except OSError:
                 return False
 
@@ -163,7 +163,7 @@ class Screen:
 
     def close(self, end=b"q"):
         os.write(self.ours, end)
-        status = self.process.wait(PATIENCE)
+        status = self.process.wait(TIMEOUT_SECONDS)
         self.read()
         os.close(self.ours)
         return status
@@ -208,7 +208,7 @@ class Terminals(Case):
         screen = Screen(self.service.port, 100, TERM="dumb")
         wait_until(lambda: screen.read().count("\n") >= 3, "a header and two lines")
         screen.process.send_signal(signal.SIGINT)
-        self.assertEqual(screen.process.wait(PATIENCE), 0)
+        self.assertEqual(screen.process.wait(TIMEOUT_SECONDS), 0)
         os.close(screen.ours)
         self.assertNotIn("\x1b", screen.seen)
         self.assertRegex(screen.seen, r"time +a second")
@@ -250,15 +250,15 @@ class Errors(unittest.TestCase):
             self.assertNotIn("geheim", ran.stderr)
 
     def test_a_service_that_is_down_or_whose_host_is_unknown(self):
-        nobody = f"127.0.0.1:{processes.free_port()}"
-        ways = ("headroom serve", "--target", "HEADROOM_TARGET")
+        unused = f"127.0.0.1:{processes.free_port()}"
+        alternatives = ("headroom serve", "--target", "HEADROOM_TARGET")
         for arguments in (["status"], ["user", USER], ["report"], ["top"], ["top", "--once"]):
-            self.check(69, (f"the service at {nobody} ", "nothing listens there", *ways), *arguments, "--target", nobody)
-        unknown = ("the service at nosuch.invalid:6747 ", "no machine of that name is known", *ways)
+            self.check(69, (f"the service at {unused} ", "nothing listens there", *alternatives), *arguments, "--target", unused)
+        unknown = ("the service at nosuch.invalid:6747 ", "no machine of that name is known", *alternatives)
         self.check(69, unknown, "status", "--target", "nosuch.invalid:6747")
-        self.check(1, (f"the service at {nobody} ", "nothing listens there", *ways), "ping", nobody)
+        self.check(1, (f"the service at {unused} ", "nothing listens there", *alternatives), "ping", unused)
         self.check(1, unknown, "ping", "nosuch.invalid:6747")
-        self.check(1, (f"{nobody}: ", "nothing listens there", "--target"), "bench", "--quiet", "--target", nobody)
+        self.check(1, (f"{unused}: ", "nothing listens there", "--target"), "bench", "--quiet", "--target", unused)
         self.check(
             1, ("nosuch.invalid:6747: ", "no machine of that name is known", "--target"), "bench", "--quiet", "--target",
             "nosuch.invalid:6747",
@@ -316,15 +316,15 @@ class Completion(unittest.TestCase):
     def test_there_is_a_script_for_each_shell_that_the_shell_reads(self):
         for shell, check in self.SHELLS.items():
             with self.subTest(shell=shell):
-                made = run("--generate-completion-script", shell)
-                self.assertEqual((made.returncode, made.stderr), (0, ""))
-                self.assertIn("status", made.stdout)
+                outcome = run("--generate-completion-script", shell)
+                self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
+                self.assertIn("status", outcome.stdout)
                 if shutil.which(shell) is None:
                     continue
                 path = processes.directory() + "/script"
                 with open(path, "w") as file:
-                    file.write(made.stdout)
-                read = subprocess.run([*check, path], capture_output=True, text=True, timeout=PATIENCE)
+                    file.write(outcome.stdout)
+                read = subprocess.run([*check, path], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
                 self.assertEqual((read.returncode, read.stderr), (0, ""))
 
     def test_what_the_reference_says_to_type_puts_the_scripts_into_their_places(self):
@@ -334,7 +334,7 @@ class Completion(unittest.TestCase):
         self.assertEqual([block.language for block in printed], ["sh"] * len(self.SHELLS))
         for block in printed:
             ran = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", block.text], capture_output=True, text=True, timeout=PATIENCE,
+                ["bash", "-euo", "pipefail", "-c", block.text], capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
                 env=environment(HOME=home, PATH=path),
             )  # fmt: skip
             self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""), block.text)
@@ -344,7 +344,7 @@ class Completion(unittest.TestCase):
 
     def test_bash_completes_commands_and_options(self):
         # As the shell calls it when a person presses the tabulator key.
-        ask = """
+        script = """
             source <("$0" --generate-completion-script bash)
             COMP_WORDS=("${@}") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
             function_name=$(complete -p headroom | sed -E 's/.* -F ([^ ]+) .*/\\1/')
@@ -355,7 +355,8 @@ class Completion(unittest.TestCase):
             words = line.split()
             with self.subTest(words=words):
                 ran = subprocess.run(
-                    ["bash", "-c", ask, settings.binary, *words], capture_output=True, text=True, timeout=PATIENCE, env=environment()
+                    ["bash", "-c", script, settings.binary, *words], capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
+                    env=environment(),
                 )
                 self.assertEqual(ran.stdout.split(), [offered], ran.stderr)
 
@@ -374,7 +375,7 @@ class Completion(unittest.TestCase):
             with self.subTest(line=line):
                 ran = subprocess.run(
                     ["fish", "--no-config", "-c", f"source {home}/headroom.fish; complete -C '{line}'"],
-                    capture_output=True, text=True, timeout=PATIENCE, env=environment(HOME=home, PATH=path),
+                    capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=environment(HOME=home, PATH=path),
                 )  # fmt: skip
                 # A word and its description.
                 self.assertEqual([found.split("\t")[0] for found in ran.stdout.split("\n") if found], [offered], ran.stderr)
@@ -414,4 +415,4 @@ class Completion(unittest.TestCase):
                 self.assertEqual(re.search("<<(.*?)>>", seen)[1].rstrip(), completed)
                 seen = ""
         os.write(ours, b"exit 0\n")
-        self.assertEqual(shell.wait(PATIENCE), 0)
+        self.assertEqual(shell.wait(TIMEOUT_SECONDS), 0)

@@ -16,7 +16,7 @@ from support import processes, settings
 from support.case import NOON, Case
 from support.postgres import Cluster
 from support.service import command, environment
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer
 
 MISSING = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
@@ -50,7 +50,7 @@ class Commands(Case):
         self.assertEqual(
             sorted(set(re.findall(r"(?m)^\| `headroom ([a-z]+)[ `]", reference))), sorted(set(commands) - {"help"})
         )
-        self.ask("NONSENSE")
+        self.send_command("NONSENSE")
         for name in self.json("status"):
             family = re.sub(r"^(verb|errors)_.*", r"\1_…", name)
             self.assertIn(f"\n| `{family}` | ", reference)
@@ -59,17 +59,17 @@ class Commands(Case):
 
     def test_status_shows_what_info_tells(self):
         user = self.subscriber("paid", used=639)
-        self.ask(f"CONSUME {user}")
-        self.ask("CONSUME nobody")
+        self.send_command(f"CONSUME {user}")
+        self.send_command("CONSUME nobody")
         wait_until(lambda: "schema_version" in self.service.info(), "the database was looked at")
         shown = self.json("status")
-        told = self.service.info()
+        info = self.service.info()
         steady = {"version", "database", "lanes", "lanes_connected", "database_version", "schema_version", "errors",
                   "errors_badarg", "answers_allowed", "answers_ok", "tier_gentle", "verb_consume", "reconnects"}  # fmt: skip
-        self.assertLessEqual(steady, set(told))
-        self.assertGreaterEqual(set(shown), set(told) - {"latency_p50_us", "latency_p99_us", "verb_info"})
+        self.assertLessEqual(steady, set(info))
+        self.assertGreaterEqual(set(shown), set(info) - {"latency_p50_us", "latency_p99_us", "verb_info"})
         for name in steady:
-            self.assertEqual(str(shown[name]), told[name], name)
+            self.assertEqual(str(shown[name]), info[name], name)
         self.assertIsInstance(shown["schema_version"], int)
         self.assertIsInstance(shown["database_version"], str)
         self.assertEqual(shown["schema_version"], self.psql.number("select max(number) from headroom.migrations"))
@@ -83,13 +83,13 @@ class Commands(Case):
     def test_info_counts_answers_by_outcome_and_tier_and_requests_by_verb(self):
         before = self.service.info()
         user = self.subscriber("paid", used=638)
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for request in ("CONSUME", "CONSUME", "CHECK", "CONSUME 1000", "RESERVE 1 key=a", "COMMIT key=a", "USAGE"):
                 verb, *rest = request.split(" ")
-                line.ask(" ".join([verb, user, *rest]))
-            line.ask(f"CONSUME {user} 0")
-            line.ask("NONSENSE")
-            line.ask(f"COMMIT {user} key=none")
+                connection.send_command(" ".join([verb, user, *rest]))
+            connection.send_command(f"CONSUME {user} 0")
+            connection.send_command("NONSENSE")
+            connection.send_command(f"COMMIT {user} key=none")
         after = self.service.info()
 
         def grown(name):
@@ -111,10 +111,10 @@ class Commands(Case):
         service = self.serve()
         self.assertNotIn("latency_p50_us", service.info())
         user = self.user()
-        service.ask(f"SETPLAN {user} pro")
+        service.send_command(f"SETPLAN {user} pro")
 
         def measured():
-            service.ask(f"CONSUME {user}")
+            service.send_command(f"CONSUME {user}")
             info = service.info()
             return "latency_p50_us" in info and float(info["answers_per_second"]) > 0 and info
 
@@ -128,18 +128,18 @@ class Commands(Case):
         service = self.serve()
         user = self.user()
         began = time.monotonic()
-        service.ask(f"SETPLAN {user} pro")
-        service.ask(f"CONSUME {user}")
+        service.send_command(f"SETPLAN {user} pro")
+        service.send_command(f"CONSUME {user}")
         session = self.cluster.session(self.database)
         session.run("begin")
         session.run(f"select 1 from message_usage where user_id = '{user}' for update")
-        with service.connect() as line:
-            line.send(f"CONSUME {user}\n")
+        with service.connect() as connection:
+            connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
-            self.assertFalse(line.readable(0.2))
+            self.assertFalse(connection.readable(0.2))
             session.run("rollback")
             session.close()
-            self.assertIn("+ALLOWED", line.line())
+            self.assertIn("+ALLOWED", connection.read_line())
             passed = time.monotonic() - began
         slowest = int(service.info()["latency_p99_us"])
         self.assertGreaterEqual(slowest, 200_000)
@@ -205,7 +205,7 @@ period   used  limit  tier
 """,
         )
         shown = self.json("user", user)
-        fields = Answer(self.ask(f"USAGE {user}")).fields
+        fields = Answer(self.send_command(f"USAGE {user}")).fields
         self.assertEqual({name: str(value) for name, value in shown["usage"].items()}, fields)
         self.assertEqual([shown["usage"][name] for name in ("used", "limit", "remaining")], [640, 800, 160])
         self.assertEqual(
@@ -310,7 +310,7 @@ blocked        2  40.0 %
         wait_until(lambda: any(re.match(r"\d\d:", line) for line in lines()[said:]), "it goes on")
         again.stop()
         top.send_signal(signal.SIGINT)
-        self.assertEqual(top.wait(PATIENCE), 0)
+        self.assertEqual(top.wait(TIMEOUT_SECONDS), 0)
         self.assertNotIn("\x1b", "\n".join(lines()))
 
     def test_top_on_a_terminal_draws_ends_with_q_and_puts_the_terminal_back(self):
@@ -341,7 +341,7 @@ blocked        2  40.0 %
                     os.write(ours, end)
                 else:
                     top.send_signal(end)
-                self.assertEqual(top.wait(PATIENCE), 0)
+                self.assertEqual(top.wait(TIMEOUT_SECONDS), 0)
                 drawn()
                 self.assertTrue(seen.endswith(b"\x1b[?25h\x1b[?1049l"), seen[-40:])
                 self.assertEqual(termios.tcgetattr(theirs), before)
@@ -438,12 +438,12 @@ class WithAStandby(Case):
         self.assertRegex(command("status", *target).stdout, r"the slowest standby \d+\.\d{3} s behind")
         # A standby that does not replay falls behind while messages are counted.
         user = self.user()
-        service.ask(f"SETPLAN {user} pro")
+        service.send_command(f"SETPLAN {user} pro")
         replica = standby.session(self.database)
         replica.run("select pg_wal_replay_pause()")
 
         def behind():
-            service.ask(f"CONSUME {user}")
+            service.send_command(f"CONSUME {user}")
             return float(service.info().get("replication_lag_s", 0)) > 0.5
 
         wait_until(behind, "the lag grows")

@@ -6,7 +6,7 @@ import time
 from support import processes
 from support.case import Case
 from support.kernel import fill
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer, Closed
 
 
@@ -16,31 +16,31 @@ class ConnectionLimits(Case):
     def test_a_silent_connection_is_closed_after_the_time_for_a_first_request(self):
         service = self.serve("--first-request-timeout-ms", "400")
         began = time.monotonic()
-        with service.connect() as line:
-            self.assertEqual(line.rest(), b"")
+        with service.connect() as connection:
+            self.assertEqual(connection.read_to_end(), b"")
         self.assertGreater(time.monotonic() - began, 0.35)
 
     def test_a_connection_that_trickles_one_request_is_closed_all_the_same(self):
         service = self.serve("--first-request-timeout-ms", "400")
-        with service.connect() as line:
-            wait_until(lambda: line.readable(0.02) or line.send("x"), "the end, or an answer")
-            self.assertEqual(line.rest(), b"")
+        with service.connect() as connection:
+            wait_until(lambda: connection.readable(0.02) or connection.send("x"), "the end, or an answer")
+            self.assertEqual(connection.read_to_end(), b"")
 
     def test_a_connection_with_a_first_request_is_kept(self):
         service = self.serve("--first-request-timeout-ms", "300")
 
         def in_time():
-            line = service.connect()
+            connection = service.connect()
             try:
-                return line.ask("PING") == "+PONG" and line
+                return connection.send_command("PING") == "+PONG" and connection
             except (Closed, OSError):
-                line.close()
+                connection.close()
                 return None
 
-        with wait_until(in_time, "a first request within the time") as line, service.connect() as silent:
+        with wait_until(in_time, "a first request within the time") as connection, service.connect() as silent:
             # The one that connected later is closed, so the time of the first one is over, too.
-            self.assertEqual(silent.rest(), b"")
-            self.assertEqual(line.ask("PING"), "+PONG")
+            self.assertEqual(silent.read_to_end(), b"")
+            self.assertEqual(connection.send_command("PING"), "+PONG")
 
     def test_an_idle_connection_is_closed_and_a_busy_one_is_kept(self):
         service = self.serve("--idle-timeout-ms", "1000")
@@ -49,13 +49,13 @@ class ConnectionLimits(Case):
             with service.connect() as idle, service.connect() as busy:
                 began = asked = time.monotonic()
                 try:
-                    self.assertEqual(idle.ask("PING"), "+PONG")
+                    self.assertEqual(idle.send_command("PING"), "+PONG")
                     while not idle.readable(0.1):
                         asking = time.monotonic()
-                        self.assertEqual(busy.ask("PING"), "+PONG")
+                        self.assertEqual(busy.send_command("PING"), "+PONG")
                         asked = asking
-                    self.assertEqual(idle.rest(), b"")
-                    self.assertEqual(busy.ask("PING"), "+PONG")
+                    self.assertEqual(idle.read_to_end(), b"")
+                    self.assertEqual(busy.send_command("PING"), "+PONG")
                 except (Closed, OSError):
                     # On a machine that held this test up, busy was not.
                     self.assertGreater(time.monotonic() - asked, 0.9)
@@ -67,30 +67,30 @@ class ConnectionLimits(Case):
 
     def test_one_connection_too_many_gets_an_error_and_there_is_room_again_when_one_goes(self):
         service = self.serve("--connections-maximum", "3")
-        lines = [service.connect() for _ in range(3)]
-        for line in lines:
-            self.assertEqual(line.ask("PING"), "+PONG")
+        connections = [service.connect() for _ in range(3)]
+        for connection in connections:
+            self.assertEqual(connection.send_command("PING"), "+PONG")
         with service.connect() as refused:
-            self.assertRegex(refused.rest(), rb"\A-OVERLOADED retry_ms=\d+ [^\r\n]*\r\n\Z")
-        for line in lines:
-            self.assertEqual(line.ask("PING"), "+PONG", "the others are unharmed")
-        lines.pop().close()
+            self.assertRegex(refused.read_to_end(), rb"\A-OVERLOADED retry_ms=\d+ [^\r\n]*\r\n\Z")
+        for connection in connections:
+            self.assertEqual(connection.send_command("PING"), "+PONG", "the others are unharmed")
+        connections.pop().close()
 
         def gets_in():
-            with service.connect() as line:
+            with service.connect() as connection:
                 try:
-                    return line.ask("PING") == "+PONG"
+                    return connection.send_command("PING") == "+PONG"
                 except (Closed, BrokenPipeError, ConnectionResetError):
                     return False
 
         wait_until(gets_in, "room for another connection")
-        for line in lines:
-            line.close()
+        for connection in connections:
+            connection.close()
 
     def test_one_connection_too_many_that_has_sent_requests_already_reads_why_and_then_the_end(self):
         service = self.serve("--connections-maximum", "1")
-        with service.connect() as line:
-            self.assertEqual(line.ask("PING"), "+PONG")
+        with service.connect() as connection:
+            self.assertEqual(connection.send_command("PING"), "+PONG")
             # The requests are there before the service accepts the connection: closing it with them unread is a reset.
             processes.pause(service.process.pid)
             try:
@@ -99,17 +99,17 @@ class ConnectionLimits(Case):
             finally:
                 processes.resume(service.process.pid)
             with refused:
-                self.assertRegex(refused.line(), r"\A-OVERLOADED retry_ms=\d+ ")
+                self.assertRegex(refused.read_line(), r"\A-OVERLOADED retry_ms=\d+ ")
                 with self.assertRaisesRegex(Closed, "^end; unfinished b''$"):
-                    refused.line()
-            self.assertEqual(line.ask("PING"), "+PONG")
+                    refused.read_line()
+            self.assertEqual(connection.send_command("PING"), "+PONG")
 
     def test_a_connection_too_many_that_sends_without_end_is_closed_all_the_same(self):
         service = self.serve("--connections-maximum", "1")
-        with service.connect() as line:
-            self.assertEqual(line.ask("PING"), "+PONG")
+        with service.connect() as connection:
+            self.assertEqual(connection.send_command("PING"), "+PONG")
             with service.connect() as refused:
-                self.assertRegex(refused.line(), r"\A-OVERLOADED ")
+                self.assertRegex(refused.read_line(), r"\A-OVERLOADED ")
 
                 def is_closed():
                     try:
@@ -122,55 +122,55 @@ class ConnectionLimits(Case):
 
     def test_answers_that_the_kernel_has_no_room_for_any_more_outlive_the_half_close(self):
         service = self.serve()
-        with service.connect() as line:
-            expected = fill(line, service.port)
-            line.end_input()
+        with service.connect() as connection:
+            expected = fill(connection, service.port)
+            connection.end_input()
             # The connection may not linger only: by then one that does would be closed.
             self.assertFalse(threading.Event().wait(0.5))
-            self.assertEqual(len(line.rest()), expected)
+            self.assertEqual(len(connection.read_to_end()), expected)
 
     def test_more_requests_than_may_be_under_way_are_answered_all_the_same(self):
         service = self.serve("--in-flight-maximum", "4")
         user = self.user()
-        with service.connect() as line:
-            line.send("".join(f"CONSUME {user}\nECHO {index}\n" for index in range(100)))
-            line.end_input()
+        with service.connect() as connection:
+            connection.send("".join(f"CONSUME {user}\nECHO {index}\n" for index in range(100)))
+            connection.end_input()
             for index in range(100):
-                self.assertEqual(Answer(line.line()).used, index + 1)
-                self.assertEqual(line.line(), f"+{index}")
-            self.assertEqual(line.rest(), b"")
+                self.assertEqual(Answer(connection.read_line()).used, index + 1)
+                self.assertEqual(connection.read_line(), f"+{index}")
+            self.assertEqual(connection.read_to_end(), b"")
 
     def test_many_times_the_requests_under_way_that_need_no_database_are_all_answered(self):
         service = self.serve("--in-flight-maximum", "4")
-        with service.connect() as line:
-            line.send("".join(f"ECHO {index}\n" for index in range(100)))
+        with service.connect() as connection:
+            connection.send("".join(f"ECHO {index}\n" for index in range(100)))
             for index in range(100):
-                self.assertEqual(line.line(), f"+{index}")
-            self.assertFalse(line.readable(0.05))
-            line.send("".join(f"ECHO {index}\n" for index in range(100)))
-            line.end_input()
-            self.assertEqual(line.rest(), "".join(f"+{index}\r\n" for index in range(100)).encode())
+                self.assertEqual(connection.read_line(), f"+{index}")
+            self.assertFalse(connection.readable(0.05))
+            connection.send("".join(f"ECHO {index}\n" for index in range(100)))
+            connection.end_input()
+            self.assertEqual(connection.read_to_end(), "".join(f"+{index}\r\n" for index in range(100)).encode())
 
     def test_what_is_over_the_requests_under_way_is_not_taken_in(self):
         service = self.serve("--in-flight-maximum", "4")
         users = [self.user() for _ in range(100)]
         with service.connect() as warm:
             for user in users:
-                self.assertIn("+ALLOWED", warm.ask(f"CONSUME {user}"))
+                self.assertIn("+ALLOWED", warm.send_command(f"CONSUME {user}"))
         before = int(service.info()["requests"])
         locks = self.cluster.session(self.database)
         locks.run("begin")
         locks.run("lock table message_usage in access exclusive mode")
         try:
-            with service.connect() as line:
-                line.send("".join(f"CONSUME {user}\n" for user in users))
+            with service.connect() as connection:
+                connection.send("".join(f"CONSUME {user}\n" for user in users))
                 self.wait_until_blocked()
-                self.assertFalse(line.readable(0.2), "nothing can be counted now")
+                self.assertFalse(connection.readable(0.2), "nothing can be counted now")
                 info = service.info()
                 self.assertLessEqual(int(info["queue_depth"]) + int(info["requests"]) - before, 4)
                 locks.run("rollback")
                 for user in users:
-                    self.assertRegex(line.line(), rf"^(\+ALLOWED user={user} |-UNAVAILABLE )")
+                    self.assertRegex(connection.read_line(), rf"^(\+ALLOWED user={user} |-UNAVAILABLE )")
         finally:
             locks.close()
 
@@ -178,18 +178,18 @@ class ConnectionLimits(Case):
         service = self.serve("--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1")
         users = [self.user() for _ in range(300)]
         with service.connect() as warm:
-            self.assertIn("+ALLOWED", warm.ask(f"CONSUME {users[0]}"))
+            self.assertIn("+ALLOWED", warm.send_command(f"CONSUME {users[0]}"))
         locks = self.cluster.session(self.database)
         locks.run("begin")
         locks.run("lock table message_usage in access exclusive mode")
         try:
-            with service.connect() as line:
-                line.send(f"CONSUME {users[0]}\n")
+            with service.connect() as connection:
+                connection.send(f"CONSUME {users[0]}\n")
                 self.wait_until_blocked()
-                line.send("".join(f"CONSUME {user}\n" for user in users[1:]))
+                connection.send("".join(f"CONSUME {user}\n" for user in users[1:]))
                 wait_until(lambda: int(service.info()["queue_depth"]) == 64, "the queue is full")
                 locks.run("rollback")
-                replies = [line.line() for _ in users]
+                replies = [connection.read_line() for _ in users]
         finally:
             locks.close()
         overloaded = [reply for reply in replies if reply.startswith("-OVERLOADED retry_ms=")]
@@ -201,7 +201,7 @@ class ConnectionLimits(Case):
         """Each refusal makes room for what was read with it, and that is refused in its turn."""
         service = self.serve("--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1", "--in-flight-maximum", "16")
         user = self.user()
-        self.assertIn("+ALLOWED", service.ask(f"CONSUME {user}"))
+        self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
         locks = self.cluster.session(self.database)
         locks.run("begin")
         locks.run("lock table message_usage in access exclusive mode")
@@ -212,9 +212,9 @@ class ConnectionLimits(Case):
             wait_until(lambda: int(service.info()["queue_depth"]) == 63, "the queue is full for who has many waiting")
             others[6].send(f"CONSUME {user}\n")
             wait_until(lambda: int(service.info()["queue_depth"]) == 64, "the queue is full")
-            with service.connect() as line:
-                line.send(f"CONSUME {user}\n" * 200)
-                self.assertEqual({reply.split(" ")[0] for reply in line.lines(200)}, {"-OVERLOADED"})
+            with service.connect() as connection:
+                connection.send(f"CONSUME {user}\n" * 200)
+                self.assertEqual({reply.split(" ")[0] for reply in connection.read_lines(200)}, {"-OVERLOADED"})
         finally:
             locks.run("rollback")
             locks.close()
@@ -238,17 +238,17 @@ class ConnectionLimits(Case):
             greedy.socket.settimeout(None)
             for used in range(1, 51):
                 self.assertEqual(other.answer(f"CONSUME {user}").used, used, "the other connection is served")
-            self.assertTrue(gone.wait(PATIENCE), "the peer that does not read was not closed")
+            self.assertTrue(gone.wait(TIMEOUT_SECONDS), "the peer that does not read was not closed")
             wait_until(lambda: service.info()["connections"] == "2", "only two connections are left")
 
     def test_a_peer_that_reads_slowly_gets_everything(self):
         service = self.serve("--output-timeout-ms", "10000")
-        with service.connect() as line:
-            threading.Thread(target=lambda: line.send("HELP\n" * 3_000), daemon=True).start()
+        with service.connect() as connection:
+            threading.Thread(target=lambda: connection.send("HELP\n" * 3_000), daemon=True).start()
             for _ in range(3_000):
-                header = line.line()
+                header = connection.read_line()
                 self.assertEqual(header[0], "*")
-                for entry in line.lines(int(header[1:])):
+                for entry in connection.read_lines(int(header[1:])):
                     self.assertEqual(entry[0], "+")
 
     def test_settings_that_cannot_be_are_refused_with_what_they_may_be(self):

@@ -10,7 +10,7 @@ from support.product import ADA, seed, token
 from support.service import command
 from support.users import new_user
 from support.waiting import wait_until
-from support.webhooks import TAKES_EVENTS
+from support.webhooks import WEBHOOK_SETTINGS
 from support.wire import Answer
 
 
@@ -27,10 +27,10 @@ class PagesCase(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.service = cls.serve(env=TAKES_EVENTS)
+        cls.service = cls.serve(env=WEBHOOK_SETTINGS)
         seed(cls)
         cls.number, cls.token = token(cls, "ann", "operator", "chat")
-        wait_until(lambda: cls.service.ask("CHECK " + ADA).startswith("-NOAUTH"), "a token is required")
+        wait_until(lambda: cls.service.send_command("CHECK " + ADA).startswith("-NOAUTH"), "a token is required")
         cls.browser = Browser(cls.service)
         cls.browser.sign_in(cls.token)
         wait_until(lambda: cls.browser.text("h1") == "Overview", "the overview")
@@ -48,10 +48,10 @@ class PagesCase(Case):
         self.browser.look("desktop", "light")
         self.browser.complaints()
 
-    def ask(self, *requests):
-        with self.service.connect() as line:
-            line.ask(f"AUTH {self.token}")
-            return [line.ask(request) for request in requests][-1]
+    def send_command(self, *requests):
+        with self.service.connect() as connection:
+            connection.send_command(f"AUTH {self.token}")
+            return [connection.send_command(request) for request in requests][-1]
 
 
 class Pages(PagesCase):
@@ -84,7 +84,7 @@ class Pages(PagesCase):
         """A user of the paid plan in this state, with a few messages used."""
         user = new_user()
         ends = self.psql.value("select headroom.instant_text(headroom.now() + interval '20 days')")
-        self.ask(f"SETPLAN {user} paid", f"CONSUME {user} 12", f"SETPLAN {user} paid state={state} expires={ends}")
+        self.send_command(f"SETPLAN {user} paid", f"CONSUME {user} 12", f"SETPLAN {user} paid state={state} expires={ends}")
         return user
 
     def texts(self, selector):
@@ -218,7 +218,7 @@ class Pages(PagesCase):
 
     def test_a_users_page_is_what_the_database_knows(self):
         user = new_user()
-        self.ask(f"SETPLAN {user} paid state=cancelled", f"CONSUME {user} 770", f"RESERVE {user} 5 key=r")
+        self.send_command(f"SETPLAN {user} paid state=cancelled", f"CONSUME {user} 770", f"RESERVE {user} 5 key=r")
         self.psql.run(f"set headroom.reason = 'as asked <b>for</b>'; update message_usage set \"limit\" = 790 where user_id = '{user}'")
         self.psql.run("reset headroom.reason")
         self.browser.open("/dashboard/users")
@@ -226,7 +226,7 @@ class Pages(PagesCase):
         self.browser.find("main button").click()
         wait_until(lambda: self.browser.path == f"/dashboard/users/{user}", "the user's page")
         text = self.browser.text()
-        answer = Answer(self.ask(f"USAGE {user}"))
+        answer = Answer(self.send_command(f"USAGE {user}"))
         self.assertIn("770 of 790 messages prominent", text.replace("\n", " "))
         for fact in [f"Remaining\n{answer['remaining']}", "State\ncancelled", "Plan\nPremium paid", "Held\n5",
                      answer["banner"], answer["notice"]]:
@@ -245,7 +245,7 @@ class Pages(PagesCase):
         wait_until(lambda: "Live" in self.browser.text("#live-state"), "the stream is open")
 
         def busy():
-            self.ask(*[f"CONSUME {new_user()}" for _ in range(50)])
+            self.send_command(*[f"CONSUME {new_user()}" for _ in range(50)])
             return float(self.browser.text("#live-rate").replace(",", "")) > 0 and "ms" in self.browser.text("#live-p99")
 
         wait_until(busy, "the rate and the latency show")
@@ -255,7 +255,7 @@ class Pages(PagesCase):
         self.browser.find("#live-pause").click()
         self.assertEqual(self.browser.text("#live-state"), "Paused.")
         paused = self.browser.find("#live-line").get_attribute("points")
-        self.ask(*[f"CONSUME {new_user()}" for _ in range(50)])
+        self.send_command(*[f"CONSUME {new_user()}" for _ in range(50)])
         self.assertEqual(self.browser.find("#live-line").get_attribute("points"), paused)
         self.browser.find("#live-pause").click()
         wait_until(lambda: "Live" in self.browser.text("#live-state"), "it goes on")
@@ -271,7 +271,7 @@ class Pages(PagesCase):
         self.browser.run(soon)
         before = number(self.texts("[data-part=glance] dd:not(.more)")[0])
         users = [new_user() for _ in range(3)]
-        self.ask(*[f"CONSUME {user} 7" for user in users])
+        self.send_command(*[f"CONSUME {user} 7" for user in users])
         wait_until(lambda: number(self.texts("[data-part=glance] dd:not(.more)")[0]) >= before + 21, "the page has the new messages")
         self.assertTrue(self.browser.run("return window.isSame"), "it is the same page")
         self.assertTrue(self.browser.run("return document.querySelector('[data-part=history] details').open"))
@@ -284,7 +284,7 @@ class Pages(PagesCase):
             "}"
         )
         kept = self.texts("[data-part=glance] dd:not(.more)")
-        self.ask(*[f"CONSUME {user} 7" for user in users])
+        self.send_command(*[f"CONSUME {user} 7" for user in users])
 
         def newer():
             figures = [re.search(r"<dt>Messages</dt><dd>([\d,]+)</dd>", page) for page in self.browser.run("return window.pages")]
@@ -315,7 +315,7 @@ class Pages(PagesCase):
         from selenium.webdriver.common.keys import Keys
 
         user = new_user()
-        self.ask(f"CONSUME {user} 30")
+        self.send_command(f"CONSUME {user} 30")
         at = lambda: self.browser.run("const e = document.activeElement; return e.id || e.textContent.trim().slice(0, 40) || e.tagName")
 
         def tab_to(name, most=40):
@@ -350,7 +350,7 @@ class Pages(PagesCase):
 
     def test_everything_works_without_scripts(self):
         user = new_user()
-        self.ask(f"CONSUME {user} 30")
+        self.send_command(f"CONSUME {user} 30")
         plain = Browser(self.service, has_scripts=False)
         self.addCleanup(plain.close)
         plain.sign_in(self.token)
@@ -405,7 +405,7 @@ class FirstSteps(Case):
         self.addCleanup(shown.close)
         self.assert_is_fine(shown, "first-steps", "What to do first")
         user = self.user()
-        self.ask(f"CONSUME {user} 3")
+        self.send_command(f"CONSUME {user} 3")
         self.psql.run(
             "insert into headroom.billing_events (source, id, type, happened_at, received_at, identities,"
             " user_id, outcome, problem, attempts)"

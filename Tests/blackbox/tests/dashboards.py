@@ -19,7 +19,7 @@ class Dashboards(Case):
         )
 
     def report(self, period=""):
-        return Answer(self.ask(f"REPORT {period}"))
+        return Answer(self.send_command(f"REPORT {period}"))
 
     def assertReportIsOfTheView(self, report, period):
         rows = "is_open" if period == "open" else f"billing_period = '{period}'"
@@ -40,25 +40,25 @@ class Dashboards(Case):
         self.assertReportIsOfTheView(self.report(), "open")
         self.assertReportIsOfTheView(self.report("2026-03"), "2026-03")
         self.assertReportIsOfTheView(self.report("2026-02"), "2026-02")
-        self.ask(f"CONSUME {self.user()} 81")
+        self.send_command(f"CONSUME {self.user()} 81")
         self.assertReportIsOfTheView(self.report("trial"), "trial")
 
     def test_a_message_that_was_answered_is_in_the_next_report_of_any_instance(self):
         other = self.serve()
         user = self.subscriber("paid")
-        before = int(Answer(other.ask("REPORT")).get("messages"))
+        before = int(Answer(other.send_command("REPORT")).get("messages"))
         for number in range(1, 6):
-            self.ask(f"CONSUME {user} 3")
-            self.assertEqual(int(Answer(other.ask("REPORT"))["messages"]), before + 3 * number)
+            self.send_command(f"CONSUME {user} 3")
+            self.assertEqual(int(Answer(other.send_command("REPORT"))["messages"]), before + 3 * number)
 
     def test_a_period_without_rows_gives_zeros_and_an_empty_list(self):
         self.assertEqual(
-            self.ask("REPORT 1999-12"), "+REPORT period=1999-12 users=0 messages=0 silent=0 gentle=0 prominent=0 blocked=0"
+            self.send_command("REPORT 1999-12"), "+REPORT period=1999-12 users=0 messages=0 silent=0 gentle=0 prominent=0 blocked=0"
         )
-        self.assertEqual(self.ask("TOP 1999-12"), "*0")
+        self.assertEqual(self.send_command("TOP 1999-12"), "*0")
 
     def test_top_lists_the_busiest_first(self):
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for request, count in [("TOP 2026-02", 10), ("TOP 2026-02 3", 3), ("TOP 2026-02 1000", 1000)]:
                 with self.subTest(request=request):
                     rows = self.psql.run(
@@ -66,13 +66,13 @@ class Dashboards(Case):
                         f" order by used desc, user_id limit {count}"
                     )
                     expected = [f"+PERIOD user={u} period=2026-02 used={n} limit=800 tier={tier}" for u, n, tier in rows]
-                    self.assertEqual(line.ask_list(request), expected)
+                    self.assertEqual(connection.send_list_command(request), expected)
 
     def test_a_number_alone_is_how_many_of_open_periods(self):
         for _ in range(3):
             self.subscriber("paid", used=5)
-        with self.service.connect() as line:
-            lines = line.ask_list("TOP 2")
+        with self.service.connect() as connection:
+            lines = connection.send_list_command("TOP 2")
         self.assertEqual(len(lines), 2)
         # Of the 30,000 rows of February each counts more, or could, but these are over.
         self.assertTrue(all(" period=2026-02 " not in entry for entry in lines), lines)
@@ -84,15 +84,15 @@ class Dashboards(Case):
             ("TOP period=2026-03", "takes none"),
         ]:  # fmt: skip
             with self.subTest(request=request):
-                error = self.ask(request)
+                error = self.send_command(request)
                 self.assertTrue(error.startswith("-BADARG "), error)
                 self.assertIn(words, error)
 
     def test_replies_keep_their_order_behind_a_reading(self):
         user = self.subscriber("paid")
-        with self.service.connect() as line:
-            line.send(f"REPORT 2026-02\nCONSUME {user}\nTOP 2026-02 1\nPING\n")
-            first, second, third, _, last = line.lines(5)
+        with self.service.connect() as connection:
+            connection.send(f"REPORT 2026-02\nCONSUME {user}\nTOP 2026-02 1\nPING\n")
+            first, second, third, _, last = connection.read_lines(5)
         self.assertTrue(first.startswith("+REPORT "), first)
         self.assertTrue(second.startswith("+ALLOWED "), second)
         self.assertEqual((third, last), ("*1", "+PONG"))
@@ -103,10 +103,10 @@ class Dashboards(Case):
         failures = []
 
         def count(own):
-            with self.service.connect() as line:
+            with self.service.connect() as connection:
                 while not stop.is_set():
-                    line.send("".join(f"CONSUME {user}\n" for user in own))
-                    for reply in line.lines(len(own)):
+                    connection.send("".join(f"CONSUME {user}\n" for user in own))
+                    for reply in connection.read_lines(len(own)):
                         if not reply.startswith("+ALLOWED "):
                             failures.append(reply)
 
@@ -116,15 +116,15 @@ class Dashboards(Case):
         for thread in threads:
             thread.start()
         try:
-            with self.service.connect() as line:
+            with self.service.connect() as connection:
                 for _ in range(20):
                     before = self.psql.number(total)
-                    report = line.answer("REPORT")
+                    report = connection.answer("REPORT")
                     after = self.psql.number(total)
                     self.assertLessEqual(before, int(report["messages"]))
                     self.assertLessEqual(int(report["messages"]), after)
                     self.assertEqual(int(report["users"]), self.psql.number(open_users))
-                    listed = line.ask_list("TOP 1000")
+                    listed = connection.send_list_command("TOP 1000")
                     self.assertLessEqual(set(users), {entry.split("user=")[1].split(" ")[0] for entry in listed})
         finally:
             stop.set()
@@ -137,7 +137,7 @@ class Dashboards(Case):
         self.psql.run("begin")
         self.psql.run("lock table message_usage in access exclusive mode")
         try:
-            refused = hurried.ask("REPORT 2026-02")
+            refused = hurried.send_command("REPORT 2026-02")
         finally:
             self.psql.run("rollback")
         self.assertTrue(refused.startswith("-UNAVAILABLE retry_ms="), refused)
@@ -145,7 +145,7 @@ class Dashboards(Case):
 
         def report():
             # A machine may be too slow for all the rows in a second, but not each time.
-            reply = hurried.ask("REPORT 2026-02")
+            reply = hurried.send_command("REPORT 2026-02")
             return reply.startswith("+REPORT ") and Answer(reply)
 
         self.assertReportIsOfTheView(wait_until(report, "a report"), "2026-02")
@@ -155,11 +155,11 @@ class Dashboards(Case):
         self.psql.run("begin")
         self.psql.run("lock table message_usage in access exclusive mode")
         try:
-            with service.connect() as line:
-                line.send("PING\nREPORT\n")
-                self.assertEqual(line.line(), "+PONG")
+            with service.connect() as connection:
+                connection.send("PING\nREPORT\n")
+                self.assertEqual(connection.read_line(), "+PONG")
                 service.signal(15)
-                refused = line.line()
+                refused = connection.read_line()
             self.assertTrue(refused.startswith("-UNAVAILABLE "), refused)
             self.assertIn("shutting down", refused)
             self.assertEqual(service.wait(), 0)

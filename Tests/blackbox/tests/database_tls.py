@@ -8,7 +8,7 @@ import threading
 from support import processes
 from support.case import Case
 from support.certificates import Authority
-from support.postgres import unprivileged
+from support.postgres import as_postgres_user
 from support.service import Service, command
 
 
@@ -25,7 +25,7 @@ class DatabaseTLS(Case):
         for file, name in ((certificate, "server.crt"), (key, "server.key")):
             target = shutil.copy(file, f"{cls.cluster.data}/{name}")
             os.chmod(target, 0o600)
-            account = unprivileged()
+            account = as_postgres_user()
             if account:
                 os.chown(target, account["user"], account["group"])
         cls.port = processes.free_port()
@@ -56,7 +56,7 @@ class DatabaseTLS(Case):
         self.assertEqual(migrated.returncode, 0, migrated)
         service = self.serve_url(self.url())
         user = self.user()
-        self.assertTrue(service.ask(f"CONSUME {user}").startswith("+ALLOWED "))
+        self.assertTrue(service.send_command(f"CONSUME {user}").startswith("+ALLOWED "))
         ours = "from pg_stat_ssl join pg_stat_activity using (pid) where application_name like 'headroom%'"
         self.assertGreaterEqual(self.psql.number(f"select count(*) {ours} and ssl"), 2)
         self.assertEqual(self.psql.number(f"select count(*) {ours} and not ssl"), 0)
@@ -77,9 +77,9 @@ class DatabaseTLS(Case):
                 self.assertNotEqual(migrated.returncode, 0)
                 service = self.serve_url(url, wait=False)
                 self.assertNotEqual(service.wait(), 0)
-                for told in (migrated.stderr, service.log()):
-                    self.assertIn(said, told)
-                    self.assertIn(advice, told)
+                for output in (migrated.stderr, service.log()):
+                    self.assertIn(said, output)
+                    self.assertIn(advice, output)
                 self.assertEqual(service.output(), "")
                 self.assertNotIn("cannot be reached yet", service.log(), "nothing is waited for")
 

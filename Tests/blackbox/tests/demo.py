@@ -13,7 +13,7 @@ import uuid
 from support import http as web
 from support import processes, settings
 from support.service import environment
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
@@ -79,7 +79,7 @@ class Demo:
                 [ROOT + "/script/demo"], stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd="/",
                 env=environment(HEADROOM_DEMO_BINARIES=os.path.dirname(settings.binary), **variables),
             )  # fmt: skip
-        wait_until(lambda: "Ctrl-C" in self.output() or self.process.poll() is not None, "the demo runs", seconds=3 * PATIENCE)
+        wait_until(lambda: "Ctrl-C" in self.output() or self.process.poll() is not None, "the demo runs", seconds=3 * TIMEOUT_SECONDS)
         self.chat = self.address("chat: +http://127.0.0.1:")
         self.people = dict(
             re.findall(r"^(\w+) +http://127\.0\.0\.1:\d+/chat/(\S{36}) ", self.output(), re.MULTILINE)
@@ -100,21 +100,21 @@ class Demo:
         return re.search(r"host=(/tmp/headroom-demo-\w+)/", self.output())[1]
 
     def get(self, path):
-        return web.ask(self.chat, "GET", path)
+        return web.request(self.chat, "GET", path)
 
     def usage(self, name):
         return self.get(f"/users/{self.people[name]}").json["usage"]
 
     def send(self, name, text="Hello"):
         """A message; its events by name, the last one of each."""
-        answer = web.ask(
+        answer = web.request(
             self.chat, "POST", f"/users/{self.people[name]}/messages", {"id": str(uuid.uuid4()), "text": text}
         )
         pairs = re.findall(r"^event: (\w+)\ndata: (.*)$", answer.text, re.MULTILINE)
         return {event: json.loads(data) for event, data in pairs}
 
     def change(self, name, body):
-        return web.ask(self.chat, "POST", f"/users/{self.people[name]}/subscription", body)
+        return web.request(self.chat, "POST", f"/users/{self.people[name]}/subscription", body)
 
 
 class RunningDemo(unittest.TestCase):
@@ -150,11 +150,11 @@ class EverybodyIsThere(RunningDemo):
         self.assertIn("Gentiana", self.demo.get("/").text)
         self.assertEqual(self.demo.get(f"/chat/{self.demo.people['Lim']}").status, 200)
         dashboard = self.demo.address("dashboard: +http://127.0.0.1:")
-        self.assertEqual(web.ask(dashboard, "GET", "/dashboard").status, 200)
+        self.assertEqual(web.request(dashboard, "GET", "/dashboard").status, 200)
         psql = re.search(r"^database: +(psql .*)$", self.demo.output(), re.MULTILINE)[1]
         result = subprocess.run(
             [*shlex.split(psql), "-XAtc", f"select sum(message_count) from message_usage where user_id = '{self.demo.people['Una']}'"],
-            capture_output=True, text=True, timeout=PATIENCE, env=environment(),
+            capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=environment(),
         )  # fmt: skip
         self.assertEqual(result.stdout, "1234\n", result.stderr)
 
@@ -197,10 +197,10 @@ class Ending(unittest.TestCase):
 
     def test_ctrl_c_ends_all_of_it_also_with_an_open_page_and_an_answer_under_way(self):
         demo, members = self.started()
-        page = http.client.HTTPConnection("127.0.0.1", demo.chat, timeout=PATIENCE)
+        page = http.client.HTTPConnection("127.0.0.1", demo.chat, timeout=TIMEOUT_SECONDS)
         page.request("GET", f"/users/{demo.people['Silvia']}/changes")
         self.assertEqual(page.getresponse().readline(), b"retry: 1000\n")
-        answer = http.client.HTTPConnection("127.0.0.1", demo.chat, timeout=PATIENCE)
+        answer = http.client.HTTPConnection("127.0.0.1", demo.chat, timeout=TIMEOUT_SECONDS)
         answer.request(
             "POST", f"/users/{demo.people['Silvia']}/messages", json.dumps({"id": str(uuid.uuid4()), "text": "Tell me"}),
             {"Content-Type": "application/json"},
@@ -208,7 +208,7 @@ class Ending(unittest.TestCase):
         self.assertEqual(answer.getresponse().readline(), b"event: held\n")
         # Neither the page nor the one who waits for the answer goes first.
         demo.process.send_signal(signal.SIGINT)
-        self.assertEqual(demo.process.wait(PATIENCE), 0, demo.output(1))
+        self.assertEqual(demo.process.wait(TIMEOUT_SECONDS), 0, demo.output(1))
         self.assert_nothing_is_left(demo, members)
         page.close()
         answer.close()
@@ -226,7 +226,7 @@ class Ending(unittest.TestCase):
         demo, members = self.started()
         service = next(pid for pid, command in members.items() if "headroom serve" in command)
         os.kill(service, signal.SIGTERM)
-        self.assertEqual(demo.process.wait(PATIENCE), 1)
+        self.assertEqual(demo.process.wait(TIMEOUT_SECONDS), 1)
         self.assertIn("ended by itself", demo.output(1))
         self.assert_nothing_is_left(demo, members)
 
@@ -234,7 +234,7 @@ class Ending(unittest.TestCase):
         demo, members = self.started()
         service = next(pid for pid, command in members.items() if "headroom serve" in command)
         os.kill(service, signal.SIGKILL)
-        self.assertEqual(demo.process.wait(PATIENCE), 1)
+        self.assertEqual(demo.process.wait(TIMEOUT_SECONDS), 1)
         self.assert_nothing_is_left(demo, members)
 
     def test_sigterm_while_it_builds_ends_the_build_too(self):
@@ -262,13 +262,13 @@ class Ending(unittest.TestCase):
         wait_until(lambda: len(started()) == 2 or demo.poll() is not None, "it builds")
         self.assertEqual([processes.is_alive(pid) for pid in started()], [True, True])
         demo.send_signal(signal.SIGTERM)
-        output, _ = demo.communicate(timeout=PATIENCE)
+        output, _ = demo.communicate(timeout=TIMEOUT_SECONDS)
         self.assertEqual((demo.returncode, output), (0, b""))
         self.assertEqual([processes.is_alive(pid) for pid in started()], [False, False])
 
     def test_without_its_programs_it_says_so_and_leaves_nothing(self):
         result = subprocess.run(
-            [ROOT + "/script/demo"], capture_output=True, text=True, timeout=PATIENCE, cwd="/",
+            [ROOT + "/script/demo"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
             env=environment(HEADROOM_DEMO_BINARIES="/nonexistent"),
         )  # fmt: skip
         self.assertEqual(result.returncode, 1)

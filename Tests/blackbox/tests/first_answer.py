@@ -6,7 +6,7 @@ import subprocess
 from support import processes
 from support.case import Case
 from support.service import command
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
@@ -16,7 +16,7 @@ class FirstAnswer(Case):
 
     def netcat(self, request, *flags):
         return subprocess.run(
-            ["nc", *flags, "127.0.0.1", str(self.service.port)], input=request, capture_output=True, timeout=PATIENCE
+            ["nc", *flags, "127.0.0.1", str(self.service.port)], input=request, capture_output=True, timeout=TIMEOUT_SECONDS
         ).stdout
 
     def test_the_first_example_of_the_documentation_answers_through_netcat(self):
@@ -38,52 +38,52 @@ class FirstAnswer(Case):
         users = [self.user() for _ in range(3)]
         request = "".join(f"CONSUME {user}\n" for user in users) + "PING\n"
         script = f"printf '%s' \"$1\" | nc -N 127.0.0.1 {self.service.port}"
-        lines = subprocess.run(["bash", "-c", script, "bash", request], capture_output=True, timeout=PATIENCE).stdout
+        lines = subprocess.run(["bash", "-c", script, "bash", request], capture_output=True, timeout=TIMEOUT_SECONDS).stdout
         replies = lines.decode().split("\r\n")
         self.assertEqual([r.split(" ")[:2] for r in replies[:3]], [["+ALLOWED", f"user={u}"] for u in users])
         self.assertEqual(replies[3:], ["+PONG", ""])
 
     def test_the_server_says_nothing_first(self):
-        with self.service.connect() as line:
-            line.send("PING\n")
-            self.assertEqual(line.line(), "+PONG")
-            line.end_input()
-            self.assertEqual(line.rest(), b"", "nothing before the first reply, nothing after the last")
+        with self.service.connect() as connection:
+            connection.send("PING\n")
+            self.assertEqual(connection.read_line(), "+PONG")
+            connection.end_input()
+            self.assertEqual(connection.read_to_end(), b"", "nothing before the first reply, nothing after the last")
 
     def test_verbs_and_users_are_taken_in_either_case_and_users_answered_in_lower_case(self):
         user = self.user()
         for verb in ("CONSUME", "consume", "CoNsUmE"):
-            self.assertIn(f"+ALLOWED user={user} ", self.ask(f"{verb} {user.upper()}"))
+            self.assertIn(f"+ALLOWED user={user} ", self.send_command(f"{verb} {user.upper()}"))
         self.assertEqual(self.count(user), 3)
-        self.assertIn("+OK ", self.ask(f"setplan {user} paid STATE=active Anchor=3"))
+        self.assertIn("+OK ", self.send_command(f"setplan {user} paid STATE=active Anchor=3"))
 
     def test_ping_echo_and_quit(self):
-        with self.service.connect() as line:
-            self.assertEqual(line.ask("PING"), "+PONG")
-            self.assertEqual(line.ask("PING hello=1"), "+hello=1")
-            self.assertEqual(line.ask("ECHO día"), "+día")
-            self.assertEqual(line.ask("QUIT"), "+OK")
-            self.assertEqual(line.rest(), b"")
+        with self.service.connect() as connection:
+            self.assertEqual(connection.send_command("PING"), "+PONG")
+            self.assertEqual(connection.send_command("PING hello=1"), "+hello=1")
+            self.assertEqual(connection.send_command("ECHO día"), "+día")
+            self.assertEqual(connection.send_command("QUIT"), "+OK")
+            self.assertEqual(connection.read_to_end(), b"")
 
     def test_nothing_after_quit_is_executed(self):
         user = self.user()
-        with self.service.connect() as line:
-            line.send(f"QUIT\nCONSUME {user}\n")
-            self.assertEqual(line.rest(), b"+OK\r\n")
+        with self.service.connect() as connection:
+            connection.send(f"QUIT\nCONSUME {user}\n")
+            self.assertEqual(connection.read_to_end(), b"+OK\r\n")
         self.assertEqual(self.count(user), 0)
 
     def test_help_lists_every_verb_and_explains_one(self):
-        with self.service.connect() as line:
-            listed = {entry[1:].split(" ")[0] for entry in line.ask_list("HELP")}
-            wanted = (
+        with self.service.connect() as connection:
+            listed = {entry[1:].split(" ")[0] for entry in connection.send_list_command("HELP")}
+            expected = (
                 "CONSUME CHECK USAGE HISTORY SETPLAN GRANT RESETUSAGE FORGET PING ECHO HELP INFO QUIT HELLO CLIENT"
                 " COMMAND SELECT"
             )
-            self.assertLessEqual(set(wanted.split()), listed)
+            self.assertLessEqual(set(expected.split()), listed)
             for verb in listed:
-                (entry,) = line.ask_list(f"HELP {verb.lower()}")
+                (entry,) = connection.send_list_command(f"HELP {verb.lower()}")
                 self.assertTrue(entry.startswith(f"+{verb}"), entry)
-            self.assertTrue(line.ask("HELP NOSUCH").startswith("-BADARG "))
+            self.assertTrue(connection.send_command("HELP NOSUCH").startswith("-BADARG "))
 
     def test_info_tells_version_uptime_connections_queue_database_and_counters(self):
         # The ready line says that the port is open; the second lane may still be connecting.
@@ -95,23 +95,23 @@ class FirstAnswer(Case):
         self.assertEqual(command("--version").stdout.strip(), info["version"])
 
     def test_the_handshake_of_client_libraries_is_answered_as_they_expect(self):
-        with self.service.connect() as line:
-            self.assertEqual(line.ask("HELLO 2"), "*14")
-            fields = line.lines(25)
+        with self.service.connect() as connection:
+            self.assertEqual(connection.send_command("HELLO 2"), "*14")
+            fields = connection.read_lines(25)
             self.assertEqual(fields[:2], ["$6", "server"])
             self.assertIn("proto", fields)
             self.assertEqual(fields[fields.index("proto") + 1], ":2")
             self.assertEqual(fields[-1], "*0", "no modules")
-            self.assertEqual(line.ask("HELLO 3"), "%7")
-            fields = line.lines(25)
+            self.assertEqual(connection.send_command("HELLO 3"), "%7")
+            fields = connection.read_lines(25)
             self.assertEqual(fields[fields.index("proto") + 1], ":3")
             for request in ("CLIENT SETNAME x", "CLIENT SETINFO LIB-NAME y", "CLIENT ID", "SELECT 0"):
-                self.assertEqual(line.ask(request), "+OK", request)
+                self.assertEqual(connection.send_command(request), "+OK", request)
             for request in ("COMMAND", "COMMAND DOCS"):
-                self.assertEqual(line.ask(request), "*0", request)
+                self.assertEqual(connection.send_command(request), "*0", request)
             for request in ("HELLO 4", "HELLO 1", "SELECT 1"):
-                self.assertTrue(line.ask(request).startswith("-BADARG "), request)
-            self.assertEqual(line.ask("PING"), "+PONG", "still in step")
+                self.assertTrue(connection.send_command(request).startswith("-BADARG "), request)
+            self.assertEqual(connection.send_command("PING"), "+PONG", "still in step")
 
     def test_the_ping_command_tells_whether_a_service_answers(self):
         alive = command("ping", f"127.0.0.1:{self.service.port}")

@@ -13,27 +13,27 @@ class Granting(Case):
 
     def test_a_grant_unblocks_at_once_and_says_so_like_setplan(self):
         user = self.subscriber("paid", used=800)
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         self.assertEqual(
-            self.ask(f"GRANT {user} 50 key=ticket-1"),
+            self.send_command(f"GRANT {user} 50 key=ticket-1"),
             f"+OK user={user} plan=paid state=active tier=gentle display=compact used=800 limit=850 remaining=50"
             " period=2026-03 resets=2026-04-01T00:00:00Z"
             ' banner="You have 50 conversations left this month"',
         )
-        self.assertEqual(Answer(self.ask(f"CONSUME {user} 50")).used, 850)
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user} 50")).used, 850)
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
 
     def test_a_grant_counts_once_per_key(self):
         user = self.subscriber("paid", used=1)
-        first = Answer(self.ask(f"GRANT {user} 50 key=k"))
+        first = Answer(self.send_command(f"GRANT {user} 50 key=k"))
         self.assertEqual((first["limit"], first.get("replayed")), ("850", None))
-        self.ask(f"CONSUME {user}")
-        again = Answer(self.ask(f"GRANT {user} 50 key=k"))
+        self.send_command(f"CONSUME {user}")
+        again = Answer(self.send_command(f"GRANT {user} 50 key=k"))
         self.assertEqual((again["limit"], again["replayed"], again.used), ("850", "1", 2))
-        self.assertTrue(self.ask(f"GRANT {user} 51 key=k").startswith("-CONFLICT "))
-        self.assertEqual(Answer(self.ask(f"GRANT {user} 50 key=l"))["limit"], "900")
+        self.assertTrue(self.send_command(f"GRANT {user} 51 key=k").startswith("-CONFLICT "))
+        self.assertEqual(Answer(self.send_command(f"GRANT {user} 50 key=l"))["limit"], "900")
         self.psql.run(f"select grant_messages('{user}', 50, p_key => 'l')")
-        self.assertEqual(Answer(self.ask(f"CHECK {user}"))["limit"], "900")
+        self.assertEqual(Answer(self.send_command(f"CHECK {user}"))["limit"], "900")
 
     def test_many_that_grant_with_one_key_at_once_grant_once(self):
         user = self.subscriber("paid", used=1)
@@ -41,9 +41,9 @@ class Granting(Case):
         replies = []
 
         def grant(service):
-            with service.connect() as line:
+            with service.connect() as connection:
                 for _ in range(20):
-                    replies.append(Answer(line.ask(f"GRANT {user} 10 key=same")))
+                    replies.append(Answer(connection.send_command(f"GRANT {user} 10 key=same")))
 
         threads = [threading.Thread(target=grant, args=(service,)) for service in (self.service, other) * 3]
         for thread in threads:
@@ -55,27 +55,27 @@ class Granting(Case):
 
     def test_a_grant_ends_with_its_period_and_outlasts_a_change_of_plan_in_it(self):
         user = self.subscriber("paid", used=1)
-        self.ask(f"GRANT {user} 50 key=k")
-        self.assertIn(" limit=unlimited ", self.ask(f"SETPLAN {user} pro"))
-        self.assertIn(" limit=unlimited ", self.ask(f"CONSUME {user}"))
-        self.ask(f"SETPLAN {user} paid")
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}"))["limit"], "850")
+        self.send_command(f"GRANT {user} 50 key=k")
+        self.assertIn(" limit=unlimited ", self.send_command(f"SETPLAN {user} pro"))
+        self.assertIn(" limit=unlimited ", self.send_command(f"CONSUME {user}"))
+        self.send_command(f"SETPLAN {user} paid")
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}"))["limit"], "850")
         self.set_clock("2026-04-01T00:00:00Z")
         try:
-            self.assertEqual(Answer(self.ask(f"CONSUME {user}"))["limit"], "800")
-            late = Answer(self.ask(f"GRANT {user} 50 key=k"))
+            self.assertEqual(Answer(self.send_command(f"CONSUME {user}"))["limit"], "800")
+            late = Answer(self.send_command(f"GRANT {user} 50 key=k"))
             self.assertEqual((late["limit"], late["replayed"]), ("800", "1"), "the key granted in March")
         finally:
             self.set_clock(NOON)
 
     def test_a_grant_to_an_unknown_user_starts_no_trial_and_waits_for_it(self):
         user = self.user()
-        answer = Answer(self.ask(f"GRANT {user} 5 key=k"))
+        answer = Answer(self.send_command(f"GRANT {user} 5 key=k"))
         self.assertEqual((answer["plan"], answer["limit"], answer.used), ("trial", "105", 0))
-        self.assertTrue(self.ask(f"CONSUME {user} 106").startswith("+BLOCKED "))
+        self.assertTrue(self.send_command(f"CONSUME {user} 106").startswith("+BLOCKED "))
         self.set_clock("2026-03-20T00:00:00Z")
         try:
-            answer = Answer(self.ask(f"CONSUME {user} 105"))
+            answer = Answer(self.send_command(f"CONSUME {user} 105"))
             self.assertEqual((answer.status, answer["day"], answer["expires"]), ("ALLOWED", "1", "2026-03-23T00:00:00Z"))
         finally:
             self.set_clock(NOON)
@@ -83,28 +83,28 @@ class Granting(Case):
     def test_a_row_made_by_hand_does_not_keep_the_trial_from_starting(self):
         user = self.user()
         self.psql.run(f"insert into message_usage (user_id, billing_period, message_count) values ('{user}', 'trial', 3)")
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 4)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 4)
         self.set_clock("2026-03-18T09:30:00Z")
         try:
-            self.assertIn(" reason=trial_ended ", self.ask(f"CONSUME {user}"))
+            self.assertIn(" reason=trial_ended ", self.send_command(f"CONSUME {user}"))
         finally:
             self.set_clock(NOON)
 
     def test_the_reason_and_who_are_in_the_users_story(self):
         user = self.subscriber("paid", used=1)
-        with self.service.connect() as line:
-            line.send(array("GRANT", user, "5", "key=k", "reason=the outage of the 21st; drop table x --"))
-            self.assertIn("+OK ", line.line())
+        with self.service.connect() as connection:
+            connection.send(array("GRANT", user, "5", "key=k", "reason=the outage of the 21st; drop table x --"))
+            self.assertIn("+OK ", connection.read_line())
         self.psql.run("set headroom.actor = 'ann'")
         self.psql.run("set headroom.reason = 'asked'")
         self.psql.run(f"select reset_usage('{user}')")
         self.psql.run("reset headroom.actor")
         self.psql.run("reset headroom.reason")
-        story = self.psql.run(
+        audit_trail = self.psql.run(
             f"select action, detail, actor = 'ann', reason from audit_trail where user_id = '{user}' order by id"
         )
         self.assertEqual(
-            story[-2:],
+            audit_trail[-2:],
             [
                 ["grant", "count 1, limit 800 → 805, period 2026-03", "f", "the outage of the 21st; drop table x --"],
                 ["reset", "count 1 → 0, limit 805, period 2026-03", "t", "asked"],
@@ -124,11 +124,11 @@ class Granting(Case):
             (f"GRANT {user} 5 key={'k' * 129}", "-BADARG "), (f"GRANT {user} 5 key=k", "-BADARG the limit would be"),
         ]:  # fmt: skip
             with self.subTest(request=request):
-                self.assertTrue(self.ask(request).startswith(code), self.ask(request))
-        with self.service.connect() as line:
-            line.send(array("GRANT", user, "5", "key=k", "reason=a\nb"))
-            self.assertTrue(line.line().startswith("-BADARG "))
-        self.assertEqual(Answer(self.ask(f"CHECK {user}"))["limit"], "2147483647")
+                self.assertTrue(self.send_command(request).startswith(code), self.send_command(request))
+        with self.service.connect() as connection:
+            connection.send(array("GRANT", user, "5", "key=k", "reason=a\nb"))
+            self.assertTrue(connection.read_line().startswith("-BADARG "))
+        self.assertEqual(Answer(self.send_command(f"CHECK {user}"))["limit"], "2147483647")
         self.assertEqual(self.psql.number(f"select count(*) from headroom.grants where user_id = '{user}'"), 0)
 
 
@@ -137,57 +137,57 @@ class Forgetting(Case):
 
     def test_a_forgotten_user_is_unknown_and_nothing_says_otherwise(self):
         user = self.subscriber("paid", used=5)
-        self.ask(f"CONSUME {user} key=a")
-        self.ask(f"RESERVE {user} key=b")
-        self.ask(f"GRANT {user} 5 key=c")
-        self.assertEqual(self.ask(f"FORGET {user}"), "+OK")
-        with self.service.connect() as line:
-            self.assertEqual(line.ask(f"HISTORY {user}"), "*0")
+        self.send_command(f"CONSUME {user} key=a")
+        self.send_command(f"RESERVE {user} key=b")
+        self.send_command(f"GRANT {user} 5 key=c")
+        self.assertEqual(self.send_command(f"FORGET {user}"), "+OK")
+        with self.service.connect() as connection:
+            self.assertEqual(connection.send_command(f"HISTORY {user}"), "*0")
         for request in (f"USAGE {user} 2026-03", f"COMMIT {user} key=b", f"RELEASE {user} key=a"):
-            self.assertTrue(self.ask(request).startswith("-NOTFOUND "), request)
-        answer = Answer(self.ask(f"CHECK {user}"))
+            self.assertTrue(self.send_command(request).startswith("-NOTFOUND "), request)
+        answer = Answer(self.send_command(f"CHECK {user}"))
         self.assertEqual((answer["plan"], answer.used, answer["limit"]), ("trial", 0, "100"))
         self.assertEqual(self.psql.number(f"select count(*) from audit_trail where user_id = '{user}'"), 0)
-        self.assertEqual(self.ask(f"FORGET {user}"), "+OK")
-        self.assertEqual(self.ask(f"FORGET {self.user()}"), "+OK")
+        self.assertEqual(self.send_command(f"FORGET {user}"), "+OK")
+        self.assertEqual(self.send_command(f"FORGET {self.user()}"), "+OK")
 
     def test_a_used_up_trial_stays_used_up(self):
         user = self.user()
-        self.ask(f"CONSUME {user} 100")
+        self.send_command(f"CONSUME {user} 100")
         for _ in range(3):
-            self.assertEqual(self.ask(f"FORGET {user}"), "+OK")
-            answer = Answer(self.ask(f"CONSUME {user}"))
+            self.assertEqual(self.send_command(f"FORGET {user}"), "+OK")
+            answer = Answer(self.send_command(f"CONSUME {user}"))
             self.assertEqual((answer.status, answer["reason"], answer.used), ("BLOCKED", "trial_limit_reached", 100))
             self.assertEqual(self.psql.number(f"select count(*) from message_usage where user_id = '{user}'"), 0)
-        self.assertEqual(Answer(self.ask(f"SETPLAN {user} trial")).used, 100)
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
-        self.assertIn(" used=0 ", self.ask(f"SETPLAN {user} paid"))
-        self.assertIn("+ALLOWED ", self.ask(f"CONSUME {user}"))
+        self.assertEqual(Answer(self.send_command(f"SETPLAN {user} trial")).used, 100)
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
+        self.assertIn(" used=0 ", self.send_command(f"SETPLAN {user} paid"))
+        self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user}"))
 
     def test_a_trial_that_runs_goes_on_and_one_that_ended_stays_so(self):
         user = self.user()
-        started = Answer(self.ask(f"CONSUME {user} 10"))
-        self.ask(f"FORGET {user}")
+        started = Answer(self.send_command(f"CONSUME {user} 10"))
+        self.send_command(f"FORGET {user}")
         self.set_clock("2026-03-16T12:00:00Z")
         try:
             for instance in (self.service, self.serve()):
-                answer = Answer(instance.ask(f"CONSUME {user}"))
+                answer = Answer(instance.send_command(f"CONSUME {user}"))
                 self.assertEqual((answer["expires"], answer["day"]), (started["expires"], "2"))
-                self.ask(f"FORGET {user}")
+                self.send_command(f"FORGET {user}")
             self.set_clock("2026-03-18T09:30:00Z")
-            answer = Answer(self.ask(f"CONSUME {user}"))
+            answer = Answer(self.send_command(f"CONSUME {user}"))
             self.assertEqual((answer["reason"], answer.used), ("trial_ended", 12))
         finally:
             self.set_clock(NOON)
 
     def test_messages_that_come_while_a_user_is_forgotten_are_answered_and_nothing_is_left_half(self):
         user = self.user()
-        told = []
+        replies = []
 
         def send():
-            with self.service.connect() as line:
+            with self.service.connect() as connection:
                 for _ in range(200):
-                    told.append(line.ask(f"CONSUME {user}"))
+                    replies.append(connection.send_command(f"CONSUME {user}"))
 
         threads = [threading.Thread(target=send) for _ in range(3)]
         for thread in threads:
@@ -196,22 +196,22 @@ class Forgetting(Case):
             self.psql.run(f"select forget_user('{user}')")
         for thread in threads:
             thread.join()
-        self.assertEqual({line.split(" ")[0] for line in told}, {"+ALLOWED", "+BLOCKED"})
-        allowed = len([line for line in told if line.startswith("+ALLOWED")])
+        self.assertEqual({line.split(" ")[0] for line in replies}, {"+ALLOWED", "+BLOCKED"})
+        allowed = len([line for line in replies if line.startswith("+ALLOWED")])
         self.assertEqual(allowed, 100, "forgetting gave no message back and took none")
-        self.assertEqual(Answer(self.ask(f"CHECK {user}")).used, 100)
+        self.assertEqual(Answer(self.send_command(f"CHECK {user}")).used, 100)
 
     def test_bad_requests_forget_nobody(self):
         user = self.subscriber("paid", used=5)
         for request in ("FORGET", f"FORGET {user} now", f"FORGET {user} key=k", f"FORGET {user[:-1]}", "FORGET *"):
-            self.assertTrue(self.ask(request).startswith("-BADARG "), request)
+            self.assertTrue(self.send_command(request).startswith("-BADARG "), request)
         with self.assertRaises(SQLError):
             self.psql.run("select forget_user(null)")
         self.assertEqual(self.count(user), 5)
 
     def test_the_database_answers_as_the_wire_does(self):
         user = self.subscriber("paid", used=5)
-        self.ask(f"FORGET {user}")
+        self.send_command(f"FORGET {user}")
         row = json.loads(self.psql.value(f"select to_json(grant_messages('{user}', 7, p_key => 'k'))"))
-        wire = Answer(self.ask(f"GRANT {user} 7 key=k"))
+        wire = Answer(self.send_command(f"GRANT {user} 7 key=k"))
         self.assertEqual((str(row["limit"]), row["used"], row["banner"]), (wire["limit"], wire.used, wire["banner"]))

@@ -15,8 +15,8 @@ from support import processes, settings
 from support.case import Case
 from support.processes import resident_bytes
 from support.service import limited
-from support.waiting import PATIENCE, wait_until
-from support.wire import Answer, Closed, Line
+from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.wire import Answer, Closed, LineConnection
 
 
 def descriptors(service):
@@ -35,8 +35,8 @@ class Greedy(Case):
         locks.run("lock table message_usage in access exclusive mode")
         try:
             waiting = 0
-            for line, requests, count in requests_of_lines:
-                line.send(requests)
+            for connection, requests, count in requests_of_lines:
+                connection.send(requests)
                 waiting += count
                 # What is under way in the lane does not wait any more.
                 wait_until(
@@ -52,15 +52,15 @@ class Greedy(Case):
         with service.connect() as greedy, service.connect() as good:
             self.held(service, (greedy, f"CONSUME {user}\n" * 700, 700), (good, f"CONSUME {user}\n", 1))
             # Of one user, so that the counts tell the order.
-            self.assertLess(Answer(good.line()).used, 100)
-            uses = [Answer(greedy.line()).used for _ in range(700)]
+            self.assertLess(Answer(good.read_line()).used, 100)
+            uses = [Answer(greedy.read_line()).used for _ in range(700)]
         self.assertEqual(uses, sorted(uses), "the greedy one's own order is kept")
         self.assertEqual(self.count(user), 702)
 
     def subscriber_of(self, service):
         user = self.user()
-        self.assertIn("+OK ", service.ask(f"SETPLAN {user} paid"))
-        self.assertIn("+ALLOWED ", service.ask(f"CONSUME {user}"))
+        self.assertIn("+OK ", service.send_command(f"SETPLAN {user} paid"))
+        self.assertIn("+ALLOWED ", service.send_command(f"CONSUME {user}"))
         return user
 
     def test_a_request_does_not_wait_for_a_pipeline_of_those_that_go_alone(self):
@@ -69,10 +69,10 @@ class Greedy(Case):
         grants = "".join(f"GRANT {other} 1 key={number}\n" for number in range(300))
         with service.connect() as greedy, service.connect() as good:
             self.held(service, (good, f"CONSUME {user}\n", 1), (greedy, grants, 300), (good, f"CHECK {other}\n", 1))
-            self.assertIn("+ALLOWED ", good.line())
+            self.assertIn("+ALLOWED ", good.read_line())
             # The limit tells how many went before.
-            self.assertLess(int(Answer(good.line())["limit"]) - 800, 150, "half of the pipeline at most went before")
-            self.assertEqual(Answer(greedy.lines(300)[-1])["limit"], "1100")
+            self.assertLess(int(Answer(good.read_line())["limit"]) - 800, 150, "half of the pipeline at most went before")
+            self.assertEqual(Answer(greedy.read_lines(300)[-1])["limit"], "1100")
 
     def test_long_replies_to_one_connection_do_not_keep_the_others_waiting(self):
         service = self.serve()
@@ -87,7 +87,7 @@ class Greedy(Case):
 
     def long_replies_before(self, greedy, good):
         """How many replies come to the greedy one before the good one's: of 700, all of which come."""
-        good.ask("PING")
+        good.send_command("PING")
         received, began = bytearray(), threading.Event()
 
         def read():
@@ -98,18 +98,18 @@ class Greedy(Case):
         reader = threading.Thread(target=read, daemon=True)
         reader.start()
         greedy.send(b"INFO\n" * 700)
-        self.assertTrue(began.wait(PATIENCE))
-        self.assertEqual(good.ask("PING"), "+PONG")
+        self.assertTrue(began.wait(TIMEOUT_SECONDS))
+        self.assertEqual(good.send_command("PING"), "+PONG")
         before = received.count(b"+version=")
-        reader.join(PATIENCE)
+        reader.join(TIMEOUT_SECONDS)
         self.assertEqual(received.count(b"+version="), 700, "all of it was answered")
         return before
 
     def test_a_pipeline_of_long_replies_is_answered_to_its_end(self):
         service = self.serve()
-        with service.connect() as line:
-            threading.Thread(target=lambda: (line.send(b"HELP\n" * 2_000), line.end_input()), daemon=True).start()
-            replies = line.rest()
+        with service.connect() as connection:
+            threading.Thread(target=lambda: (connection.send(b"HELP\n" * 2_000), connection.end_input()), daemon=True).start()
+            replies = connection.read_to_end()
         self.assertEqual(replies.count(b"\r\n*") + 1, 2_000)
 
     def test_overload_is_refused_early_and_accepted_requests_are_answered(self):
@@ -125,28 +125,28 @@ class Greedy(Case):
         )
         database = self.cluster.session(self.database)
         database.run("select pg_advisory_lock(turn) from generate_series(1, 4) as turn")
-        lines = [service.connect() for _ in users]
+        connections = [service.connect() for _ in users]
         try:
-            for line, user in zip(lines, users):
-                line.send(f"CONSUME {user}\n")
+            for connection, user in zip(connections, users):
+                connection.send(f"CONSUME {user}\n")
             # Three statements that take half a second each, so that 32 messages a second are what it can do.
             turns = "select last_value * is_called::integer from public.turn"
             for turn in (1, 2, 3):
                 wait_until(lambda: self.psql.number(turns) == turn, "its turn has come")
                 database.run(f"select pg_sleep(0.5), pg_advisory_unlock({turn})")
             wait_until(lambda: self.psql.number(turns) == 4, "the next one waits")
-            for line, user in zip(lines, users):
-                line.send(f"CONSUME {user}\n" * 10)
+            for connection, user in zip(connections, users):
+                connection.send(f"CONSUME {user}\n" * 10)
             # Each connection has a place for one; what else comes waits for half a second at most, or is told at once, while
             # the database does nothing.
             wait_until(lambda: int(service.info().get("errors_overloaded", 0)) >= 800, "most are told before anybody is served")
         finally:
             database.run("select pg_advisory_unlock_all()")
             database.close()
-        replies = [reply for line in lines for reply in line.lines(11)]
+        replies = [reply for connection in connections for reply in connection.read_lines(11)]
         self.psql.run("drop trigger wait_for_turn on message_usage")
-        for line in lines:
-            line.close()
+        for connection in connections:
+            connection.close()
         allowed = sum(reply.startswith("+ALLOWED ") for reply in replies)
         overloaded = [reply for reply in replies if reply.startswith("-OVERLOADED ")]
         self.assertEqual(allowed + len(overloaded), 1_100, sorted({reply.split(" ")[0] for reply in replies}))
@@ -163,25 +163,25 @@ class Places(Case):
 
     def test_one_address_may_have_so_many_connections_and_the_next_address_too(self):
         service = self.serve("--connections-per-address-maximum", "2")
-        with Line(service.port, source="127.0.0.2") as one, Line(service.port, source="127.0.0.2") as two:
-            self.assertEqual((one.ask("PING"), two.ask("PING")), ("+PONG", "+PONG"))
-            with Line(service.port, source="127.0.0.2") as refused:
+        with LineConnection(service.port, source="127.0.0.2") as one, LineConnection(service.port, source="127.0.0.2") as two:
+            self.assertEqual((one.send_command("PING"), two.send_command("PING")), ("+PONG", "+PONG"))
+            with LineConnection(service.port, source="127.0.0.2") as refused:
                 self.assertRegex(
-                    refused.rest(), rb"\A-OVERLOADED retry_ms=\d+ [^\r\n]*connections-per-address-maximum[^\r\n]*\r\n\Z"
+                    refused.read_to_end(), rb"\A-OVERLOADED retry_ms=\d+ [^\r\n]*connections-per-address-maximum[^\r\n]*\r\n\Z"
                 )
-            with Line(service.port, source="127.0.0.3") as other:
-                self.assertEqual(other.ask("PING"), "+PONG")
+            with LineConnection(service.port, source="127.0.0.3") as other:
+                self.assertEqual(other.send_command("PING"), "+PONG")
             one.close()
 
             def gets_in():
-                with Line(service.port, source="127.0.0.2") as line:
+                with LineConnection(service.port, source="127.0.0.2") as connection:
                     try:
-                        return line.ask("PING") == "+PONG"
+                        return connection.send_command("PING") == "+PONG"
                     except (Closed, OSError):
                         return False
 
             wait_until(gets_in, "room for another connection of that address")
-            self.assertEqual(two.ask("PING"), "+PONG")
+            self.assertEqual(two.send_command("PING"), "+PONG")
 
     def test_a_request_that_is_begun_and_not_completed_holds_no_connection(self):
         service = self.serve("--incomplete-request-timeout-ms", "400")
@@ -189,26 +189,26 @@ class Places(Case):
         for first in ("PING", f"SUBSCRIBE usage:{user}"):
             with self.subTest(first=first), service.connect() as trickle, service.connect() as other:
                 trickle.send(first + "\n")
-                trickle.lines(1 if first == "PING" else 6)
+                trickle.read_lines(1 if first == "PING" else 6)
                 began = time.monotonic()
                 # By single bytes, none of which gives it more time.
                 wait_until(lambda: trickle.readable(0.02) or trickle.send("x"), "the end, or an answer")
                 self.assertGreater(time.monotonic() - began, 0.35)
-                self.assertEqual(trickle.rest(), b"")
-                self.assertEqual(other.ask("PING"), "+PONG")
+                self.assertEqual(trickle.read_to_end(), b"")
+                self.assertEqual(other.send_command("PING"), "+PONG")
 
     def test_who_completes_its_requests_is_kept_however_they_are_cut(self):
         service = self.serve("--incomplete-request-timeout-ms", "500")
 
         def is_kept():
-            with service.connect() as line:
+            with service.connect() as connection:
                 for _ in range(12):
                     began = time.monotonic()
                     try:
-                        line.send("PI")
-                        line.readable(0.1)
-                        line.send("NG\n")
-                        self.assertEqual(line.line(), "+PONG")
+                        connection.send("PI")
+                        connection.readable(0.1)
+                        connection.send("NG\n")
+                        self.assertEqual(connection.read_line(), "+PONG")
                     except (Closed, OSError):
                         # On a machine that held this test up, the request was not completed in time.
                         self.assertGreater(time.monotonic() - began, 0.45)
@@ -220,21 +220,21 @@ class Places(Case):
     def test_two_thousand_reconnects_at_once_are_served_and_leave_nothing_behind(self):
         service = self.serve()
         user = self.user()
-        service.ask(f"CONSUME {user}")
+        service.send_command(f"CONSUME {user}")
         before = descriptors(service)
         failures = []
 
         def reconnect(turns):
             try:
                 for turn in range(turns):
-                    line = service.connect()
-                    reply = line.ask(f"USAGE {user}")
+                    connection = service.connect()
+                    reply = connection.send_command(f"USAGE {user}")
                     if not reply.startswith("+OK "):
                         failures.append(reply)
                     if turn % 2:
-                        line.reset()
+                        connection.reset()
                     else:
-                        line.close()
+                        connection.close()
             except (Closed, OSError, AssertionError) as error:
                 failures.append(repr(error))
 
@@ -242,7 +242,7 @@ class Places(Case):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(2 * PATIENCE)
+            thread.join(2 * TIMEOUT_SECONDS)
         self.assertEqual(failures, [])
         self.assertGreaterEqual(int(service.info()["connections_total"]), 2_000)
         wait_until(lambda: service.info()["connections"] == "1", "all of them are gone")
@@ -251,23 +251,23 @@ class Places(Case):
     def test_where_the_system_allows_few_descriptors_further_connections_get_an_error(self):
         service = self.serve(binary=limited("ulimit -n 200"))
         self.assertIn("the system allows fewer descriptors than connections-maximum needs", service.log())
-        lines = []
+        connections = []
         try:
             for _ in range(150):
-                lines.append(service.connect())
-                lines[-1].send("PING\n")
+                connections.append(service.connect())
+                connections[-1].send("PING\n")
             replies = []
-            for line in lines:
+            for connection in connections:
                 try:
-                    replies.append(line.line().split(" ")[0])
+                    replies.append(connection.read_line().split(" ")[0])
                 except Closed:
                     replies.append("closed")
             self.assertGreaterEqual(replies.count("+PONG"), 50)
             self.assertEqual(set(replies), {"+PONG", "-OVERLOADED"})
-            self.assertIn("+ALLOWED ", lines[0].ask(f"CONSUME {self.user()}"), "the database has a descriptor too")
+            self.assertIn("+ALLOWED ", connections[0].send_command(f"CONSUME {self.user()}"), "the database has a descriptor too")
         finally:
-            for line in lines:
-                line.close()
+            for connection in connections:
+                connection.close()
 
     def test_hostile_connections_have_their_memory_descriptors_and_sessions_bounded(self):
         """The full 4,096 are in Benchmarks/hostile; here a few, so that it is seen at once when a bound is gone."""
@@ -275,7 +275,7 @@ class Places(Case):
         self.assertGreater(resource_limit, 1_000)
         service = self.serve()
         user = self.user()
-        service.ask(f"CONSUME {user}")
+        service.send_command(f"CONSUME {user}")
         before, sessions_before = resident_bytes(service.process.pid), self.sessions()
         sockets = []
         try:
@@ -291,7 +291,7 @@ class Places(Case):
                     peer.send(data)
             with service.connect() as good:
                 for _ in range(20):
-                    self.assertIn("+OK ", good.ask(f"USAGE {user}"))
+                    self.assertIn("+OK ", good.send_command(f"USAGE {user}"))
                 info = service.info()
             self.assertGreaterEqual(int(info["connections"]), 390)
             self.assertLess(resident_bytes(service.process.pid, "VmHWM") - before, 256 << 20)

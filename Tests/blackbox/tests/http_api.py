@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from support.case import NOON, Case
 from support.service import command
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer
 
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
@@ -62,14 +62,14 @@ class API(Case):
             "lapsed": self.subscriber(options="state=cancelled expires=2026-03-01"),
         }
         held = self.subscriber(used=1)
-        self.ask(f"RESERVE {held} 7 key=k")
+        self.send_command(f"RESERVE {held} 7 key=k")
         users["holding"] = held
         for kind, user in users.items():
             with self.subTest(kind):
                 answer = self.get(f"/v1/usage/{user}")
                 self.assertEqual(answer.status, 200, answer.text)
                 self.assertEqual(answer.headers["Content-Type"], "application/json")
-                self.assertEqual(answer.json, expected(self.ask(f"USAGE {user}")))
+                self.assertEqual(answer.json, expected(self.send_command(f"USAGE {user}")))
 
     def test_usage_of_a_period_is_that_of_its_row(self):
         user = self.subscriber(used=160)
@@ -78,29 +78,29 @@ class API(Case):
             f" values ('{user}', '2026-01', 700, 800, 'paid')"
         )
         answer = self.get(f"/v1/usage/{user}?period=2026-01")
-        self.assertEqual(answer.json, expected(self.ask(f"USAGE {user} 2026-01")))
+        self.assertEqual(answer.json, expected(self.send_command(f"USAGE {user} 2026-01")))
         self.assertIsNone(answer.headers["RateLimit"], "nothing comes back in a period of the past")
-        self.assertEqual(self.get(f"/v1/usage/{user}?period=2026-03").json, expected(self.ask(f"USAGE {user}")))
+        self.assertEqual(self.get(f"/v1/usage/{user}?period=2026-03").json, expected(self.send_command(f"USAGE {user}")))
         self.problem(self.get(f"/v1/usage/{user}?period=2025-01"), 404, "NOTFOUND")
 
     def test_history_and_report_are_what_the_line_protocol_says(self):
         user = self.subscriber("trial", used=41)
-        self.ask(f"SETPLAN {user} paid")
-        self.ask(f"CONSUME {user} 7")
-        self.ask(f"SETPLAN {user} pro")
-        self.ask(f"CONSUME {user}")
-        with self.service.connect() as line:
-            lines = line.ask_list(f"HISTORY {user}")
-        wanted = []
+        self.send_command(f"SETPLAN {user} paid")
+        self.send_command(f"CONSUME {user} 7")
+        self.send_command(f"SETPLAN {user} pro")
+        self.send_command(f"CONSUME {user}")
+        with self.service.connect() as connection:
+            lines = connection.send_list_command(f"HISTORY {user}")
+        expected_periods = []
         for each in lines:
             fields = expected(each)
-            wanted.append({name: fields[name] for name in ("period", "used", "limit", "unlimited", "tier")})
-        self.assertEqual(len(wanted), 2)
-        self.assertEqual(self.get(f"/v1/history/{user}").json, {"user": user, "periods": wanted})
-        self.assertEqual(self.get(f"/v1/history/{user}?months=1").json["periods"], wanted[:1])
+            expected_periods.append({name: fields[name] for name in ("period", "used", "limit", "unlimited", "tier")})
+        self.assertEqual(len(expected_periods), 2)
+        self.assertEqual(self.get(f"/v1/history/{user}").json, {"user": user, "periods": expected_periods})
+        self.assertEqual(self.get(f"/v1/history/{user}?months=1").json["periods"], expected_periods[:1])
         self.assertEqual(self.get(f"/v1/history/{self.user()}").json["periods"], [])
         for path, request in (("/v1/report", "REPORT"), ("/v1/report/trial", "REPORT trial"), ("/v1/report/1999-12", "REPORT 1999-12")):
-            fields = Answer(self.ask(request)).fields
+            fields = Answer(self.send_command(request)).fields
             self.assertEqual(self.get(path).json, {n: v if n == "period" else int(v) for n, v in fields.items()}, path)
 
     def test_rate_limit_fields_tell_the_allowance_and_when_it_comes_back(self):
@@ -131,7 +131,7 @@ class API(Case):
             self.assertIsNone(again.headers["Content-Type"])
         for named in ('"x"', tag.strip('"'), "", '"', "W/*", f"x{tag}"):
             self.assertEqual(self.get(path, {"If-None-Match": named}).status, 200, named)
-        self.ask(f"CONSUME {user}")
+        self.send_command(f"CONSUME {user}")
         changed = self.get(path, {"If-None-Match": tag})
         self.assertEqual((changed.status, changed.json["used"]), (200, 2))
         self.assertNotEqual(changed.headers["ETag"], tag)
@@ -147,7 +147,7 @@ class API(Case):
 
     def test_head_has_no_body_when_it_is_refused_either(self):
         refused = (("/nothing", 404), ("/webhooks/revenuecat", 405), ("/v1/usage/nobody", 400), ("/v1/usage/" + USER, 200))
-        with socket.create_connection(("127.0.0.1", self.service.http_port), PATIENCE) as connection:
+        with socket.create_connection(("127.0.0.1", self.service.http_port), TIMEOUT_SECONDS) as connection:
             answers = connection.makefile("rb")
             for path, status in refused:
                 connection.sendall(f"HEAD {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
@@ -303,10 +303,10 @@ class Health(Case):
 
         def is_without(check):
             """That check alone, or one that it brings with it, and the reason is said."""
-            status, said = self.ready()
-            return (status, said["ready"], said["checks"][check]) == (503, False, False) and [
-                reason.split(":")[0] for reason in said["reasons"]
-            ] == [name for name in well if not said["checks"][name]] and said["checks"]["accepting"]
+            status, body = self.ready()
+            return (status, body["ready"], body["checks"][check]) == (503, False, False) and [
+                reason.split(":")[0] for reason in body["reasons"]
+            ] == [name for name in well if not body["checks"][name]] and body["checks"]["accepting"]
 
         wait_until(is_ready, "all lanes are connected")
         user = self.user()
@@ -323,7 +323,7 @@ class Health(Case):
             # Of a user's usage a person reads it, as on the line.
             words = "I couldn't check your usage right now — don't worry, you can keep chatting."
             self.assertEqual(answer.json["detail"] == words, path.startswith("/v1/usage"), answer.json["detail"])
-        self.assertRegex(self.ask(f"USAGE {user}"), rf"^-UNAVAILABLE retry_ms=\d+ {words}$")
+        self.assertRegex(self.send_command(f"USAGE {user}"), rf"^-UNAVAILABLE retry_ms=\d+ {words}$")
         self.assertEqual(self.service.http("GET", "/metrics").status, 200)
         self.cluster.start()
         type(self).psql = self.cluster.session(self.database)
@@ -337,13 +337,13 @@ class Health(Case):
 
     def test_says_that_the_service_drains_while_it_does(self):
         service = self.serve("--request-timeout-ms", "60000", "--drain-timeout-ms", "300000")
-        with service.connect() as line:
+        with service.connect() as connection:
             # A hold on the user's row keeps a request under way, and with it the service.
             user = self.user()
-            self.assertIn("ALLOWED", line.ask(f"CONSUME {user}"))
+            self.assertIn("ALLOWED", connection.send_command(f"CONSUME {user}"))
             locker = self.cluster.session(self.database)
             locker.run(f"begin; select from message_usage where user_id = '{user}' for update")
-            line.send(f"CONSUME {user}\n")
+            connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
             service.signal(15)
             answer = wait_until(
@@ -354,5 +354,5 @@ class Health(Case):
             self.assertEqual(service.http("GET", "/healthz").status, 200)
             locker.run("rollback")
             locker.close()
-            self.assertIn("ALLOWED", line.line())
+            self.assertIn("ALLOWED", connection.read_line())
         self.assertEqual(service.wait(), 0)

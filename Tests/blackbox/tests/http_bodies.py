@@ -5,8 +5,8 @@ import socket
 import uuid
 
 from support.stores import AUTHORIZATION, STRIPE_SECRET, compact, revenuecat, stripe_signature
-from support.waiting import PATIENCE, wait_until
-from support.webhooks import END, PURCHASE, TAKES_EVENTS, Webhooks
+from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.webhooks import END, PURCHASE, WEBHOOK_SETTINGS, Webhooks
 
 LATER = "2026-03-10T12:00:00Z"
 JSON_TYPE = {"Content-Type": "application/json"}
@@ -30,7 +30,7 @@ class HTTPBodies(Webhooks):
 
     def open(self, path, headers, body, length=None, service=None):
         """A connection on which a request was sent, with as much of its body as this."""
-        connection = socket.create_connection(("127.0.0.1", (service or self.service).http_port), timeout=PATIENCE)
+        connection = socket.create_connection(("127.0.0.1", (service or self.service).http_port), timeout=TIMEOUT_SECONDS)
         lines = [f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body) if length is None else length}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
@@ -107,10 +107,10 @@ class HTTPBodies(Webhooks):
 
     def test_an_event_whose_sender_is_gone_is_not_begun_and_one_that_has_begun_is_completed(self):
         # One session: while it waits for a lock, the next event waits for it.
-        environment = {**TAKES_EVENTS, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET}
+        environment = {**WEBHOOK_SETTINGS, "HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET}
         service = self.serve("--billing-sessions", "1", env=environment)
         metrics = lambda: service.http("GET", "/metrics").text
-        gone = lambda count: f'headroom_webhook_requests_total{{source="revenuecat",type="none",outcome="gone"}} {count}\n'
+        gone_count = lambda count: f'headroom_webhook_requests_total{{source="revenuecat",type="none",outcome="gone"}} {count}\n'
         headers = PATHS["/webhooks/revenuecat"]
         begun, waiting, last = self.event(), self.event(), self.event()
         direct = {"source": "chargebee", "id": str(uuid.uuid4()), "at": PURCHASE, "kind": "cancelled", "transaction": "1"}
@@ -119,15 +119,15 @@ class HTTPBodies(Webhooks):
         locks.run("lock table headroom.billing_events in access exclusive mode")
         with self.open("/webhooks/revenuecat", headers, compact(begun), service=service):
             self.wait_until_blocked()
-        wait_until(lambda: gone(1) in metrics(), "the end of the one that has begun is noticed")
+        wait_until(lambda: gone_count(1) in metrics(), "the end of the one that has begun is noticed")
         self.open("/webhooks/revenuecat", headers, compact(waiting), service=service).close()
-        wait_until(lambda: gone(2) in metrics(), "the end of the one that waits is noticed")
+        wait_until(lambda: gone_count(2) in metrics(), "the end of the one that waits is noticed")
         self.open("/v1/billing-events", JSON_TYPE, compact(direct), service=service).close()
         refused = 'headroom_http_requests_total{route="/v1/billing-events",method="POST",status="4xx"} 1\n'
         wait_until(lambda: refused in metrics(), "so is that of a billing event")
         locks.run("rollback")
         locks.close()
         self.assertEqual(service.http("POST", "/webhooks/revenuecat", last, headers).status, 200)
-        kept = [self.events(event["event"]["id"]) for event in (begun, waiting, last)]
-        self.assertEqual(kept, [1, 0, 1])
+        stored = [self.events(event["event"]["id"]) for event in (begun, waiting, last)]
+        self.assertEqual(stored, [1, 0, 1])
         self.assertEqual(self.events(direct["id"]), 0)

@@ -10,7 +10,7 @@ from collections import deque
 from support import processes
 from support.case import Case
 from support.certificates import Authority
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 #: As long as its body does not come, a connection is busy.
@@ -22,7 +22,7 @@ class Peer:
 
     def __init__(self, service, source="127.0.0.1", receive_buffer=None):
         self.socket = socket.socket()
-        self.socket.settimeout(PATIENCE)
+        self.socket.settimeout(TIMEOUT_SECONDS)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.bind((source, 0))
@@ -32,7 +32,7 @@ class Peer:
     def readable(self, seconds):
         return bool(select.select([self.socket], [], [], seconds)[0])
 
-    def ask(self, request):
+    def send_command(self, request):
         """Status, fields and body of the answer."""
         self.socket.sendall(request)
         received = b""
@@ -60,7 +60,7 @@ class Peer:
         return True
 
     def is_open(self):
-        return self.ask(HEALTH)[0] == 200
+        return self.send_command(HEALTH)[0] == 200
 
 
 class HTTPConnections(Case):
@@ -113,7 +113,7 @@ class HTTPConnections(Case):
             peer.socket.sendall(BUSY)
         metrics = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"
         all_busy = b'\nheadroom_http_connections{state="busy"} 3\n'
-        wait_until(lambda: all_busy in busy[0].ask(metrics)[2], "the others are busy, besides this one")
+        wait_until(lambda: all_busy in busy[0].send_command(metrics)[2], "the others are busy, besides this one")
         busy[0].socket.sendall(BUSY)
 
         def refused():
@@ -124,7 +124,7 @@ class HTTPConnections(Case):
         wait_until(refused, "all are busy")
         probe = self.peer(service)
         for request, status in (("GET /healthz", 200), ("HEAD /readyz", 200), ("GET /readyz", 200), ("GET /metrics", 503)):
-            answer, head, body = probe.ask(f"{request} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            answer, head, body = probe.send_command(f"{request} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             self.assertEqual(answer, status, request)
         self.assertEqual(json.loads(body)["code"], "OVERLOADED")
         self.assertIn("http-connections-maximum", json.loads(body)["detail"])
@@ -136,7 +136,7 @@ class HTTPConnections(Case):
         self.assertTrue(self.peer(service).is_open())
         self.assertTrue(all(peer.is_closed() for peer in silent[:-1]))
         # With a connection that waits again, there is room for any request.
-        busy[0].ask(b"{}")
+        busy[0].send_command(b"{}")
         self.assertGreaterEqual(self.turned_away(service, "busy"), 2)
         self.assertGreaterEqual(self.turned_away(service, "all"), 99)
 
@@ -197,7 +197,7 @@ class HTTPConnections(Case):
         open_ones = deque()
         self.addCleanup(lambda: [connection.close() for connection in open_ones])
         for number in range(5_000):
-            connection = socket.create_connection(("127.0.0.1", service.http_port), timeout=PATIENCE)
+            connection = socket.create_connection(("127.0.0.1", service.http_port), timeout=TIMEOUT_SECONDS)
             open_ones.append(connection)
             open_ones[-1] = kinds[number % len(kinds)](connection) or connection
             if len(open_ones) > 1_000:

@@ -47,8 +47,8 @@ class Metrics(Case):
         self.service.http("GET", f"/v1/usage/{user}")
         self.service.http("GET", "/nothing")
         token = command("token", "create", "back-end.1", "--scope", "chat", database_url=self.database_url).stdout.strip()
-        with self.service.connect() as line:
-            wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", "the service knows the token")
+        with self.service.connect() as connection:
+            wait_until(lambda: connection.send_command(f"AUTH {token}") == "+OK", "the service knows the token")
             text = self.read()
         self.assertIn('headroom_token_connections{token="back-end.1"} 1\n', text)
         checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
@@ -56,7 +56,7 @@ class Metrics(Case):
 
     def test_histograms_are_cumulative_and_end_with_their_count(self):
         user = self.subscriber(used=1)
-        self.ask(f"CONSUME {user}")
+        self.send_command(f"CONSUME {user}")
         rows = {}
         for (name, labels), value in samples(self.read()).items():
             if name.endswith("_bucket"):
@@ -75,13 +75,13 @@ class Metrics(Case):
 
         def act():
             for _ in range(3):
-                self.ask(f"CONSUME {user} 2")
-            self.ask(f"CONSUME {user} 5 key=a")
-            self.ask(f"CONSUME {user} 5 key=a")
-            self.ask(f"CONSUME {blocked}")
-            self.ask(f"CHECK {blocked}")
-            self.ask(f"USAGE {user}")
-            self.ask("CONSUME nobody")
+                self.send_command(f"CONSUME {user} 2")
+            self.send_command(f"CONSUME {user} 5 key=a")
+            self.send_command(f"CONSUME {user} 5 key=a")
+            self.send_command(f"CONSUME {blocked}")
+            self.send_command(f"CHECK {blocked}")
+            self.send_command(f"USAGE {user}")
+            self.send_command("CONSUME nobody")
 
         added = self.difference(act)
         self.assertEqual(added("headroom_requests_total", verb="consume"), 6)
@@ -116,8 +116,8 @@ class Metrics(Case):
         self.assertNotRegex(self.read(), r"[0-9a-f]{8}-[0-9a-f]{4}", "no user is named")
 
     def test_gauges_are_what_info_says(self):
-        with self.service.connect() as line:
-            line.ask("PING")
+        with self.service.connect() as connection:
+            connection.send_command("PING")
             # Connections of the tests before may not have been noticed to be closed.
             wait_until(lambda: self.service.info()["connections"] == "2", "this one and the question's")
             wait_until(lambda: samples(self.read())[("headroom_connections", frozenset())] == 1, "this one alone")
@@ -163,9 +163,9 @@ class Days(Case):
         service = self.serve()
         user = self.subscriber(used=1)
         for _ in range(4):
-            service.ask(f"CONSUME {user} 3")
+            service.send_command(f"CONSUME {user} 3")
         self.set_count(user, 800)
-        service.ask(f"CONSUME {user}")
+        service.send_command(f"CONSUME {user}")
         service.stop()
         rows = "select messages, blocked from headroom.daily_activity where day = (now() at time zone 'UTC')::date"
         self.assertEqual(self.psql.run(rows), [["12", "1"]])

@@ -11,7 +11,7 @@ import yaml
 from support import http, processes
 from support.case import Case
 from support.service import command
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 ROOT = __file__.rsplit("/Tests/", 1)[0]
 PROMETHEUS = ROOT + "/deploy/prometheus"
@@ -39,7 +39,7 @@ class Shipped(Case):
     FLAGS = None
 
     def promtool(self, *arguments):
-        ran = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=PATIENCE)
+        ran = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
         self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
         return ran.stdout
 
@@ -119,11 +119,11 @@ class Running(Case):
             return found and found[1]
 
         port = int(wait_until(address, "Prometheus listens"))
-        wait_until(lambda: http.ask(port, "GET", "/-/ready").status == 200, "Prometheus has read its own data")
+        wait_until(lambda: http.request(port, "GET", "/-/ready").status == 200, "Prometheus has read its own data")
         return process, f"http://127.0.0.1:{port}/api/v1"
 
-    def ask(self, api, path, **parameters):
-        with urllib.request.urlopen(f"{api}/{path}?" + urllib.parse.urlencode(parameters), timeout=PATIENCE) as response:
+    def send_command(self, api, path, **parameters):
+        with urllib.request.urlopen(f"{api}/{path}?" + urllib.parse.urlencode(parameters), timeout=TIMEOUT_SECONDS) as response:
             answer = json.load(response)
         self.assertEqual(answer["status"], "success")
         return answer["data"]
@@ -131,29 +131,29 @@ class Running(Case):
     def test_reads_the_service_and_every_panel_and_rule_has_something_to_go_by(self):
         scopes = [argument for scope in ("chat", "dashboard", "operator") for argument in ("--scope", scope)]
         token = command("token", "create", "prometheus", *scopes, database_url=self.database_url).stdout.strip()
-        line = self.service.connect()
-        wait_until(lambda: line.ask(f"AUTH {token}") == "+OK", "the service knows the token")
+        connection = self.service.connect()
+        wait_until(lambda: connection.send_command(f"AUTH {token}") == "+OK", "the service knows the token")
         user = self.user()
-        self.assertIn("+OK", line.ask(f"SETPLAN {user} paid"))
+        self.assertIn("+OK", connection.send_command(f"SETPLAN {user} paid"))
         process, api = self.prometheus(token)
         try:
             wait_until(
-                lambda: [t["health"] for t in self.ask(api, "targets")["activeTargets"]] == ["up"], "it reads the service"
+                lambda: [t["health"] for t in self.send_command(api, "targets")["activeTargets"]] == ["up"], "it reads the service"
             )
             def empty_panels():
-                self.assertIn("ALLOWED", line.ask(f"CONSUME {user}"))
-                line.ask("CONSUME nobody")
+                self.assertIn("ALLOWED", connection.send_command(f"CONSUME {user}"))
+                connection.send_command("CONSUME nobody")
                 shown = {}
                 for title, expression in expressions():
-                    found = self.ask(api, "query", query=expression)["result"]
+                    found = self.send_command(api, "query", query=expression)["result"]
                     shown[title] = shown.get(title, 0) + len([each for each in found if each["value"][1] != "NaN"])
                 return {title for title, count in shown.items() if count == 0}
 
             # A rate is of two readings, and some figures are there only once there was something.
-            wait_until(lambda: empty_panels() == self.EMPTY, "all panels show something", seconds=2 * PATIENCE)
-            rules = self.ask(api, "rules")["groups"][0]["rules"]
+            wait_until(lambda: empty_panels() == self.EMPTY, "all panels show something", seconds=2 * TIMEOUT_SECONDS)
+            rules = self.send_command(api, "rules")["groups"][0]["rules"]
             self.assertGreater(len(rules), 10)
-            names = set(self.ask(api, "label/__name__/values"))
+            names = set(self.send_command(api, "label/__name__/values"))
             for rule in rules:
                 self.assertNotEqual(rule["health"], "err", f"{rule['name']}: {rule.get('lastError')}")
                 for name in re.findall(r"\b(?:headroom|process)_[a-z_]+", rule["query"]):
@@ -161,5 +161,5 @@ class Running(Case):
                     if name not in ("headroom_replication_lag_seconds", "headroom_webhook_requests_total"):
                         self.assertIn(name, names, rule["name"])
         finally:
-            line.close()
+            connection.close()
             processes.stop(process)

@@ -8,14 +8,14 @@ import ssl
 from support.case import Case
 from support.certificates import Authority
 from support.service import limited
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 
 class HTTPPort(Case):
     SHARED = True
 
     def connect(self, service):
-        return socket.create_connection(("127.0.0.1", service.http_port), timeout=PATIENCE)
+        return socket.create_connection(("127.0.0.1", service.http_port), timeout=TIMEOUT_SECONDS)
 
     def exchange(self, service, *pieces):
         """All that comes back for these bytes, until the connection closes."""
@@ -53,7 +53,7 @@ class HTTPPort(Case):
 
         service = wait_until(stays_off, "the port is taken when the service starts")
         self.assertIn("the HTTP side stays off, because its port is taken", service.log())
-        self.assertTrue(service.ask(f"CONSUME {self.user()}").startswith("+ALLOWED "))
+        self.assertTrue(service.send_command(f"CONSUME {self.user()}").startswith("+ALLOWED "))
         service.process.terminate()
         self.assertEqual(service.wait(), 0)
 
@@ -125,15 +125,15 @@ class HTTPPort(Case):
         lines, pages = [], []
         try:
             for _ in range(120):
-                lines.append(socket.create_connection(("127.0.0.1", service.port), timeout=PATIENCE))
-                pages.append(socket.create_connection(("127.0.0.1", service.http_port), timeout=PATIENCE))
+                lines.append(socket.create_connection(("127.0.0.1", service.port), timeout=TIMEOUT_SECONDS))
+                pages.append(socket.create_connection(("127.0.0.1", service.http_port), timeout=TIMEOUT_SECONDS))
         finally:
             for connection in lines + pages:
                 connection.close()
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "the HTTP side is back")
         # Until the ends of the others are noticed, they count.
         user = self.user()
-        wait_until(lambda: service.ask(f"CONSUME {user}").startswith("+ALLOWED "), "the line port is back")
+        wait_until(lambda: service.send_command(f"CONSUME {user}").startswith("+ALLOWED "), "the line port is back")
 
     def test_half_a_request_does_not_hold_the_end_up(self):
         # Nothing else ends it as soon as it is waited for here.
@@ -148,19 +148,19 @@ class HTTPPort(Case):
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "all lanes are connected")
         user = self.user()
         locks = self.cluster.session(self.database)
-        with service.connect() as line:
-            self.assertIn("+ALLOWED ", line.ask(f"CONSUME {user}"))
+        with service.connect() as connection:
+            self.assertIn("+ALLOWED ", connection.send_command(f"CONSUME {user}"))
             # Something under way keeps the service up.
             locks.run("begin")
             locks.run("lock table message_usage in access exclusive mode")
-            line.send(f"CONSUME {user}\n")
+            connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
             service.process.terminate()
             wait_until(lambda: service.http("GET", "/readyz").status == 503, "that it is not ready any more")
             self.assertEqual(service.http("GET", "/healthz").status, 200)
             locks.run("rollback")
             locks.close()
-            self.assertIn("+ALLOWED ", line.line())
+            self.assertIn("+ALLOWED ", connection.read_line())
         self.assertEqual(service.wait(), 0)
 
 
@@ -176,7 +176,7 @@ class HungDatabase(Case):
         try:
             wait_until(lambda: self.service.http("GET", "/readyz").status == 503, "that it is not ready")
             self.assertEqual(self.service.http("GET", "/healthz").status, 200)
-            with socket.create_connection(("127.0.0.1", self.service.http_port), timeout=PATIENCE) as page:
+            with socket.create_connection(("127.0.0.1", self.service.http_port), timeout=TIMEOUT_SECONDS) as page:
                 page.sendall(f"GET /dashboard/users/{user} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
                 self.service.process.terminate()
                 self.assertEqual(self.service.wait(), 0)

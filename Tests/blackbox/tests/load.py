@@ -10,7 +10,7 @@ import threading
 from support import processes, settings
 from support.case import Case
 from support.service import command, environment
-from support.waiting import PATIENCE
+from support.waiting import TIMEOUT_SECONDS
 
 
 class Load(Case):
@@ -80,7 +80,7 @@ class Load(Case):
     def test_refusals_and_errors_are_told_by_their_code(self):
         self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('ten', 'Ten', 'monthly', 10)")
         prefix = self.user()[:24]
-        self.assertIn("+OK ", self.ask(f"SETPLAN {prefix}000000000000 ten"))
+        self.assertIn("+OK ", self.send_command(f"SETPLAN {prefix}000000000000 ten"))
         report, grown = self.bench("--requests", "64", "--warmup", "0", "--distribution", "one", "--user-prefix", prefix)
         self.assertEqual((report["allowed"], report["blocked"], grown), (10, 54, 10))
         report, _ = self.bench("--requests", "64", "--warmup", "0", "--command", "CONSUME nobody")
@@ -110,7 +110,7 @@ class Load(Case):
              "--warmup", "0", "--connections", "2"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
         )  # fmt: skip
-        watchdog = threading.Timer(PATIENCE, process.kill)
+        watchdog = threading.Timer(TIMEOUT_SECONDS, process.kill)
         watchdog.start()
         for line in process.stderr:
             if line.startswith("1 s "):

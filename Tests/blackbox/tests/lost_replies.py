@@ -34,32 +34,32 @@ class LostReplies(Case):
 
     def test_a_message_whose_commit_was_not_heard_of_is_counted_once(self):
         user = self.subscriber("paid", used=0)
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 1)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         for used in range(2, 22):
             self.proxy.cut_after_commit(runs(b"count_batch"))
-            answer = Answer(self.ask(f"CONSUME {user}"))
+            answer = Answer(self.send_command(f"CONSUME {user}"))
             self.assertEqual((answer.status, answer.used), ("ALLOWED", used))
             self.assertEqual(self.count(user), used)
         self.assert_fired(20)
 
     def test_a_message_that_never_reached_the_database_is_counted_once(self):
         user = self.subscriber("paid", used=0)
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 1)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         for used in range(2, 22):
             self.proxy.cut_before_request(runs(b"count_batch"))
-            answer = Answer(self.ask(f"CONSUME {user}"))
+            answer = Answer(self.send_command(f"CONSUME {user}"))
             self.assertEqual((answer.status, answer.used), ("ALLOWED", used))
         self.assertEqual(self.count(user), 21)
         self.assert_fired(20)
 
     def test_a_batch_whose_commit_was_not_heard_of_is_answered_as_it_was_counted(self):
         users = [self.subscriber("paid", used=637) for _ in range(20)]
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for turn in range(3):
                 self.proxy.cut_after_commit(runs(b"count_batch"))
-                line.send("".join(f"CONSUME {user}\nCONSUME {user} 2\nCHECK {user}\n" for user in users))
+                connection.send("".join(f"CONSUME {user}\nCONSUME {user} 2\nCHECK {user}\n" for user in users))
                 for _ in users:
-                    one, two, check = (Answer(line.line()) for _ in range(3))
+                    one, two, check = (Answer(connection.read_line()) for _ in range(3))
                     before = 637 + 3 * turn
                     self.assertEqual([a.status for a in (one, two, check)], ["ALLOWED"] * 3)
                     self.assertEqual((one.used, two.used, check.used), (before + 1, before + 3, before + 3))
@@ -71,9 +71,9 @@ class LostReplies(Case):
     def test_the_last_message_of_a_limit_is_allowed_though_its_commit_was_not_heard_of(self):
         user = self.subscriber("paid", used=799)
         self.proxy.cut_after_commit(runs(b"count_batch"))
-        answer = Answer(self.ask(f"CONSUME {user}"))
+        answer = Answer(self.send_command(f"CONSUME {user}"))
         self.assertEqual((answer.status, answer.used, answer.get("crossed")), ("ALLOWED", 800, "blocked"))
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         self.assertEqual(self.count(user), 800)
         self.assert_fired(1)
 
@@ -81,31 +81,31 @@ class LostReplies(Case):
         for _ in range(10):
             user = self.user()
             self.proxy.cut_after_commit(runs_any_of(*CAREFUL))
-            answer = Answer(self.ask(f"CONSUME {user} 3"))
+            answer = Answer(self.send_command(f"CONSUME {user} 3"))
             self.assertEqual((answer.status, answer.used), ("ALLOWED", 3))
             self.assertEqual(self.count(user), 3)
-            self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 4)
+            self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 4)
         self.assert_fired(10)
 
     def test_a_change_whose_commit_was_not_heard_of_is_made_once_and_answered(self):
         user = self.subscriber("paid", used=5)
         self.proxy.cut_after_commit(commits)
-        self.assertIn(" plan=pro ", self.ask(f"SETPLAN {user} pro"))
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}"))["previous_plan"], "paid")
+        self.assertIn(" plan=pro ", self.send_command(f"SETPLAN {user} pro"))
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}"))["previous_plan"], "paid")
         self.proxy.cut_after_commit(commits)
-        self.assertEqual(Answer(self.ask(f"RESETUSAGE {user}")).used, 0)
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 1)
+        self.assertEqual(Answer(self.send_command(f"RESETUSAGE {user}")).used, 0)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         self.assert_fired(2)
 
     def test_a_reset_between_a_lost_reply_and_its_repetition_is_not_undone(self):
         user = self.subscriber("paid", used=100)
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 101)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 101)
         self.proxy.cut_after_commit(runs(b"count_batch"))
-        with self.service.connect() as line:
-            line.send(f"CONSUME {user}\n")
+        with self.service.connect() as connection:
+            connection.send(f"CONSUME {user}\n")
             wait_until(lambda: self.count(user) in (0, 102), "it was counted")
             self.psql.run(f"select reset_usage('{user}')")
-            self.assertEqual(Answer(line.line()).used, 102, "as it was counted")
+            self.assertEqual(Answer(connection.read_line()).used, 102, "as it was counted")
         self.assertEqual(self.count(user), 0, "nothing was counted again")
         self.assert_fired(1)
 
@@ -113,5 +113,5 @@ class LostReplies(Case):
         user = self.subscriber("paid", used=7)
         for request in (f"CHECK {user}", f"USAGE {user}"):
             self.proxy.cut_after_commit(runs(b"read_batch"))
-            self.assertEqual(Answer(self.ask(request)).used, 7)
+            self.assertEqual(Answer(self.send_command(request)).used, 7)
         self.assert_fired(2)

@@ -55,11 +55,11 @@ class OneTruth(Case):
             return instant.strftime("%Y-%m-%dT%H:%M:%SZ")
         return "unlimited" if value is None else str(value)
 
-    def assert_same(self, line, user, messages):
+    def assert_same(self, connection, user, messages):
         in_sql = self.fields_in_sql(user, messages)
-        check = line.answer(f"CHECK {user} {messages}")
-        usage = line.answer(f"USAGE {user}")
-        consume = line.answer(f"CONSUME {user} {messages}")
+        check = connection.answer(f"CHECK {user} {messages}")
+        usage = connection.answer(f"USAGE {user}")
+        consume = connection.answer(f"CONSUME {user} {messages}")
         detail = {name: in_sql.pop(name) for name in ("label", "accessible")}
         # The same names in the same order with the same values.
         self.assertEqual(list(in_sql.items()), [("status", consume.status), *consume.fields.items()], consume.text)
@@ -73,7 +73,7 @@ class OneTruth(Case):
             {k: v for k, v in check.fields.items() if k not in unspecific},
             {k: v for k, v in usage.fields.items() if k not in unspecific},
         )
-        after = line.answer(f"USAGE {user}")
+        after = connection.answer(f"USAGE {user}")
         self.assertEqual((after["label"], after["accessible"]), (detail["label"], detail["accessible"]))
         if consume.status == "ALLOWED":
             for name in ("used", "tier", "display", "remaining", "banner", "notice", "state", "resets", "expires"):
@@ -84,15 +84,15 @@ class OneTruth(Case):
             for option, count in itertools.product(options, [None, *self.COUNTS.get(plan, [])]):
                 yield plan, option, count
 
-    def each_user(self, line):
+    def each_user(self, connection):
         for plan, option, count in self.matrix():
             user = self.user()
             if count is not None:
                 # A row must be there to be changed, so the user sends a message before the state is set.
-                line.ask(f"SETPLAN {user} {plan}")
-                self.assertIn("+ALLOWED", line.ask(f"CONSUME {user}"))
+                connection.send_command(f"SETPLAN {user} {plan}")
+                self.assertIn("+ALLOWED", connection.send_command(f"CONSUME {user}"))
                 self.set_count(user, count)
-            self.assertIn("+OK ", line.ask(f"SETPLAN {user} {plan} {option}"))
+            self.assertIn("+OK ", connection.send_command(f"SETPLAN {user} {plan} {option}"))
             yield user, f"{plan} {option} used={count}"
 
     def test_the_row_of_the_sql_function_equals_the_line_in_every_state_count_and_time(self):
@@ -122,14 +122,14 @@ class OneTruth(Case):
             self.assert_same(line, self.user(), 101)
 
     def test_set_plan_and_reset_usage_answer_as_setplan_and_resetusage_do(self):
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for plan, option in [("paid", ""), ("paid", "state=cancelled"), ("trial", ""), ("free", ""), ("pro", "")]:
                 user = self.user()
-                on_wire = line.answer(f"SETPLAN {user} {plan} {option}")
+                on_wire = connection.answer(f"SETPLAN {user} {plan} {option}")
                 state = f"'{option.split('=')[1]}'" if option else "null"
                 for sql, wire in [
                     (f"set_plan('{user}', '{plan}', {state})", on_wire),
-                    (f"reset_usage('{user}')", line.answer(f"RESETUSAGE {user}")),
+                    (f"reset_usage('{user}')", connection.answer(f"RESETUSAGE {user}")),
                 ]:
                     row = json.loads(self.psql.value(f"select to_json({sql})"))
                     row = {k: self.as_on_the_wire(k, v) for k, v in row.items() if v is not None or k in ("limit", "remaining")}
@@ -139,7 +139,7 @@ class OneTruth(Case):
     def test_the_words_in_the_database_are_those_of_the_answers(self):
         for used, form, remaining in ((640, "other", "160"), (799, "one", "1")):
             user = self.subscriber("paid", used=used)
-            banner = Answer(self.ask(f"CHECK {user}"))["banner"]
+            banner = Answer(self.send_command(f"CHECK {user}"))["banner"]
             word = "gentle" if used == 640 else "prominent"
             template = self.psql.value(f"select {form} from headroom.words where word = '{word}'")
             self.assertEqual(template.replace("{remaining}", remaining).replace("{date}", "April 1"), banner)

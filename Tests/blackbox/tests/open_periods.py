@@ -3,7 +3,7 @@
 import re
 
 from support.case import Case
-from support.pages import Visitor, words
+from support.pages import DashboardClient, visible_text
 from support.wire import Answer
 
 
@@ -43,16 +43,16 @@ class OpenPeriods(Case):
         )
         cls.open[adopted] = ("2026-12", 3)
         # One of them has a plan by now, and uses it.
-        known = cls.user()
+        known_user = cls.user()
         cls.psql.run(f"insert into message_usage (user_id, billing_period, message_count, \"limit\")"
-                     f" values ('{known}', '2026-12', 60, 800)")
-        cls.expect(known, "founder", 1, "SETPLAN {} founder", "CONSUME {}")
+                     f" values ('{known_user}', '2026-12', 60, 800)")
+        cls.expect(known_user, "founder", 1, "SETPLAN {} founder", "CONSUME {}")
         cls.set_clock("2026-12-10T09:00:00Z")
 
     @classmethod
     def send(cls, *requests):
         for request in requests:
-            reply = cls.service.ask(request)
+            reply = cls.service.send_command(request)
             assert reply.startswith(("+OK ", "+ALLOWED ")), reply
 
     @classmethod
@@ -70,24 +70,24 @@ class OpenPeriods(Case):
 
     def test_a_report_is_about_them(self):
         for request in ("REPORT", "REPORT open"):
-            fields = Answer(self.ask(request)).fields
+            fields = Answer(self.send_command(request)).fields
             self.assertEqual({name: value if name == "period" else int(value) for name, value in fields.items()}, self.sums(), request)
         for path in ("/v1/report", "/v1/report/open"):
             self.assertEqual(self.service.http("GET", path).json, self.sums(), path)
 
     def test_top_lists_each_user_once_with_the_period_that_counts(self):
         expected = sorted(((used, user, period) for user, (period, used) in self.open.items()), key=lambda row: (-row[0], row[1]))
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for request, count in (("TOP", 10), ("TOP open", 10), ("TOP 1000", 1_000), ("TOP open 1000", 1_000), ("TOP 2", 2)):
-                listed = [Answer(entry) for entry in line.ask_list(request)]
+                listed = [Answer(entry) for entry in connection.send_list_command(request)]
                 self.assertEqual([(a.used, a["user"], a["period"]) for a in listed], expected[:count], request)
 
     def test_a_named_period_is_about_its_label_alone(self):
-        november = Answer(self.ask("REPORT 2026-11"))
+        november = Answer(self.send_command("REPORT 2026-11"))
         self.assertEqual((november["period"], november["users"], november["blocked"]), ("2026-11", "4", "1"))
-        with self.service.connect() as line:
-            self.assertEqual(len(line.ask_list("TOP 2026-11")), 4)
-            self.assertEqual(len(line.ask_list("TOP trial")), 3)
+        with self.service.connect() as connection:
+            self.assertEqual(len(connection.send_list_command("TOP 2026-11")), 4)
+            self.assertEqual(len(connection.send_list_command("TOP trial")), 3)
 
     def test_views_show_them(self):
         rows = self.psql.run("select user_id, billing_period, used from monthly_usage where is_open")
@@ -99,7 +99,7 @@ class OpenPeriods(Case):
 
     def test_the_first_page_of_the_dashboard_shows_them_and_leads_to_months(self):
         for path in ("/dashboard", "/dashboard?period=open"):
-            page = Visitor(self.service).get(path)
+            page = DashboardClient(self.service).get(path)
             figures = re.findall(r"<dt>(Messages|Users|Blocked users)</dt><dd>([\d,]+)</dd>", page.text)
             sums = self.sums()
             self.assertEqual(
@@ -110,6 +110,6 @@ class OpenPeriods(Case):
                 self.assertIn(f'<option value="{label}">', page.text)
             for user in self.open:
                 self.assertIn(f"/dashboard/users/{user}", page.text)
-        month = Visitor(self.service).get("/dashboard?period=2026-11")
+        month = DashboardClient(self.service).get("/dashboard?period=2026-11")
         self.assertIn('<option value="2026-11" selected>', month.text)
-        self.assertIn("Periods that begin in this month", words(month))
+        self.assertIn("Periods that begin in this month", visible_text(month))

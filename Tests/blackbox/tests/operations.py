@@ -9,8 +9,8 @@ from support.case import NOON, Case
 from support.postgres import SQLError
 from support.service import Service, command, environment
 from support.stores import revenuecat
-from support.waiting import PATIENCE, wait_until
-from support.webhooks import TAKES_EVENTS, post_event
+from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.webhooks import WEBHOOK_SETTINGS, post_event
 from support.wire import Answer
 
 PAGE = os.path.join(os.path.dirname(__file__), "../../../docs/operations.md")
@@ -60,8 +60,8 @@ class Operations(Case):
         self.psql.run("delete from message_usage")
         self.psql.run("update headroom.plans set allowance = 800, gentle_percent = 80 where plan = 'paid'")
         self.psql.run("delete from headroom.plans where plan = 'team'")
-        self.ask(f"SETPLAN {USER} paid")
-        self.ask(f"CONSUME {USER}")
+        self.send_command(f"SETPLAN {USER} paid")
+        self.send_command(f"CONSUME {USER}")
 
     def run_recipe(self, heading, url=None, **variables):
         """Runs its blocks in their order, and returns what they printed."""
@@ -70,7 +70,7 @@ class Operations(Case):
         default = self.as_operator if heading in operators else self.database_url
         directory = processes.directory()
         path = os.pathsep.join([os.path.dirname(settings.binary), self.cluster.bin, os.environ["PATH"]])
-        said = []
+        output = []
         for language, text in recipes()[heading]:
             address = url or (self.database_url if language == "sh" else default)
             arguments = ["bash", "-euo", "pipefail", "-c", text]
@@ -79,17 +79,17 @@ class Operations(Case):
                     file.write(text)
                 arguments = ["psql", "-X", "-v", "ON_ERROR_STOP=1", "-P", "pager=off", "-f", directory + "/recipe.sql", address]
             ran = subprocess.run(
-                arguments, capture_output=True, text=True, timeout=PATIENCE, cwd=variables.get("cwd", directory),
+                arguments, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=variables.get("cwd", directory),
                 env=environment(PATH=path, DATABASE_URL=address, **{k: v for k, v in variables.items() if k.isupper()}),
             )  # fmt: skip
             self.assertEqual(ran.returncode, 0, f"{heading}:\n{text}\n{ran.stdout}{ran.stderr}")
-            said.append(ran.stdout)
-        return "\n".join(said)
+            output.append(ran.stdout)
+        return "\n".join(output)
 
     def answer(self, request):
-        return Answer(self.ask(request))
+        return Answer(self.send_command(request))
 
-    def story(self, user=USER):
+    def trail(self, user=USER):
         return self.psql.run(f"select action, reason, actor from audit_trail where user_id = '{user}' order by id desc")
 
     def test_every_recipe_has_a_check_and_every_check_a_recipe(self):
@@ -104,31 +104,31 @@ class Operations(Case):
             session.run(statement)
         session.run(f"select reset_usage('{USER}')")
         session.close()
-        self.assertEqual(self.story()[0], ["reset", "ticket 4711", "ann"])
+        self.assertEqual(self.trail()[0], ["reset", "ticket 4711", "ann"])
 
     # One user
 
     def check_look_at_a_user(self, run):
         self.set_count(USER, 760)
-        said = run()
-        self.assertRegex(said, r"2026-03 +\| +760 \| +800 \| +40 \| prominent")
-        self.assertRegex(said, r"operator +\| paid")
+        output = run()
+        self.assertRegex(output, r"2026-03 +\| +760 \| +800 \| +40 \| prominent")
+        self.assertRegex(output, r"operator +\| paid")
 
     def check_look_into_a_complaint(self, run):
-        self.ask(f"CONSUME {USER} 3 key=message-17")
+        self.send_command(f"CONSUME {USER} 3 key=message-17")
         self.psql.run(f"update message_usage set message_count = 700 where user_id = '{USER}'")
         self.psql.run(f"select reset_usage('{USER}')")
-        said = run()
-        self.assertRegex(said, r"reset +\|.*count 700 → 0.*\| postgres")
-        self.assertRegex(said, r"update +\|.*count 4 → 700.*\| postgres")
-        self.assertRegex(said, r"message-17 \| .* \| c +\| c +\| +3 \| +4 \| 2026-03")
+        output = run()
+        self.assertRegex(output, r"reset +\|.*count 700 → 0.*\| postgres")
+        self.assertRegex(output, r"update +\|.*count 4 → 700.*\| postgres")
+        self.assertRegex(output, r"message-17 \| .* \| c +\| c +\| +3 \| +4 \| 2026-03")
 
     def check_reset_a_user(self, run):
         self.set_count(USER, 800)
         self.assertEqual(self.answer(f"CONSUME {USER}").status, "BLOCKED")
         self.assertRegex(run(), r"paid \| +0 \| +800")
         self.assertEqual(self.answer(f"CONSUME {USER}").used, 1)
-        self.assertEqual(self.story()[0][0], "reset")
+        self.assertEqual(self.trail()[0][0], "reset")
 
     def check_grant_messages(self, run):
         self.set_count(USER, 800)
@@ -137,7 +137,7 @@ class Operations(Case):
         run()
         answer = self.answer(f"CONSUME {USER}")
         self.assertEqual((answer.status, answer["limit"]), ("ALLOWED", "850"), "it is granted once")
-        self.assertEqual(self.story()[0][:2], ["grant", "lost a day to the outage"])
+        self.assertEqual(self.trail()[0][:2], ["grant", "lost a day to the outage"])
         self.set_clock("2026-04-02T00:00:00Z")
         try:
             self.assertEqual(self.answer(f"CONSUME {USER}")["limit"], "800", "the next period is as ever")
@@ -149,10 +149,10 @@ class Operations(Case):
         self.assertRegex(run(), r"pro +\| active \| +800 \|")
         answer = self.answer(f"CONSUME {USER}")
         self.assertEqual((answer.status, answer["plan"], answer["limit"], answer.used), ("ALLOWED", "pro", "unlimited", 801))
-        self.assertEqual(self.story()[0][0], "plan")
+        self.assertEqual(self.trail()[0][0], "plan")
 
     def check_move_a_billing_period(self, run):
-        self.ask(f"SETPLAN {USER} paid state=cancelled expires=2026-05-01")
+        self.send_command(f"SETPLAN {USER} paid state=cancelled expires=2026-05-01")
         self.set_count(USER, 41)
         run()
         answer = self.answer(f"CONSUME {USER}")
@@ -166,7 +166,7 @@ class Operations(Case):
             self.set_clock(NOON)
 
     def check_forget_a_user(self, run):
-        self.ask(f"CONSUME {USER} key=k")
+        self.send_command(f"CONSUME {USER} key=k")
         self.assertRegex(run(), r"\n +[1-9][0-9]*\n")
         for table in ("public.message_usage", "headroom.subscribers", "headroom.subscriptions", "headroom.message_keys",
                       "headroom.audit_log", "headroom.grants"):  # fmt: skip
@@ -177,17 +177,17 @@ class Operations(Case):
     def check_find_who_is_blocked(self, run):
         other, free = self.subscriber("paid", used=799), self.subscriber("pro", used=5_000)
         self.set_count(USER, 800)
-        said = run()
-        self.assertRegex(said, rf"{USER} \| 2026-03 +\| +800 \| +800")
-        self.assertNotIn(other, said)
-        self.assertNotIn(free, said)
+        output = run()
+        self.assertRegex(output, rf"{USER} \| 2026-03 +\| +800 \| +800")
+        self.assertNotIn(other, output)
+        self.assertNotIn(free, output)
 
     def check_sum_up_a_period(self, run):
         self.set_count(USER, 650)
         self.subscriber("paid", used=10)
-        said = run()
+        output = run()
         for period in ("2026-03", "open"):
-            self.assertRegex(said, rf"{period} +\| +2 \| +660 \| +1 \| +1 \| +0 \| +0\n")
+            self.assertRegex(output, rf"{period} +\| +2 \| +660 \| +1 \| +1 \| +0 \| +0\n")
 
     def check_reset_a_period(self, run):
         others = [self.subscriber("paid", used=800) for _ in range(3)]
@@ -195,7 +195,7 @@ class Operations(Case):
         self.assertRegex(run(), r"\n +4\n")
         for user in (USER, *others):
             self.assertEqual(self.answer(f"CONSUME {user}").used, 1)
-            self.assertEqual(self.story(user)[0][0], "reset_period")
+            self.assertEqual(self.trail(user)[0][0], "reset_period")
         self.assertEqual(self.answer(f"CONSUME {trial}").used, 8)
 
     def check_change_a_plan_for_all(self, run):
@@ -213,11 +213,11 @@ class Operations(Case):
         self.assertEqual((answer["plan"], answer["limit"]), ("team", "5000"))
 
     def check_move_everybody_to_another_plan(self, run):
-        cancelled, grace, gone, trial = (self.user() for _ in range(4))
-        self.ask(f"SETPLAN {cancelled} paid state=cancelled expires=2026-03-20")
-        self.ask(f"SETPLAN {grace} paid state=grace_period expires=2026-03-10 grace_until=2026-03-26")
-        self.ask(f"SETPLAN {gone} paid state=expired expires=2026-03-10")
-        self.ask(f"SETPLAN {trial} trial")
+        cancelled, grace, expired, trial = (self.user() for _ in range(4))
+        self.send_command(f"SETPLAN {cancelled} paid state=cancelled expires=2026-03-20")
+        self.send_command(f"SETPLAN {grace} paid state=grace_period expires=2026-03-10 grace_until=2026-03-26")
+        self.send_command(f"SETPLAN {expired} paid state=expired expires=2026-03-10")
+        self.send_command(f"SETPLAN {trial} trial")
         run()
         self.assertEqual(self.answer(f"CONSUME {USER}")["plan"], "pro")
         answer = self.answer(f"CONSUME {cancelled}")
@@ -227,12 +227,12 @@ class Operations(Case):
         self.assertEqual(
             self.psql.value(f"select grace_until from headroom.subscriptions where user_id = '{grace}'")[:10], "2026-03-26"
         )
-        self.assertEqual(self.answer(f"CHECK {gone}")["plan"], "paid")
+        self.assertEqual(self.answer(f"CHECK {expired}")["plan"], "paid")
         self.assertEqual(self.answer(f"CHECK {trial}")["plan"], "trial")
 
     def check_forget_old_keys(self, run):
-        self.ask(f"CONSUME {USER} key=old")
-        self.ask(f"CONSUME {USER} key=new")
+        self.send_command(f"CONSUME {USER} key=old")
+        self.send_command(f"CONSUME {USER} key=new")
         self.psql.run("update headroom.message_keys set created_at = headroom.now() - interval '8 days' where key = 'old'")
         self.assertIn("forgot 1 keys", run())
         self.assertEqual(self.psql.run(f"select key from headroom.message_keys where user_id = '{USER}'"), [["new"]])
@@ -242,19 +242,19 @@ class Operations(Case):
     def check_replace_a_token(self, run):
         url = self.cluster.url(self.cluster.new_database())
         self.assertEqual(command("migrate", database_url=url).returncode, 0)
-        made = command("token", "create", "backend", "--scope", "chat", database_url=url)
-        old, number = made.stdout.strip(), made.stderr.split()[1]
+        created = command("token", "create", "backend", "--scope", "chat", database_url=url)
+        old, number = created.stdout.strip(), created.stderr.split()[1]
         service = Service(database_url=url)
         directory = processes.directory()
         try:
-            with service.connect() as line, service.connect() as other:
-                self.assertEqual(line.ask(f"AUTH {old}"), "+OK")
+            with service.connect() as connection, service.connect() as other:
+                self.assertEqual(connection.send_command(f"AUTH {old}"), "+OK")
                 self.assertRegex(run(url=url, cwd=directory, OLD_TOKEN=number), r"backend +chat +live[^\n]*\n +1 +backend +chat +live")
-                self.assertEqual(line.rest(), b"")
+                self.assertEqual(connection.read_to_end(), b"")
                 with open(directory + "/new-token") as file:
                     new = file.read().strip()
-                wait_until(lambda: other.ask(f"AUTH {new}") == "+OK", "the new one is good")
-                self.assertEqual(Answer(other.ask(f"CONSUME {USER}")).status, "ALLOWED")
+                wait_until(lambda: other.send_command(f"AUTH {new}") == "+OK", "the new one is good")
+                self.assertEqual(Answer(other.send_command(f"CONSUME {USER}")).status, "ALLOWED")
         finally:
             service.stop()
 
@@ -279,9 +279,9 @@ class Operations(Case):
     # Stores
 
     def check_map_a_product(self, run):
-        said = run()
-        self.assertRegex(said, r"appstore +com\.example\.pack50 +- +- +- +50\n")
-        self.assertRegex(said, r"revenuecat +com\.example\.premium\.monthly +paid +trial +- +-\n")
+        output = run()
+        self.assertRegex(output, r"appstore +com\.example\.pack50 +- +- +- +50\n")
+        self.assertRegex(output, r"revenuecat +com\.example\.premium\.monthly +paid +trial +- +-\n")
         products = self.psql.run("select product, plan, messages from headroom.store_products order by product")
         self.assertIn(["com.example.team.monthly", "pro", None], products)
         self.assertIn(["com.example.pack100", None, "100"], products)
@@ -290,11 +290,11 @@ class Operations(Case):
         event = revenuecat(
             "INITIAL_PURCHASE", NOON, USER, "9001", product_id="com.example.gold.monthly", expiration_at_ms="2027-01-01T00:00:00Z"
         )
-        outcome = post_event(self.serve(env=TAKES_EVENTS), event)["outcome"]
+        outcome = post_event(self.serve(env=WEBHOOK_SETTINGS), event)["outcome"]
         self.assertEqual(outcome, "failed")
-        said = run()
-        self.assertIn("1 kept event failed for the lack of it", said)
-        self.assertIn(f"revenuecat {event['event']['id']} applied", said)
+        output = run()
+        self.assertIn("1 kept event failed for the lack of it", output)
+        self.assertIn(f"revenuecat {event['event']['id']} applied", output)
         self.assertEqual(self.answer(f"USAGE {USER}")["plan"], "pro")
         self.assertEqual(self.psql.run("select from headroom.billing_events where outcome = 'failed'"), [])
 
@@ -311,19 +311,19 @@ class Operations(Case):
 
     def check_restore(self, run):
         self.set_count(USER, 640)
-        self.ask(f"CONSUME {USER} key=before")
+        self.send_command(f"CONSUME {USER} key=before")
         directory = processes.directory()
         self.run_recipe("Back up", cwd=directory)
-        self.ask(f"CONSUME {USER} key=after")
+        self.send_command(f"CONSUME {USER} key=after")
         restored = self.cluster.new_database()
         url = self.cluster.url(restored)
         self.assertIn("the schema is current", run(cwd=directory, RESTORED_URL=url))
         service = Service(database_url=url)
         try:
             # What the page says of keys: one from before the dump counts once, one from after it counts again.
-            self.assertEqual(Answer(service.ask(f"CONSUME {USER} key=before"))["replayed"], "1")
-            self.assertEqual(Answer(service.ask(f"CONSUME {USER} key=after")).used, 642)
-            self.assertTrue(service.ask(f"COMMIT {USER} key=held-after").startswith("-NOTFOUND"))
+            self.assertEqual(Answer(service.send_command(f"CONSUME {USER} key=before"))["replayed"], "1")
+            self.assertEqual(Answer(service.send_command(f"CONSUME {USER} key=after")).used, 642)
+            self.assertTrue(service.send_command(f"COMMIT {USER} key=held-after").startswith("-NOTFOUND"))
         finally:
             service.stop()
 
@@ -352,7 +352,7 @@ class Operations(Case):
         self.assertIn("(0 rows)", run(url=url))
         service = Service(database_url=url)
         try:
-            answer = Answer(service.ask(f"CONSUME {USER}"))
+            answer = Answer(service.send_command(f"CONSUME {USER}"))
             self.assertEqual((answer["plan"], answer["state"], answer.used, answer["limit"]), ("paid", "active", 42, "800"))
         finally:
             service.stop()
@@ -364,7 +364,7 @@ class Operations(Case):
                                " and conrelid = 'message_usage'::regclass")  # fmt: skip
         self.psql.run(f"alter table message_usage drop constraint {name}")
         self.psql.run(f"update message_usage set expires_at = 'infinity' where user_id = '{USER}'")
-        self.assertRegex(self.ask(f"CONSUME {USER}"), r"^-INTERNAL message_usage\.expires_at is out of range")
+        self.assertRegex(self.send_command(f"CONSUME {USER}"), r"^-INTERNAL message_usage\.expires_at is out of range")
         self.assertEqual(self.answer(f"CONSUME {self.user()}").status, "ALLOWED")
         self.assertIn(USER, run())
         self.psql.run(f"alter table message_usage add constraint {name} {rule}")
@@ -383,7 +383,7 @@ class Operations(Case):
                 with self.assertRaisesRegex(SQLError, "permission denied"):
                     self.psql.run(forbidden)
             self.psql.run("reset session authorization")
-            self.assertEqual(self.story()[0][2], "ann")
+            self.assertEqual(self.trail()[0][2], "ann")
         finally:
             self.psql.run("reset session authorization")
             for role in ("ann", "metabase"):

@@ -80,10 +80,10 @@ class Outages(UnderLoad):
         self.cluster.stop_immediately()
         refused = self.load.refused
         wait_until(lambda: self.load.refused >= refused + 24, "requests are refused while the database is away")
-        with self.service.connect() as line:
-            self.assertRegex(line.ask(f"USAGE {self.users[0]}"), r"^-UNAVAILABLE retry_ms=\d+ ")
-            self.assertRegex(line.ask(f"SETPLAN {self.users[0]} paid"), r"^-UNAVAILABLE retry_ms=\d+ ")
-            self.assertEqual(line.ask("PING"), "+PONG", "the service itself is there")
+        with self.service.connect() as connection:
+            self.assertRegex(connection.send_command(f"USAGE {self.users[0]}"), r"^-UNAVAILABLE retry_ms=\d+ ")
+            self.assertRegex(connection.send_command(f"SETPLAN {self.users[0]} paid"), r"^-UNAVAILABLE retry_ms=\d+ ")
+            self.assertEqual(connection.send_command("PING"), "+PONG", "the service itself is there")
         self.assertEqual(self.service.info()["database"], "down")
         self.cluster.start()
         self.assert_resumes()
@@ -175,12 +175,12 @@ class CutSessions(UnderLoad):
 
     def test_changes_of_plans_survive_terminated_sessions(self):
         user = self.users[0]
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for turn in range(20):
                 plan = ("pro", "endless")[turn % 2]
-                line.send(f"SETPLAN {user} {plan}\n")
+                connection.send(f"SETPLAN {user} {plan}\n")
                 self.terminate_lanes()
-                self.assertIn(f" plan={plan} ", line.line())
+                self.assertIn(f" plan={plan} ", connection.read_line())
         self.assert_counted_once()
 
 
@@ -191,15 +191,15 @@ class AllowedWhenUnavailable(Case):
 
     def test_messages_are_let_through_uncounted_while_the_database_is_away(self):
         user = self.user()
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 1)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         self.psql.close()
         self.cluster.stop_immediately()
         for verb in ("CONSUME", "CHECK"):
-            self.assertEqual(self.ask(f"{verb} {user.upper()}"), f"+ALLOWED user={user} degraded=1")
+            self.assertEqual(self.send_command(f"{verb} {user.upper()}"), f"+ALLOWED user={user} degraded=1")
         for request in (f"USAGE {user}", f"HISTORY {user}", f"SETPLAN {user} pro", f"RESETUSAGE {user}"):
-            self.assertRegex(self.ask(request), r"^-UNAVAILABLE retry_ms=\d+ ", "only the question whether to send is lenient")
+            self.assertRegex(self.send_command(request), r"^-UNAVAILABLE retry_ms=\d+ ", "only the question whether to send is lenient")
         self.cluster.start()
         type(self).psql = self.cluster.session(self.database)
-        wait_until(lambda: "degraded" not in self.ask(f"CHECK {user}"), "service resumes by itself")
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 2)
+        wait_until(lambda: "degraded" not in self.send_command(f"CHECK {user}"), "service resumes by itself")
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 2)
         self.assertEqual(self.count(user), 2)

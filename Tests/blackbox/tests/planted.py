@@ -97,10 +97,10 @@ class Planted(Case):
         cls.psql.run('create table message_usage (user_id uuid, billing_period text, message_count integer, "limit" integer,'
                      " updated_at timestamptz)")  # fmt: skip
         cls.psql.run("create function reset_billing_period(text) returns integer language sql return 1")
-        known = array(sorted(called_names()))
+        planted = array(sorted(called_names()))
         rows = cls.psql.run(
             "select distinct proname from pg_catalog.pg_proc where pronamespace = 'pg_catalog'::regnamespace"
-            f" and proname = any ('{known}'::text[])"
+            f" and proname = any ('{planted}'::text[])"
         )
         cls.names = sorted(name for (name,) in rows)
         planter = cls.cluster.session(cls.database)
@@ -137,8 +137,8 @@ class Planted(Case):
     def test_nothing_that_headroom_does_as_a_superuser_runs_them(self):
         self.perform("migrate", "--plan", status=1)
         roles = command("roles").stdout
-        made = subprocess.run(psql(self.database_url), input=roles, capture_output=True, text=True)
-        self.assertEqual((made.returncode, made.stderr), (0, ""))
+        outcome = subprocess.run(psql(self.database_url), input=roles, capture_output=True, text=True)
+        self.assertEqual((outcome.returncode, outcome.stderr), (0, ""))
         self.assert_none_ran("headroom roles | psql")
         self.perform("migrate")
         self.perform("migrate", "--status")
@@ -210,7 +210,7 @@ class Planted(Case):
         )
         user, other = self.user(), self.user()
         try:
-            with service.connect() as line:
+            with service.connect() as connection:
                 for request, answer in (
                     (f"CONSUME {user}", "+ALLOWED"), (f"CONSUME {user} key=a", "+ALLOWED"), (f"CHECK {user}", "+ALLOWED"),
                     (f"RESERVE {user} key=b", "+HELD"), (f"COMMIT {user} key=b", "+ALLOWED"), (f"RELEASE {user} key=a", "+OK"),
@@ -218,10 +218,10 @@ class Planted(Case):
                     (f"GRANT {user} 5 key=g", "+OK"), (f"RESETUSAGE {user}", "+OK"), ("REPORT", "+REPORT"),
                     (f"CONSUME {other}", "+ALLOWED"), (f"FORGET {other}", "+OK"), (f"CONSUME {other}", "+ALLOWED"),
                 ):  # fmt: skip
-                    self.assertTrue(line.ask(request).startswith(answer), request)
+                    self.assertTrue(connection.send_command(request).startswith(answer), request)
                     self.assert_none_ran(request)
-                self.assertTrue(line.ask(f"HISTORY {user}").startswith("*"))
-            self.assertTrue(service.ask("TOP").startswith("*"))
+                self.assertTrue(connection.send_command(f"HISTORY {user}").startswith("*"))
+            self.assertTrue(service.send_command("TOP").startswith("*"))
             for kind in ("INITIAL_PURCHASE", "CANCELLATION", "EXPIRATION", "TRANSFER"):
                 event = revenuecat(kind, "2026-03-15T09:30:00Z", other, "1000000000001")
                 answer = service.http("POST", "/webhooks/revenuecat", compact(event), {"Authorization": AUTHORIZATION})

@@ -2,7 +2,7 @@
 none."""
 
 from support import pooler
-from support.case import PATIENT, Case
+from support.case import LONG_TIMEOUTS, Case
 from support.pooler import Pooler
 from support.postgres import Session
 from support.service import Service, command, least_privileged
@@ -37,7 +37,7 @@ class PoolerCase(Case):
     """What we could have left in a session: role, path, our own setting, statements."""
 
     def start(self, pool, *flags, **options):
-        service = Service(*flags, database_url=pool.url(self.database), wait=False, env=PATIENT, **options)
+        service = Service(*flags, database_url=pool.url(self.database), wait=False, env=LONG_TIMEOUTS, **options)
         self.services.append(service)
         return service
 
@@ -85,11 +85,11 @@ class Own(PoolerCase):
     def ask_all(self, service):
         """What needs role, settings, statements and notifications."""
         user = self.user()
-        self.assertIn("+OK ", service.ask(f"SETPLAN {user} paid"))
+        self.assertIn("+OK ", service.send_command(f"SETPLAN {user} paid"))
         for used in range(1, 4):
-            self.assertIn(f" used={used} ", service.ask(f"CONSUME {user} key=k{used}"))
-        self.assertIn(" used=3 ", service.ask(f"USAGE {user}"))
-        self.assertIn("+REPORT ", service.ask("REPORT"))
+            self.assertIn(f" used={used} ", service.send_command(f"CONSUME {user} key=k{used}"))
+        self.assertIn(" used=3 ", service.send_command(f"USAGE {user}"))
+        self.assertIn("+REPORT ", service.send_command("REPORT"))
         # Counting is told from a change by hand by the role.
         actions = f"select string_agg(action, ' ') from headroom.audit_log where user_id = '{user}'"
         self.assertEqual(self.psql.value(actions), "plan")
@@ -101,10 +101,10 @@ class Own(PoolerCase):
         self.ask_all(service)
         made = command("token", "create", "app", "--scope", "chat", database_url=pool.url(self.database))
         self.assertEqual(made.returncode, 0, made.stderr)
-        line = service.connect()
-        self.addCleanup(line.close)
-        wait_until(lambda: line.ask(f"AUTH {made.stdout.strip()}") == "+OK", "the token is heard of")
-        self.assertIn("+ALLOWED ", line.ask(f"CONSUME {self.user()}"))
+        connection = service.connect()
+        self.addCleanup(connection.close)
+        wait_until(lambda: connection.send_command(f"AUTH {made.stdout.strip()}") == "+OK", "the token is heard of")
+        self.assertIn("+ALLOWED ", connection.send_command(f"CONSUME {self.user()}"))
         self.assertEqual(service.stop(), 0)
         for _ in range(3):
             self.assertEqual(self.other_client(pool, "backend").run(self.LEFT), [["t", "t", "t", "0"]])
@@ -121,7 +121,7 @@ class Own(PoolerCase):
             session.close()
         service = self.start(pool, "--authentication", "off").ready()
         user = self.user()
-        wait_until(lambda: service.ask(f"CONSUME {user}").startswith("+ALLOWED "), "the lanes are connected")
+        wait_until(lambda: service.send_command(f"CONSUME {user}").startswith("+ALLOWED "), "the lanes are connected")
         self.assertNotIn("database is away", service.log())
 
     def test_a_pool_without_a_connection_to_spare_serves(self):
@@ -129,7 +129,7 @@ class Own(PoolerCase):
         pool = self.pool("session", default_pool_size=3)
         service = self.start(pool, "--lanes", "1", "--authentication", "off").ready()
         user = self.user()
-        wait_until(lambda: service.ask(f"CONSUME {user}").startswith("+ALLOWED "), "the lane is connected")
+        wait_until(lambda: service.send_command(f"CONSUME {user}").startswith("+ALLOWED "), "the lane is connected")
 
     def test_a_pool_that_becomes_shared_is_noticed_and_said(self):
         pool = self.pool("session")
@@ -147,24 +147,24 @@ class Own(PoolerCase):
         )
         pool.reload("session")
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "it is ready again")
-        self.assertIn("+ALLOWED ", service.ask(f"CONSUME {self.user()}"))
+        self.assertIn("+ALLOWED ", service.send_command(f"CONSUME {self.user()}"))
 
     def test_open_connections_notice_that_their_pool_is_shared_now_and_count_each_message_once(self):
         pool = self.pool("session")
         service = self.start(pool, "--authentication", "off", "--request-timeout-ms", "1000").ready()
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "the lanes are connected")
         user = self.user()
-        self.assertIn("+OK ", service.ask(f"SETPLAN {user} paid"))
+        self.assertIn("+OK ", service.send_command(f"SETPLAN {user} paid"))
         pool.reload("transaction")
         keys = []
 
         def is_noticed():
             keys.append(f"k{len(keys)}")
-            service.ask(f"CONSUME {user} key={keys[-1]}")
+            service.send_command(f"CONSUME {user} key={keys[-1]}")
             return ADVICE in service.log()
 
         wait_until(is_noticed, "a session of somebody else's is met and the log says what to do")
         pool.reload("session")
         for key in keys:
-            wait_until(lambda: service.ask(f"CONSUME {user} key={key}").startswith("+ALLOWED "), "the lane is connected again")
-        self.assertIn(f" used={len(keys)} ", service.ask(f"USAGE {user}"))
+            wait_until(lambda: service.send_command(f"CONSUME {user} key={key}").startswith("+ALLOWED "), "the lane is connected again")
+        self.assertIn(f" used={len(keys)} ", service.send_command(f"USAGE {user}"))

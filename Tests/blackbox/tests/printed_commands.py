@@ -14,7 +14,7 @@ from support.case import Case
 from support.network import OwnNetwork
 from support.printed import ROOT, blocks, pattern
 from support.service import Service, environment
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 SERVING = re.compile(r"(\w+=\S+ )*script/server")
 
@@ -60,7 +60,7 @@ class Readme(unittest.TestCase):
 
     def shell(self, script, **options):
         ran = subprocess.run(
-            self.bash(script), cwd=self.clone, env=self.environment, capture_output=True, text=True, timeout=PATIENCE, **options
+            self.bash(script), cwd=self.clone, env=self.environment, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, **options
         )
         self.assertEqual(ran.returncode, 0, f"{script}\n{ran.stdout}{ran.stderr}")
         return ran.stdout
@@ -131,8 +131,8 @@ class Readme(unittest.TestCase):
         """With Python's own prompt."""
         statements = [line[4:] for line in lines if line.startswith(">>> ")]
         printed = [line for line in lines if not line.startswith(">>> ")]
-        said = self.shell("python3 -i -q 2>errors", input="\n".join(statements) + "\n")
-        self.assertRegex(said, "^" + "\n".join(map(pattern, printed)) + "\n$", self.read(self.clone + "/errors"))
+        printed = self.shell("python3 -i -q 2>errors", input="\n".join(statements) + "\n")
+        self.assertRegex(printed, "^" + "\n".join(map(pattern, printed)) + "\n$", self.read(self.clone + "/errors"))
 
     def statements(self, text):
         with open(self.clone + "/block.sql", "w") as file:
@@ -154,8 +154,8 @@ class Readme(unittest.TestCase):
             self.read(self.output), "ready listen=127.0.0.1:6747 http=127.0.0.1:6748\n"
         )  # fmt: skip
         self.assertEqual(self.after("dashboard:"), "http://127.0.0.1:6748/dashboard")
-        said = self.after("server: for the headroom command in another terminal:")
-        self.assertEqual(said, f"export PATH={self.clone}/script:$PATH")
+        printed = self.after("server: for the headroom command in another terminal:")
+        self.assertEqual(printed, f"export PATH={self.clone}/script:$PATH")
         secret = self.read(self.clone + "/.headroom/revenuecat-authorization").strip()
         status = self.shell(
             "python3 -c '" + WEBHOOK + f"' {secret}; python3 -c '" + WEBHOOK + "' wrong"
@@ -217,7 +217,7 @@ class OperationsPage(Case):
                 ran = subprocess.run(
                     # The page's directory is the machine's.
                     ["bash", "-euo", "pipefail", "-c", line.replace("/etc/headroom", directory)], input=self.INPUT.get(line, ""),
-                    capture_output=True, text=True, timeout=PATIENCE, cwd=directory,
+                    capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=directory,
                     env=environment(PATH=path, DATABASE_URL=self.database_url),
                 )  # fmt: skip
                 self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
@@ -238,9 +238,9 @@ class OperationsPage(Case):
 
     def test_every_setting_outside_the_recipes_is_one(self):
         with open(os.path.join(ROOT, "docs/reference.md")) as file:
-            known = re.findall(r"^\| `([a-z-]+)` \|", file.read().split("## Settings")[1].split("\n## ")[0], re.M)
+            documented = re.findall(r"^\| `([a-z-]+)` \|", file.read().split("## Settings")[1].split("\n## ")[0], re.M)
         for name in self.settings():
             if name != "DATABASE_URL":
-                self.assertIn(name.removeprefix("HEADROOM_").lower().replace("_", "-"), known)
+                self.assertIn(name.removeprefix("HEADROOM_").lower().replace("_", "-"), documented)
 
 

@@ -6,9 +6,9 @@ import subprocess
 import unittest
 
 from support import processes, settings
-from support.case import PATIENT, Case
+from support.case import LONG_TIMEOUTS, Case
 from support.service import Service, command, environment
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer
 
 
@@ -29,7 +29,7 @@ class PrivateServer(unittest.TestCase):
             os.kill(pid, signal.SIGQUIT)
 
     def start(self, wait=True):
-        service = Service("--data-dir", self.directory, wait=False, env=PATIENT)
+        service = Service("--data-dir", self.directory, wait=False, env=LONG_TIMEOUTS)
         self.started.append(service)
         return service.ready() if wait else service
 
@@ -47,25 +47,25 @@ class PrivateServer(unittest.TestCase):
 
     def test_it_starts_counts_stops_and_goes_on_where_it_was(self):
         service = self.start()
-        self.assertEqual(Answer(service.ask(f"CONSUME {self.user}")).used, 1)
+        self.assertEqual(Answer(service.send_command(f"CONSUME {self.user}")).used, 1)
         pid = self.postmaster()
         self.assertTrue(processes.is_alive(pid))
         self.assertNotEqual(os.stat(f"/proc/{pid}").st_uid, 0, "PostgreSQL does not run as root")
         service.signal(signal.SIGTERM)
         self.assertEqual(service.wait(), 0, service.log())
         self.assertFalse(processes.is_alive(pid), "it is stopped before the service ends")
-        self.assertEqual(Answer(self.start().ask(f"CONSUME {self.user}")).used, 2)
+        self.assertEqual(Answer(self.start().send_command(f"CONSUME {self.user}")).used, 2)
 
     def test_a_service_that_was_killed_finds_its_postgres_again_with_every_count(self):
         service = self.start()
         for used in range(1, 21):
-            self.assertEqual(Answer(service.ask(f"CONSUME {self.user}")).used, used)
+            self.assertEqual(Answer(service.send_command(f"CONSUME {self.user}")).used, used)
         pid = self.postmaster()
         service.kill()
         self.assertTrue(processes.is_alive(pid), "PostgreSQL survives")
         again = self.start()
         self.assertEqual(self.postmaster(), pid, "adopted, not started anew")
-        self.assertEqual(Answer(again.ask(f"CONSUME {self.user}")).used, 21)
+        self.assertEqual(Answer(again.send_command(f"CONSUME {self.user}")).used, 21)
         again.signal(signal.SIGINT)
         self.assertEqual(again.wait(), 0)
         self.assert_stops(pid)
@@ -74,35 +74,35 @@ class PrivateServer(unittest.TestCase):
         one, two = self.start(wait=False), self.start(wait=False)
         one.ready()
         two.ready()
-        self.assertEqual(Answer(one.ask(f"CONSUME {self.user}")).used, 1)
-        self.assertEqual(Answer(two.ask(f"CONSUME {self.user}")).used, 2)
+        self.assertEqual(Answer(one.send_command(f"CONSUME {self.user}")).used, 1)
+        self.assertEqual(Answer(two.send_command(f"CONSUME {self.user}")).used, 2)
         pid = self.postmaster()
         one.signal(signal.SIGTERM)
         self.assertEqual(one.wait(), 0)
         self.assertTrue(processes.is_alive(pid), "the other one still needs it")
-        self.assertEqual(Answer(two.ask(f"CONSUME {self.user}")).used, 3)
+        self.assertEqual(Answer(two.send_command(f"CONSUME {self.user}")).used, 3)
         two.signal(signal.SIGTERM)
         self.assertEqual(two.wait(), 0)
         self.assert_stops(pid)
 
     def test_a_private_postgres_that_crashes_is_started_again(self):
         service = self.start()
-        self.assertEqual(Answer(service.ask(f"CONSUME {self.user}")).used, 1)
+        self.assertEqual(Answer(service.send_command(f"CONSUME {self.user}")).used, 1)
         pid = self.postmaster()
         os.kill(pid, signal.SIGKILL)
         # Its backends go on until they notice, and may answer meanwhile.
         wait_until(lambda: self.postmaster() not in (None, pid), "another postmaster runs")
-        wait_until(lambda: service.ask(f"CONSUME {self.user}").startswith("+ALLOWED"), "service resumes by itself")
-        self.assertGreaterEqual(Answer(service.ask(f"USAGE {self.user}")).used, 2)
+        wait_until(lambda: service.send_command(f"CONSUME {self.user}").startswith("+ALLOWED"), "service resumes by itself")
+        self.assertGreaterEqual(Answer(service.send_command(f"USAGE {self.user}")).used, 2)
 
     def test_the_printed_psql_command_opens_the_data(self):
         service = self.start()
-        service.ask(f"CONSUME {self.user} 5")
+        service.send_command(f"CONSUME {self.user} 5")
         (line,) = [line for line in service.log().splitlines() if line.startswith("open the data:")]
         psql = line.removeprefix("open the data:").strip()
         query = f"select message_count from message_usage where user_id = '{self.user}'"
         outcome = subprocess.run(
-            ["bash", "-c", f'{psql} -X -A -t -c "$1"', "bash", query], capture_output=True, text=True, timeout=PATIENCE
+            ["bash", "-c", f'{psql} -X -A -t -c "$1"', "bash", query], capture_output=True, text=True, timeout=TIMEOUT_SECONDS
         )
         self.assertEqual((outcome.stdout, outcome.stderr), ("5\n", ""))
 
@@ -123,7 +123,7 @@ class PrivateServer(unittest.TestCase):
         os.close(reader)
         outcome = subprocess.run(
             [settings.binary, "migrate", "--status", "--data-dir", self.directory], stdout=writer, stderr=subprocess.PIPE,
-            cwd="/", env=environment(), timeout=PATIENCE,
+            cwd="/", env=environment(), timeout=TIMEOUT_SECONDS,
         )  # fmt: skip
         os.close(writer)
         self.assertEqual((outcome.returncode, outcome.stderr), (-signal.SIGPIPE, b""))
@@ -139,10 +139,10 @@ class PrivateServer(unittest.TestCase):
         ):  # fmt: skip
             with self.subTest(arguments=arguments):
                 outcome = subprocess.run(
-                    [settings.binary, *arguments], cwd=empty, env=environment(), capture_output=True, text=True, timeout=PATIENCE
+                    [settings.binary, *arguments], cwd=empty, env=environment(), capture_output=True, text=True, timeout=TIMEOUT_SECONDS
                 )
                 self.assertEqual((outcome.returncode, outcome.stdout), (69, ""), outcome.stderr)
                 self.assertTrue(outcome.stderr.startswith(f"Error: there is no database in {empty}/.headroom; "), outcome.stderr)
-                for way in ("--data-dir", "HEADROOM_DATA_DIR", "--database-url", "DATABASE_URL", "headroom serve"):
-                    self.assertIn(way, outcome.stderr)
+                for alternative in ("--data-dir", "HEADROOM_DATA_DIR", "--database-url", "DATABASE_URL", "headroom serve"):
+                    self.assertIn(alternative, outcome.stderr)
                 self.assertEqual(os.listdir(empty), [])

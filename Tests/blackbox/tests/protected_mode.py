@@ -7,7 +7,7 @@ import subprocess
 from support.case import Case
 from support.certificates import Authority
 from support.waiting import wait_until
-from support.wire import Line
+from support.wire import LineConnection
 
 
 class ProtectedMode(Case):
@@ -18,14 +18,14 @@ class ProtectedMode(Case):
         self.assertNotEqual(service.wait(), 0)
         self.assertEqual(service.output(), "")
         self.assertRegex(service.log(), rf"listen=\S+ can be reached by other machines.* protection by {missing}\.")
-        for way in ("--listen 127.0.0.1:", "tls-certificate", "headroom token create", "trusted-network=yes"):
-            self.assertIn(way, service.log())
+        for alternative in ("--listen 127.0.0.1:", "tls-certificate", "headroom token create", "trusted-network=yes"):
+            self.assertIn(alternative, service.log())
 
     def assert_starts(self, *flags, tls=None, **options):
         service = self.serve(*flags, wait=False, **options)
         ready = wait_until(lambda: re.search(r"^ready listen=\S+:(\d+) ", service.output()), service.log)
-        with Line(int(ready[1]), tls=tls) as line:
-            self.assertEqual(line.ask("PING"), "+PONG")
+        with LineConnection(int(ready[1]), tls=tls) as connection:
+            self.assertEqual(connection.send_command("PING"), "+PONG")
 
     def test_an_address_that_others_reach_is_refused(self):
         host = subprocess.run(["hostname", "-I"], capture_output=True, text=True).stdout.split() if shutil.which("hostname") else []

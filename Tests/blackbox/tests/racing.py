@@ -6,7 +6,7 @@ import threading
 import uuid
 
 from support.case import Case
-from support.waiting import PATIENCE
+from support.waiting import TIMEOUT_SECONDS
 from support.wire import Answer
 
 
@@ -24,7 +24,7 @@ def in_threads(work, count):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(2 * PATIENCE)
+        thread.join(2 * TIMEOUT_SECONDS)
     if failures:
         raise failures[0]
     assert not any(thread.is_alive() for thread in threads), "a client did not finish"
@@ -47,12 +47,12 @@ class Racing(Case):
         def client(index):
             service = (self.service, self.other)[index % 2]
             share = 5_000 // 64 + (1 if index < 5_000 % 64 else 0)
-            with service.connect() as line:
+            with service.connect() as connection:
                 # One at a time for half of the clients, pipelined for the others.
                 if index % 4 < 2:
-                    return [line.answer(f"CONSUME {user}") for _ in range(share)]
-                line.send(f"CONSUME {user}\n" * share)
-                return [Answer(line.line()) for _ in range(share)]
+                    return [connection.answer(f"CONSUME {user}") for _ in range(share)]
+                connection.send(f"CONSUME {user}\n" * share)
+                return [Answer(connection.read_line()) for _ in range(share)]
 
         answers = [answer for share in in_threads(client, 64) for answer in share]
         self.assertEqual(len(answers), 5_000)
@@ -70,9 +70,9 @@ class Racing(Case):
 
         def client(index):
             service = (self.service, self.other)[index % 2]
-            with service.connect() as line:
-                line.send("".join(f"CONSUME {user}\n" for user in users))
-                return [Answer(line.line()) for _ in users]
+            with service.connect() as connection:
+                connection.send("".join(f"CONSUME {user}\n" for user in users))
+                return [Answer(connection.read_line()) for _ in users]
 
         answers = in_threads(client, 16)
         for position, user in enumerate(users):
@@ -83,9 +83,9 @@ class Racing(Case):
     def test_pipelined_4_3_1_of_remaining_5_allow_4_and_1(self):
         for service in (self.service, self.other):
             user = self.subscriber("five")
-            with service.connect() as line:
-                line.send("".join(f"CONSUME {user} {n}\n" for n in (4, 3, 1)))
-                answers = [Answer(line.line()) for _ in range(3)]
+            with service.connect() as connection:
+                connection.send("".join(f"CONSUME {user} {n}\n" for n in (4, 3, 1)))
+                answers = [Answer(connection.read_line()) for _ in range(3)]
             self.assertEqual(
                 [(a.status, a.used, a["remaining"]) for a in answers],
                 [("ALLOWED", 4, "1"), ("BLOCKED", 4, "1"), ("ALLOWED", 5, "0")],
@@ -97,8 +97,8 @@ class Racing(Case):
 
         def client(index):
             service = (self.service, self.other)[index % 2]
-            with service.connect() as line:
-                return [(n, line.answer(f"CONSUME {user} {n}")) for n in [7, 1, 13, 40, 2, 5] * 10]
+            with service.connect() as connection:
+                return [(n, connection.answer(f"CONSUME {user} {n}")) for n in [7, 1, 13, 40, 2, 5] * 10]
 
         answers = [pair for share in in_threads(client, 12) for pair in share]
         allowed = sum(n for n, answer in answers if answer.status == "ALLOWED")
@@ -124,9 +124,9 @@ class Racing(Case):
         used_by_service = []
 
         def service():
-            with self.service.connect() as line:
+            with self.service.connect() as connection:
                 for _ in range(600):
-                    answer = line.answer(f"CONSUME {user}")
+                    answer = connection.answer(f"CONSUME {user}")
                     if answer.status == "ALLOWED":
                         used_by_service.append(answer.used)
 
@@ -145,7 +145,7 @@ class Racing(Case):
         outcome = subprocess.run(
             ["redis-benchmark", "-p", str(self.service.port), "-c", "64", "-P", "16", "-n", "100000", "-r", "10000", "-q",
              "CONSUME", "00000000-0000-4000-8000-__rand_int__"],
-            capture_output=True, text=True, timeout=2 * PATIENCE,
+            capture_output=True, text=True, timeout=2 * TIMEOUT_SECONDS,
         )  # fmt: skip
         said = outcome.stdout + outcome.stderr
         self.assertEqual(outcome.returncode, 0, said)
@@ -159,15 +159,15 @@ class Racing(Case):
         self.assertEqual(after - before, 100_000)
 
     def test_2000_connections_at_once_are_all_answered(self):
-        lines = []
+        connections = []
         try:
             for _ in range(2_000):
-                lines.append(self.service.connect())
+                connections.append(self.service.connect())
             users = [str(uuid.UUID(int=(0x4 << 76) + index)) for index in range(2_000)]
-            for line, user in zip(lines, users):
-                line.send(f"CHECK {user}\n")
-            for line, user in zip(lines, users):
-                self.assertIn(f"user={user} ", line.line())
+            for connection, user in zip(connections, users):
+                connection.send(f"CHECK {user}\n")
+            for connection, user in zip(connections, users):
+                self.assertIn(f"user={user} ", connection.read_line())
         finally:
-            for line in lines:
-                line.close()
+            for connection in connections:
+                connection.close()

@@ -45,7 +45,7 @@ class LeastPrivilegedLogin(Case):
 
     def test_the_service_acts_as_headroom_service_and_logs_in_as_itself(self):
         user = self.subscriber("paid", used=3)
-        self.ask(f"RESETUSAGE {user}")
+        self.send_command(f"RESETUSAGE {user}")
         actors = self.psql.run(f"select distinct actor from audit_trail where user_id = '{user}' and action = 'reset'")
         self.assertEqual(actors, [["headroom_service"]])
         logins = self.psql.run("select distinct usename from pg_stat_activity where application_name = 'headroom lane'"
@@ -54,9 +54,9 @@ class LeastPrivilegedLogin(Case):
 
     def test_counting_leaves_nothing_in_the_audit_log(self):
         user = self.user()
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for used in range(1, 51):
-                self.assertEqual(line.answer(f"CONSUME {user}").used, used)
+                self.assertEqual(connection.answer(f"CONSUME {user}").used, used)
         self.assertEqual(self.psql.run(f"select * from audit_trail where user_id = '{user}'"), [])
 
     def test_a_login_that_may_not_act_as_the_service_is_told_what_to_run(self):
@@ -104,13 +104,13 @@ class LeastPrivilegedLogin(Case):
         service = Service(database_url=self.database_url.replace("user=postgres ", "user=shortly "))
         user = self.user()
         try:
-            self.assertEqual(Answer(service.ask(f"CONSUME {user}")).used, 1)
+            self.assertEqual(Answer(service.send_command(f"CONSUME {user}")).used, 1)
             self.psql.run("revoke headroom_service from shortly")
             self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'shortly'")
             wait_until(lambda: "grant headroom_service to" in service.log(), "the log says what to run")
-            self.assertIn("-UNAVAILABLE", service.ask(f"CONSUME {user}"))
+            self.assertIn("-UNAVAILABLE", service.send_command(f"CONSUME {user}"))
             self.psql.run("grant headroom_service to shortly")
-            wait_until(lambda: service.ask(f"CONSUME {user}").startswith("+ALLOWED"), "it counts again")
+            wait_until(lambda: service.send_command(f"CONSUME {user}").startswith("+ALLOWED"), "it counts again")
         finally:
             service.stop()
             self.psql.run("drop role shortly")
@@ -157,8 +157,8 @@ class OwnerWithFewRights(Case):
         for used, login in enumerate(["app", "backend"], start=1):
             service = Service(database_url=self.cluster.url("app").replace("postgres", login))
             self.services.append(service)
-            self.assertEqual(Answer(service.ask(f"CONSUME {user}")).used, used)
-            self.assertIn("+OK", service.ask(f"USAGE {user}"))
+            self.assertEqual(Answer(service.send_command(f"CONSUME {user}")).used, used)
+            self.assertIn("+OK", service.send_command(f"USAGE {user}"))
         # What the owner does by hand is recorded, what it counts is not.
         owner = self.cluster.session("app")
         owner.run("set session authorization app")
@@ -189,7 +189,7 @@ class OwnerWithFewRights(Case):
         outcome = command("migrate", database_url=url)
         self.assertEqual(outcome.returncode, 0, outcome.stderr)
         service = Service(database_url=url)
-        self.assertEqual(Answer(service.ask(f"CONSUME {self.user()}")).used, 1)
+        self.assertEqual(Answer(service.send_command(f"CONSUME {self.user()}")).used, 1)
         service.stop()
         # Another database of the cluster finds the roles there.
         administrator.run("create database other owner app")
@@ -316,7 +316,7 @@ class Supabase(Case):
     def test_a_service_with_a_login_of_its_own_counts(self):
         self.psql.run("create role backend login in role headroom_service")
         service = Service(database_url=self.cluster.url("project").replace("postgres", "backend"))
-        self.assertEqual(Answer(service.ask(f"CONSUME {USERS[2]}")).used, 1)
+        self.assertEqual(Answer(service.send_command(f"CONSUME {USERS[2]}")).used, 1)
         service.stop()
 
 

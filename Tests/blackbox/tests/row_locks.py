@@ -11,9 +11,9 @@ class RowLocks(Case):
 
     def warm(self, count):
         users = sorted(self.user() for _ in range(count))
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for user in users:
-                self.assertIn("+ALLOWED", line.ask(f"CONSUME {user}"))
+                self.assertIn("+ALLOWED", connection.send_command(f"CONSUME {user}"))
         return users
 
     def lock(self, *users):
@@ -31,10 +31,10 @@ class RowLocks(Case):
         session = self.lock(*locked)
         try:
             for verb in ("CONSUME", "CONSUME"):
-                with service.connect() as line:
-                    line.send("".join(f"{verb} {user}\n" for user in users))
+                with service.connect() as connection:
+                    connection.send("".join(f"{verb} {user}\n" for user in users))
                     # The locks are held until everybody is answered.
-                    replies = [line.line() for _ in users]
+                    replies = [connection.read_line() for _ in users]
                 for user, reply in zip(users, replies):
                     if user in locked:
                         self.assertRegex(reply, r"^-(UNAVAILABLE|UNKNOWN) ", "told to try again")
@@ -46,40 +46,40 @@ class RowLocks(Case):
         for user in users:
             expected = 1 if user in locked else 3
             self.assertEqual(self.count(user), expected)
-            self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, expected + 1)
+            self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, expected + 1)
 
     def test_readings_do_not_wait_for_locks(self):
         (user,) = self.warm(1)
         session = self.lock(user)
         try:
-            self.assertIn("+ALLOWED ", self.ask(f"CHECK {user}"))
-            self.assertIn("+OK ", self.ask(f"USAGE {user}"))
-            with self.service.connect() as line:
-                self.assertEqual(len(line.ask_list(f"HISTORY {user}")), 1)
+            self.assertIn("+ALLOWED ", self.send_command(f"CHECK {user}"))
+            self.assertIn("+OK ", self.send_command(f"USAGE {user}"))
+            with self.service.connect() as connection:
+                self.assertEqual(len(connection.send_list_command(f"HISTORY {user}")), 1)
         finally:
             session.close()
 
     def test_a_lock_that_is_released_in_time_delays_and_refuses_nobody(self):
         users = self.warm(10)
         session = self.lock(users[4])
-        with self.service.connect() as line:
-            line.send("".join(f"CONSUME {user}\n" for user in users))
+        with self.service.connect() as connection:
+            connection.send("".join(f"CONSUME {user}\n" for user in users))
             self.wait_until_blocked()
             session.run("rollback")
             session.close()
-            answers = [Answer(line.line()) for _ in users]
+            answers = [Answer(connection.read_line()) for _ in users]
         self.assertEqual([(a.status, a.used) for a in answers], [("ALLOWED", 2)] * 10)
 
     def test_a_blocked_user_of_a_lock_sees_what_the_lock_holder_committed(self):
         user = self.subscriber("paid", used=799)
         session = self.lock(user)
         session.run(f"update message_usage set message_count = 800 where user_id = '{user}'")
-        with self.service.connect() as line:
-            line.send(f"CONSUME {user}\n")
+        with self.service.connect() as connection:
+            connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
             session.run("commit")
             session.close()
-            answer = Answer(line.line())
+            answer = Answer(connection.read_line())
         self.assertEqual((answer.status, answer.used), ("BLOCKED", 800))
         self.assertEqual(self.count(user), 800)
 
@@ -87,13 +87,13 @@ class RowLocks(Case):
         service = self.serve("--lanes", "1", "--request-timeout-ms", "2000")
         for turn in range(3):
             users = self.warm(2)
-            with service.connect() as line, self.subTest(turn=turn):
+            with service.connect() as connection, self.subTest(turn=turn):
                 session = self.lock(users[1])
-                line.send(f"CONSUME {users[0]}\nCONSUME {users[1]}\n")
+                connection.send(f"CONSUME {users[0]}\nCONSUME {users[1]}\n")
                 self.wait_until_blocked()
                 # The batch holds the first row and waits for the second; psql does the reverse.
                 session.send(f"update message_usage set message_count = message_count where user_id = '{users[0]}'")
-                replies = line.lines(2)
+                replies = connection.read_lines(2)
                 try:
                     session.receive()
                     session.run("commit")
@@ -115,8 +115,8 @@ class RowLocks(Case):
                 one.send(requests)
                 two.send("".join(reversed(requests.splitlines(keepends=True))))
                 self.psql.run(f"select reset_billing_period('{period}')")
-                for line in (one, two):
-                    for reply in line.lines(len(users)):
+                for connection in (one, two):
+                    for reply in connection.read_lines(len(users)):
                         self.assertTrue(reply.startswith("+ALLOWED "), reply)
 
     def test_setplan_and_messages_of_one_user_at_once_all_succeed(self):
@@ -125,8 +125,8 @@ class RowLocks(Case):
         with self.service.connect() as one, other.connect() as two:
             one.send(f"CONSUME {user}\n" * 300)
             two.send(f"SETPLAN {user} paid anchor=1\nSETPLAN {user} pro\n" * 50)
-            for reply in two.lines(100):
+            for reply in two.read_lines(100):
                 self.assertTrue(reply.startswith("+OK "), reply)
-            for reply in one.lines(300):
+            for reply in one.read_lines(300):
                 self.assertTrue(reply.startswith("+ALLOWED "), reply)
         self.assertEqual(self.count(user), 300)

@@ -11,7 +11,7 @@ import threading
 from support import processes, settings
 from support.case import Case
 from support.service import Service, environment
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 
 PASSWORD = "hunter2-and-more"
 VALUE = r'("(?:[^"\\\x00-\x1f\x7f]|\\.)*"|[^\s"]+)'
@@ -36,7 +36,7 @@ class Secrets(Case):
                 backtrace = "symbolicate=off,unwind=fast,threads=crashed,images=none,limit=8"
                 service = self.serve_with_password(env={"SWIFT_BACKTRACE": backtrace})
                 home = os.readlink(f"/proc/{service.process.pid}/cwd")
-                self.assertIn("+ALLOWED ", service.ask(f"CONSUME {self.user()}"))
+                self.assertIn("+ALLOWED ", service.send_command(f"CONSUME {self.user()}"))
                 with open(f"/proc/{service.process.pid}/limits") as file:
                     limits = file.read()
                 self.assertRegex(limits, r"(?m)^Max core file size +0 ")
@@ -55,8 +55,8 @@ class Secrets(Case):
 
     def test_no_password_in_the_log_the_ready_line_or_info(self):
         service = self.serve_with_password("--log-level", "trace")
-        with service.connect() as line:
-            info = "\n".join(line.ask_list("INFO"))
+        with service.connect() as connection:
+            info = "\n".join(connection.send_list_command("INFO"))
         service.stop()
         self.assertNotIn(PASSWORD, service.log() + service.output() + info)
 
@@ -71,7 +71,7 @@ class Secrets(Case):
             for command in (["migrate"], ["prune"], ["audit", self.user()]):
                 with self.subTest(url=url.replace(PASSWORD, "…"), command=command[0]):
                     done = subprocess.run(
-                        [settings.binary, *command], capture_output=True, text=True, timeout=PATIENCE, cwd="/",
+                        [settings.binary, *command], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
                         env=environment(DATABASE_URL=url, HEADROOM_CONNECT_TIMEOUT_MS="1000"),
                     )  # fmt: skip
                     self.assertNotEqual(done.returncode, 0)
@@ -96,21 +96,21 @@ class Secrets(Case):
     def test_nothing_of_what_is_asked_is_logged_at_any_level(self):
         service = self.serve("--log-level", "trace", "--in-flight-maximum", "8")
         user, words = self.user(), "words-of-a-message"
-        with service.connect() as line:
+        with service.connect() as connection:
             for request in (
                 f"CONSUME {user} key={words}", f"RESERVE {user} key={words}2", f"RELEASE {user} key={words}2", f"USAGE {user}",
                 f"HISTORY {user}", f"SETPLAN {user} paid", f"SETPLAN {user} {words}", f"GRANT {user} 5 key={words}",
                 f"GRANT {user} 6 key={words}", f"RESETUSAGE {user}", f"COMMIT {user} key={words}", f"CONSUME {words}",
                 f"ECHO {words}", f"{words} {user}", f"CONSUME {user} {words}=1", f"SUBSCRIBE usage:{user}", "PING",
             ):  # fmt: skip
-                line.send(f"{request}\nPING over\n")
+                connection.send(f"{request}\nPING over\n")
                 # In whatever form it is answered: the request was answered before it.
-                while not line.line().endswith("over"):
+                while not connection.read_line().endswith("over"):
                     pass
-            line.reset()
-        with service.connect() as line:
-            line.send(f"CONSUME {user} key={words}".encode() + b"\x00" * 2_000)
-            line.rest()
+            connection.reset()
+        with service.connect() as connection:
+            connection.send(f"CONSUME {user} key={words}".encode() + b"\x00" * 2_000)
+            connection.read_to_end()
         service.stop()
         self.assertNotEqual(service.log(), "")
         for secret in (user, words):
@@ -165,7 +165,7 @@ class LogLines(Case):
             for command in (["migrate"], ["migrate", "--status"], ["audit", self.user()]):
                 with self.subTest(command=command):
                     done = subprocess.run(
-                        [settings.binary, *command], capture_output=True, text=True, timeout=PATIENCE, cwd="/",
+                        [settings.binary, *command], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
                         env=environment(DATABASE_URL=f"postgresql://u@127.0.0.1:{database.port}/d"),
                     )  # fmt: skip
                     self.assertNotEqual(done.returncode, 0)
@@ -183,7 +183,7 @@ class LogLines(Case):
     def test_a_database_that_turns_hostile_under_a_running_service_writes_whole_lines_only(self):
         service = self.serve("--log-level", "trace")
         user = self.user()
-        self.assertIn("+ALLOWED ", service.ask(f"CONSUME {user}"))
+        self.assertIn("+ALLOWED ", service.send_command(f"CONSUME {user}"))
         psql = self.cluster.session(self.database)
         if psql:
             psql.run(
@@ -193,7 +193,7 @@ class LogLines(Case):
                 " create trigger forge before insert or update on message_usage for each row execute function public.forge()"
             )
             try:
-                reply = service.ask(f"CONSUME {user}")
+                reply = service.send_command(f"CONSUME {user}")
             finally:
                 psql.run("drop trigger forge on message_usage")
         self.assertTrue(reply.startswith("-"), reply)
@@ -213,7 +213,7 @@ class LogLines(Case):
         for name in ("HEADROOM_LISTEN", "HEADROOM_LOG_LEVEL", "HEADROOM_LANES", "HEADROOM_UNKNOWN_USERS"):
             with self.subTest(name=name):
                 done = subprocess.run(
-                    [settings.binary, "serve"], capture_output=True, text=True, timeout=PATIENCE, cwd="/",
+                    [settings.binary, "serve"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
                     env=environment(DATABASE_URL=self.database_url, **{name: HOSTILE}),
                 )  # fmt: skip
                 self.assertNotEqual(done.returncode, 0)
@@ -222,7 +222,7 @@ class LogLines(Case):
 
     def test_an_address_with_a_terminal_escape_is_not_written_as_it_is(self):
         done = subprocess.run(
-            [settings.binary, "serve", "--listen", "\x1b[31mhost:1"], capture_output=True, text=True, timeout=PATIENCE, cwd="/",
+            [settings.binary, "serve", "--listen", "\x1b[31mhost:1"], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd="/",
             env=environment(DATABASE_URL=self.database_url),
         )  # fmt: skip
         self.assertNotEqual(done.returncode, 0)

@@ -19,17 +19,17 @@ class SQLFunctions(Case):
         user = self.subscriber("paid", used=639)
         row = self.row(f"increment_and_check_usage('{user}')")
         self.assertEqual((row["status"], row["used"], row["crossed"], row["limit"]), ("ALLOWED", 640, "gentle", 800))
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 641)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 641)
         row = self.row(f"increment_and_check_usage('{user}', 160)")
         self.assertEqual((row["status"], row["reason"], row["used"]), ("BLOCKED", "limit_reached", 641))
         row = self.row(f"increment_and_check_usage(p_user_id => '{user}', p_messages => 159)")
         self.assertEqual((row["status"], row["used"], row["remaining"]), ("ALLOWED", 800, 0))
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
 
     def test_increment_and_check_usage_starts_a_trial_that_the_service_goes_on_with(self):
         user = self.user()
         self.assertEqual(self.row(f"increment_and_check_usage('{user}')")["plan"], "trial")
-        answer = Answer(self.ask(f"CONSUME {user}"))
+        answer = Answer(self.send_command(f"CONSUME {user}"))
         self.assertEqual((answer["plan"], answer.used), ("trial", 2))
 
     def test_increment_and_check_usage_with_a_period_and_a_limit_answers_existing_callers(self):
@@ -50,9 +50,9 @@ class SQLFunctions(Case):
         user = self.subscriber("paid", used=798)
         old = f"select increment_and_check_usage(p_user_id := '{user}', p_billing_period := '2026-03', p_limit := 800)"
         self.assertEqual(json.loads(self.psql.value(old))["current_count"], 799)
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 800)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 800)
         self.assertFalse(json.loads(self.psql.value(old))["allowed"])
-        self.assertEqual(Answer(self.ask(f"CHECK {user}"))["limit"], "800")
+        self.assertEqual(Answer(self.send_command(f"CHECK {user}"))["limit"], "800")
 
     def old(self, user, period, limit):
         """The answer of the form that brings a period and a limit, as JSON."""
@@ -76,7 +76,7 @@ class SQLFunctions(Case):
             with self.assertRaisesRegex(SQLError, "open period is 2026-02"):
                 self.old(user, name, 800)
         self.assertEqual(self.count(user), 15)
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 16)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 16)
 
     def test_existing_callers_are_never_allowed_what_consume_refuses(self):
         for plan, options, used in (
@@ -84,20 +84,20 @@ class SQLFunctions(Case):
             ("trial", "state=expired", None), ("trial", "", 100), ("free", "", None),
         ):  # fmt: skip
             user = self.subscriber(plan, options, used)
-            self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+            self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
             for period in ("2026-03", "trial"):
                 self.assertFalse(self.old(user, period, 1_000_000)["allowed"], (plan, options, period))
             self.assertEqual(self.count(user), used or 0)
         # A trial that was forgotten stays spent.
         user = self.user()
-        self.assertIn("+ALLOWED ", self.ask(f"CONSUME {user} 100"))
-        self.assertIn("+OK", self.ask(f"FORGET {user}"))
+        self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user} 100"))
+        self.assertIn("+OK", self.send_command(f"FORGET {user}"))
         self.assertFalse(self.old(user, "2026-03", 800)["allowed"])
         # Of somebody without a plan, in the row that CONSUME would count in.
         user = self.user()
         self.psql.run(f"select increment_and_check_usage('{user}', 'trial', 1000) from generate_series(1, 99)")
         self.assertEqual(self.old(user, "trial", 1000), {"allowed": True, "current_count": 100, "limit": 100, "remaining": 0})
-        self.assertIn("+BLOCKED ", self.ask(f"CHECK {user}"))
+        self.assertIn("+BLOCKED ", self.send_command(f"CHECK {user}"))
         self.assertFalse(self.old(user, "trial", 1000)["allowed"])
         # Users without a plan, where these are denied.
         for setting in ("deny", "free"):
@@ -109,9 +109,9 @@ class SQLFunctions(Case):
 
     def test_reset_usage_sets_the_count_to_0_and_the_next_message_is_allowed(self):
         user = self.subscriber("paid", used=800)
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         self.assertEqual(self.row(f"reset_usage('{user}')")["used"], 0)
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 1)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         self.assertEqual(self.row(f"reset_usage('{user}', '2026-03')")["used"], 0)
         with self.assertRaises(SQLError):
             self.psql.run(f"select reset_usage('{user}', '2020-01')")
@@ -120,28 +120,28 @@ class SQLFunctions(Case):
         paid = [self.subscriber("paid", used=800) for _ in range(3)]
         trial = self.subscriber("trial", used=100)
         for user in (*paid, trial):
-            self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+            self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         expected = self.psql.number(
             "select count(*) from message_usage where billing_period = '2026-03' and message_count > 0"
         )
         self.assertGreaterEqual(expected, 3)
         self.assertEqual(self.psql.number("select reset_billing_period('2026-03')"), expected)
         for user in paid:
-            self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 1)
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {trial}"))
+            self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {trial}"))
         self.assertEqual(self.psql.number("select reset_billing_period('2019-01')"), 0)
         with self.assertRaises(SQLError):
             self.psql.run("select reset_billing_period('2026-13')")
 
     def test_set_plan_takes_effect_on_the_next_message(self):
         user = self.user()
-        self.ask(f"CONSUME {user} 100")
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.send_command(f"CONSUME {user} 100")
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         row = self.row(f"set_plan('{user}', 'paid')")
         self.assertEqual((row["plan"], row["state"], row["used"]), ("paid", "active", 0))
-        self.assertIn(" plan=paid ", self.ask(f"CONSUME {user}"))
+        self.assertIn(" plan=paid ", self.send_command(f"CONSUME {user}"))
         self.row(f"set_plan('{user}', 'paid', p_state => 'cancelled', p_expires => '2026-03-20T00:00:00Z', p_anchor => 10)")
-        answer = Answer(self.ask(f"CONSUME {user}"))
+        answer = Answer(self.send_command(f"CONSUME {user}"))
         self.assertEqual((answer["expires"], answer["resets"]), ("2026-03-20T00:00:00Z", "2026-04-10T00:00:00Z"))
         for call in (
             f"set_plan('{user}', 'nosuch')", f"set_plan('{user}', 'paid', 'trial')", "set_plan(null, 'paid')",
@@ -152,42 +152,42 @@ class SQLFunctions(Case):
 
     def test_a_plain_update_of_the_count_is_seen_by_the_next_answer(self):
         user = self.subscriber("paid", used=800)
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         self.set_count(user, 300)
-        self.assertEqual(Answer(self.ask(f"CHECK {user}")).used, 300)
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}")).used, 301)
+        self.assertEqual(Answer(self.send_command(f"CHECK {user}")).used, 300)
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 301)
         self.set_count(user, 800)
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
 
     def test_a_plain_update_of_the_limit_is_seen_by_the_next_answer_and_holds(self):
         user = self.subscriber("paid", used=800)
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         self.psql.run(f"update message_usage set \"limit\" = 1000 where user_id = '{user}'")
         for _ in range(2):
-            answer = Answer(self.ask(f"CONSUME {user}"))
+            answer = Answer(self.send_command(f"CONSUME {user}"))
             self.assertEqual((answer.status, answer["limit"]), ("ALLOWED", "1000"))
-        self.ask(f"SETPLAN {user} paid")
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}"))["limit"], "1000", "the plan's own allowance did not change")
+        self.send_command(f"SETPLAN {user} paid")
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}"))["limit"], "1000", "the plan's own allowance did not change")
         self.psql.run(f"update message_usage set \"limit\" = 10 where user_id = '{user}'")
-        answer = Answer(self.ask(f"CONSUME {user}"))
+        answer = Answer(self.send_command(f"CONSUME {user}"))
         self.assertEqual((answer.status, answer.used, answer["limit"]), ("BLOCKED", 803, "10"))
         self.psql.run(f"update message_usage set \"limit\" = null where user_id = '{user}'")
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}"))["limit"], "unlimited")
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}"))["limit"], "unlimited")
 
     def test_a_plain_delete_is_seen_by_the_next_answer(self):
         user = self.subscriber("paid", used=800)
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         self.psql.run(f"delete from message_usage where user_id = '{user}'")
-        answer = Answer(self.ask(f"CONSUME {user}"))
+        answer = Answer(self.send_command(f"CONSUME {user}"))
         self.assertEqual((answer.status, answer.used, answer["limit"]), ("ALLOWED", 1, "800"))
 
     def test_a_delete_of_a_trials_row_gives_the_count_back_but_not_the_days(self):
         user = self.user()
-        started = Answer(self.ask(f"CONSUME {user}"))
+        started = Answer(self.send_command(f"CONSUME {user}"))
         self.psql.run(f"delete from message_usage where user_id = '{user}'")
         self.set_clock("2026-03-16T12:00:00Z")
         try:
-            answer = Answer(self.ask(f"CONSUME {user}"))
+            answer = Answer(self.send_command(f"CONSUME {user}"))
         finally:
             self.set_clock(NOON)
         self.assertEqual((answer.used, answer["day"], answer["expires"]), (1, "2", started["expires"]))

@@ -8,7 +8,7 @@ import socket
 
 from support import processes, settings
 from support.case import Case
-from support.postgres import Cluster, unprivileged
+from support.postgres import Cluster, as_postgres_user
 from support.service import Service, command
 from support.waiting import wait_until
 
@@ -35,7 +35,7 @@ class Starting(Case):
         user = self.user()
         for used, service in enumerate(services, start=1):
             service.ready()
-            self.assertIn(f" used={used} ", service.ask(f"CONSUME {user}"))
+            self.assertIn(f" used={used} ", service.send_command(f"CONSUME {user}"))
         session = self.cluster.session(self.name)
         files = session.run("select number, count(*) from headroom.migrations group by number order by number")
         session.close()
@@ -43,7 +43,7 @@ class Starting(Case):
 
     def test_standard_output_is_the_ready_line_alone(self):
         service = self.start()
-        service.ask("PING")
+        service.send_command("PING")
         service.stop()
         self.assertRegex(service.output(), rf"\Aready listen=127\.0\.0\.1:{service.port} http=\S+\n\Z")
 
@@ -87,9 +87,9 @@ class Starting(Case):
                 "to do, in one transaction: 1 definitions replaced, 1 objects dropped",
             ],
         )
-        mended = command("migrate", database_url=self.url)
-        self.assertEqual(mended.returncode, 0, mended.stderr)
-        self.assertIn("dropped ROUTINE headroom.old()", mended.stdout)
+        migrated = command("migrate", database_url=self.url)
+        self.assertEqual(migrated.returncode, 0, migrated.stderr)
+        self.assertIn("dropped ROUTINE headroom.old()", migrated.stdout)
         self.assertEqual(command("migrate", "--plan", database_url=self.url).returncode, 0)
         session.close()
 
@@ -114,13 +114,13 @@ class Starting(Case):
             if run:
                 service = run()
                 self.assertNotEqual(service.wait(), 0)
-                said, output = service.log(), service.output()
+                log, output = service.log(), service.output()
             else:
                 outcome = command("migrate", database_url=self.url)
                 self.assertNotEqual(outcome.returncode, 0)
-                said, output = outcome.stderr, outcome.stdout
-            self.assertIn("newer than this binary", said)
-            self.assertIn("9999", said)
+                log, output = outcome.stderr, outcome.stdout
+            self.assertIn("newer than this binary", log)
+            self.assertIn("9999", log)
             self.assertEqual(output, "")
         session.close()
 
@@ -135,7 +135,7 @@ class Starting(Case):
         self.assertIsNone(service.process.poll(), service.log())
         cluster.start()
         service.ready()
-        self.assertIn("+ALLOWED", service.ask(f"CONSUME {self.user()}"))
+        self.assertIn("+ALLOWED", service.send_command(f"CONSUME {self.user()}"))
         service.stop()
         cluster.stop_immediately()
 
@@ -148,8 +148,8 @@ class Starting(Case):
             self.assertNotEqual(service.wait(), 0)
         self.assertEqual(service.output(), "")
         self.assertIn(f"Error: listen={address} cannot be opened: another program uses that port", service.log())
-        for way in ("ss -ltnp", "--listen", "HEADROOM_LISTEN"):
-            self.assertIn(way, service.log())
+        for alternative in ("ss -ltnp", "--listen", "HEADROOM_LISTEN"):
+            self.assertIn(alternative, service.log())
 
     def test_an_address_that_is_not_this_machines_is_told_and_ends_the_service(self):
         for host, reason in (("192.0.2.1", "this machine does not have that address"), ("nosuch.invalid", "no machine of that name")):
@@ -162,7 +162,7 @@ class Starting(Case):
         secret = "geheim-4711"
         uri = f"postgresql://postgres:{secret}@/{self.name}?host={self.cluster.home.replace('/', '%2F')}"
         service = Service("--log-level", "trace", database_url=uri)
-        service.ask(f"CONSUME {self.user()}")
+        service.send_command(f"CONSUME {self.user()}")
         service.stop()
         self.assertNotIn(secret, service.log() + service.output())
         # Neither where it cannot be reached, nor where it cannot be understood.
@@ -174,25 +174,25 @@ class Starting(Case):
 
     def test_the_flag_wins_over_the_environment(self):
         service = self.start("--unknown-users", "deny", env={"HEADROOM_UNKNOWN_USERS": "free", "HEADROOM_LANES": "1"})
-        self.assertIn("reason=no_subscription", service.ask(f"CONSUME {self.user()}"))
+        self.assertIn("reason=no_subscription", service.send_command(f"CONSUME {self.user()}"))
         self.assertEqual(service.info()["lanes"], "1")
 
     def test_an_ordinary_user_can_run_it(self):
         # The binary may lie where only root can reach it.
         binary = shutil.copy(settings.binary, processes.directory() + "/headroom")
         os.chmod(binary, 0o755)
-        service = self.start(binary=binary, **unprivileged())
+        service = self.start(binary=binary, **as_postgres_user())
         user = self.user()
-        with service.connect() as line:
-            self.assertIn(" used=1 ", line.ask(f"CONSUME {user}"))
-            self.assertIn(" used=2 ", line.ask(f"CONSUME {user}"))
+        with service.connect() as connection:
+            self.assertIn(" used=1 ", connection.send_command(f"CONSUME {user}"))
+            self.assertIn(" used=2 ", connection.send_command(f"CONSUME {user}"))
         service.signal(signal.SIGTERM)
         self.assertEqual(service.wait(), 0, service.log())
 
     def test_help_lists_the_commands_and_every_setting_of_serve(self):
-        said = command("--help").stdout
+        log = command("--help").stdout
         for word in ("serve", "migrate", "ping"):
-            self.assertIn(word, said)
+            self.assertIn(word, log)
         serve = command("serve", "--help").stdout
         for setting in ("listen", "database-url", "data-dir", "unknown-users", "when-unavailable", "log-level"):
             self.assertIn(f"--{setting}", serve)

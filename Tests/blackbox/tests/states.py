@@ -15,8 +15,8 @@ class States(Case):
 
     def lines(self, user):
         """CHECK, USAGE and CONSUME, in this order, so that the first two show the standing before it."""
-        with self.service.connect() as line:
-            return [Answer(line.ask(f"{verb} {user}")) for verb in ("CHECK", "USAGE", "CONSUME")]
+        with self.service.connect() as connection:
+            return [Answer(connection.send_command(f"{verb} {user}")) for verb in ("CHECK", "USAGE", "CONSUME")]
 
     def assert_refused(self, user, reason, **fields):
         check, usage, consume = self.lines(user)
@@ -65,11 +65,11 @@ class States(Case):
 
     def test_cancelled_and_used_up_is_not_promised_that_waiting_helps(self):
         user = self.subscriber("paid", "state=cancelled expires=2026-03-20", used=800)
-        answer = Answer(self.ask(f"CONSUME {user}"))
+        answer = Answer(self.send_command(f"CONSUME {user}"))
         self.assertEqual((answer.status, answer["reason"]), ("BLOCKED", "limit_reached"))
         self.assertNotIn("retry_after", answer, "access ends before the allowance comes back")
         longer = self.subscriber("paid", "state=cancelled expires=2026-05-20", used=800)
-        self.assertIn("retry_after", Answer(self.ask(f"CONSUME {longer}")))
+        self.assertIn("retry_after", Answer(self.send_command(f"CONSUME {longer}")))
 
     def test_cancelled_with_a_date_that_has_passed_is_expired(self):
         user = self.subscriber("paid", "state=cancelled expires=2026-03-15T09:30:00Z")
@@ -92,7 +92,7 @@ class States(Case):
 
     def test_expired_has_no_access_and_names_the_plan_to_come_back_to(self):
         user = self.subscriber("paid", used=7)
-        self.ask(f"SETPLAN {user} paid state=expired")
+        self.send_command(f"SETPLAN {user} paid state=expired")
         self.assert_refused(
             user, "expired", plan="paid", state="expired", notice=None, banner=NO_ACCESS, previous_plan="paid", used="7",
             resets=None,
@@ -101,15 +101,15 @@ class States(Case):
 
     def test_history_stays_readable_without_access(self):
         user = self.subscriber("paid", used=7)
-        self.ask(f"SETPLAN {user} paid state=revoked")
-        with self.service.connect() as line:
+        self.send_command(f"SETPLAN {user} paid state=revoked")
+        with self.service.connect() as connection:
             self.assertEqual(
-                line.ask_list(f"HISTORY {user}"), [f"+PERIOD user={user} period=2026-03 used=7 limit=800 tier=silent"]
+                connection.send_list_command(f"HISTORY {user}"), [f"+PERIOD user={user} period=2026-03 used=7 limit=800 tier=silent"]
             )
 
     def test_revoked_has_no_access_at_once(self):
         user = self.subscriber("paid", used=7)
-        self.ask(f"SETPLAN {user} paid state=revoked expires=2026-12-01")
+        self.send_command(f"SETPLAN {user} paid state=revoked expires=2026-12-01")
         self.assert_refused(user, "revoked", state="revoked", notice=None, banner=NO_ACCESS, used="7")
 
     def test_free_has_no_allowance_by_default(self):
@@ -118,8 +118,8 @@ class States(Case):
             user, "no_subscription", plan="free", state="free", limit="0", period="free", resets=None, expires=None,
             banner=NEVER_SUBSCRIBED, notice=None, day=None,
         )  # fmt: skip
-        self.ask(f"SETPLAN {user} paid")
-        self.ask(f"SETPLAN {user} free")
+        self.send_command(f"SETPLAN {user} paid")
+        self.send_command(f"SETPLAN {user} free")
         self.assert_refused(user, "no_subscription", plan="free", banner=NO_ACCESS, previous_plan="paid")
 
     def test_a_trial_tells_its_day_and_its_end(self):
@@ -150,44 +150,44 @@ class States(Case):
             resets=None, period="2026-03",
         )  # fmt: skip
         self.assertEqual(consume.used, 123_457)
-        self.assertEqual(Answer(self.ask(f"USAGE {user}"))["accessible"], "123457 messages used this month")
-        with self.service.connect() as line:
+        self.assertEqual(Answer(self.send_command(f"USAGE {user}"))["accessible"], "123457 messages used this month")
+        with self.service.connect() as connection:
             self.assertEqual(
-                line.ask_list(f"HISTORY {user}"),
+                connection.send_list_command(f"HISTORY {user}"),
                 [f"+PERIOD user={user} period=2026-03 used=123457 limit=unlimited tier=silent"],
             )
 
     def test_the_count_of_an_unlimited_plan_stops_at_the_largest_integer_instead_of_failing(self):
         user = self.subscriber("pro", used=2**31 - 2)
         for _ in range(3):
-            answer = Answer(self.ask(f"CONSUME {user} 1000000"))
+            answer = Answer(self.send_command(f"CONSUME {user} 1000000"))
             self.assertEqual((answer.status, answer.used), ("ALLOWED", 2**31 - 1))
 
     def test_a_state_that_does_not_fit_the_plan_is_refused_and_changes_nothing(self):
         user = self.subscriber("paid", used=3)
-        before = self.ask(f"USAGE {user}")
+        before = self.send_command(f"USAGE {user}")
         for options in ("free state=active", "trial state=cancelled", "pro state=trial", "paid state=free"):
-            self.assertTrue(self.ask(f"SETPLAN {user} {options}").startswith("-BADARG "), options)
-        self.assertTrue(self.ask(f"SETPLAN {user} nosuchplan").startswith("-NOTFOUND "))
-        self.assertEqual(self.ask(f"USAGE {user}"), before)
+            self.assertTrue(self.send_command(f"SETPLAN {user} {options}").startswith("-BADARG "), options)
+        self.assertTrue(self.send_command(f"SETPLAN {user} nosuchplan").startswith("-NOTFOUND "))
+        self.assertEqual(self.send_command(f"USAGE {user}"), before)
 
     def test_resubscribing_restores_access_on_the_next_message_and_keeps_the_count(self):
         user = self.subscriber("paid", used=7)
-        self.ask(f"SETPLAN {user} paid state=expired")
+        self.send_command(f"SETPLAN {user} paid state=expired")
         self.assert_refused(user, "expired")
-        self.ask(f"SETPLAN {user} paid")
+        self.send_command(f"SETPLAN {user} paid")
         self.assertEqual(self.assert_allowed(user, state="active").used, 8)
 
     def test_an_upgrade_unblocks_at_once_and_keeps_the_count(self):
         user = self.subscriber("paid", used=800)
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
-        self.ask(f"SETPLAN {user} pro")
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
+        self.send_command(f"SETPLAN {user} pro")
         consume = self.assert_allowed(user, plan="pro", previous_plan="paid")
         self.assertEqual(consume.used, 801)
 
     def test_a_downgrade_may_leave_more_used_than_allowed_which_blocks_and_loses_nothing(self):
         user = self.subscriber("pro", used=900)
-        self.ask(f"SETPLAN {user} paid")
+        self.send_command(f"SETPLAN {user} paid")
         check, usage, consume = self.lines(user)
         for answer in (check, consume):
             self.assertEqual((answer.status, answer["reason"], answer.used), ("BLOCKED", "limit_reached", 900))
@@ -197,12 +197,12 @@ class States(Case):
 
     def test_trial_to_paid_starts_at_0_and_the_trial_row_stays(self):
         user = self.user()
-        self.ask(f"CONSUME {user} 41")
-        self.ask(f"SETPLAN {user} paid")
+        self.send_command(f"CONSUME {user} 41")
+        self.send_command(f"SETPLAN {user} paid")
         self.assertEqual(self.assert_allowed(user, plan="paid", period="2026-03").used, 1)
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             self.assertEqual(
-                line.ask_list(f"HISTORY {user}"),
+                connection.send_list_command(f"HISTORY {user}"),
                 [
                     f"+PERIOD user={user} period=2026-03 used=1 limit=800 tier=silent",
                     f"+PERIOD user={user} period=trial used=41 limit=100 tier=silent",
@@ -211,10 +211,10 @@ class States(Case):
 
     def test_a_trial_that_was_used_up_cannot_be_started_again(self):
         user = self.user()
-        self.ask(f"CONSUME {user} 100")
+        self.send_command(f"CONSUME {user} 100")
         for options in ("trial", "trial state=trial", "free", "trial"):
-            self.ask(f"SETPLAN {user} {options}")
-        answer = Answer(self.ask(f"CONSUME {user}"))
+            self.send_command(f"SETPLAN {user} {options}")
+        answer = Answer(self.send_command(f"CONSUME {user}"))
         self.assertEqual((answer.status, answer["reason"], answer.used), ("BLOCKED", "trial_limit_reached", 100))
 
     def test_the_anchor_day_decides_the_period_and_the_instant_of_the_reset(self):
@@ -228,14 +228,14 @@ class States(Case):
 
     def test_a_change_of_the_anchor_day_never_goes_back_to_an_earlier_period(self):
         user = self.subscriber("paid", used=10)
-        self.ask(f"SETPLAN {user} paid anchor=20")
-        answer = Answer(self.ask(f"CONSUME {user}"))
+        self.send_command(f"SETPLAN {user} paid anchor=20")
+        answer = Answer(self.send_command(f"CONSUME {user}"))
         self.assertEqual((answer["period"], answer.used, answer["resets"]), ("2026-03", 11, "2026-04-20T00:00:00Z"))
 
     def test_the_anchor_day_stays_when_a_plan_is_set_without_it(self):
         user = self.subscriber("paid", "anchor=16")
-        self.ask(f"SETPLAN {user} pro")
-        self.ask(f"SETPLAN {user} paid")
+        self.send_command(f"SETPLAN {user} pro")
+        self.send_command(f"SETPLAN {user} paid")
         self.assert_allowed(user, resets="2026-03-16T00:00:00Z")
 
     def test_usage_of_a_past_period_shows_its_row_without_a_banner(self):
@@ -244,19 +244,19 @@ class States(Case):
             "insert into message_usage (user_id, billing_period, message_count, \"limit\")"
             f" values ('{user}', '2026-01', 790, 800)"
         )
-        answer = Answer(self.ask(f"USAGE {user} 2026-01"))
+        answer = Answer(self.send_command(f"USAGE {user} 2026-01"))
         self.assertEqual((answer.used, answer["period"], answer["limit"]), (790, "2026-01", "800"))
         self.assertNotIn("banner", answer)
-        self.assertTrue(self.ask(f"USAGE {user} 2025-12").startswith("-NOTFOUND "))
-        self.assertTrue(self.ask(f"RESETUSAGE {user} 2025-12").startswith("-NOTFOUND "))
-        reset = Answer(self.ask(f"RESETUSAGE {user} 2026-01"))
+        self.assertTrue(self.send_command(f"USAGE {user} 2025-12").startswith("-NOTFOUND "))
+        self.assertTrue(self.send_command(f"RESETUSAGE {user} 2025-12").startswith("-NOTFOUND "))
+        reset = Answer(self.send_command(f"RESETUSAGE {user} 2026-01"))
         self.assertEqual((reset.used, reset["period"]), (0, "2026-01"))
         self.assertEqual(self.count(user), 3, "the current period keeps its count")
 
     def test_resetusage_unblocks_on_the_next_message(self):
         user = self.subscriber("paid", used=800)
-        self.assertIn("+BLOCKED ", self.ask(f"CONSUME {user}"))
-        answer = Answer(self.ask(f"RESETUSAGE {user}"))
+        self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
+        answer = Answer(self.send_command(f"RESETUSAGE {user}"))
         self.assertEqual((answer.status, answer.used, answer["tier"]), ("OK", 0, "silent"))
         self.assertEqual(self.assert_allowed(user).used, 1)
 
@@ -267,14 +267,14 @@ class States(Case):
             f" '{user}', to_char(month, 'YYYY-MM'), 700, 800"
             " from generate_series(timestamp '2024-12-01', timestamp '2026-02-01', interval '1 month') as month"
         )
-        with self.service.connect() as line:
-            periods = [Answer(entry)["period"] for entry in line.ask_list(f"HISTORY {user}")]
+        with self.service.connect() as connection:
+            periods = [Answer(entry)["period"] for entry in connection.send_list_command(f"HISTORY {user}")]
             self.assertEqual(periods[:4], ["2026-03", "2026-02", "2026-01", "2025-12"])
             self.assertEqual(len(periods), 12)
             self.assertEqual(periods, sorted(periods, reverse=True))
-            self.assertEqual(len(line.ask_list(f"HISTORY {user} 2")), 2)
-            self.assertEqual(len(line.ask_list(f"HISTORY {user} 1200")), 16)
-            self.assertEqual(line.ask_list(f"HISTORY {self.user()}"), [])
+            self.assertEqual(len(connection.send_list_command(f"HISTORY {user} 2")), 2)
+            self.assertEqual(len(connection.send_list_command(f"HISTORY {user} 1200")), 16)
+            self.assertEqual(connection.send_list_command(f"HISTORY {self.user()}"), [])
 
 
 class UnknownUsersFree(Case):
@@ -284,7 +284,7 @@ class UnknownUsersFree(Case):
     def test_an_unknown_user_is_on_the_free_plan(self):
         user = self.user()
         for verb in ("CHECK", "CONSUME"):
-            answer = Answer(self.ask(f"{verb} {user}"))
+            answer = Answer(self.send_command(f"{verb} {user}"))
             self.assertEqual(
                 (answer.status, answer["plan"], answer["state"], answer["reason"]),
                 ("BLOCKED", "free", "free", "no_subscription"),
@@ -294,7 +294,7 @@ class UnknownUsersFree(Case):
     def test_an_unknown_user_may_use_up_a_free_allowance_once(self):
         self.psql.run("update headroom.plans set allowance = 3 where plan = 'free'")
         user = self.user()
-        answers = [Answer(self.ask(f"CONSUME {user}")) for _ in range(4)]
+        answers = [Answer(self.send_command(f"CONSUME {user}")) for _ in range(4)]
         self.assertEqual([a.status for a in answers], ["ALLOWED"] * 3 + ["BLOCKED"])
         self.assertEqual((answers[3]["reason"], answers[3]["period"]), ("limit_reached", "free"))
         self.assertNotIn("retry_after", answers[3])
@@ -309,10 +309,10 @@ class UnknownUsersDenied(Case):
         self.psql.run("update headroom.plans set allowance = 3 where plan = 'free'")
         user = self.user()
         for verb in ("CHECK", "CONSUME"):
-            answer = Answer(self.ask(f"{verb} {user}"))
+            answer = Answer(self.send_command(f"{verb} {user}"))
             self.assertEqual((answer.status, answer["reason"]), ("BLOCKED", "no_subscription"))
             self.assertEqual(answer["banner"], NEVER_SUBSCRIBED)
             self.assertEqual((answer["limit"], answer["remaining"]), ("0", "0"))
         self.assertEqual(self.psql.number(f"select count(*) from message_usage where user_id = '{user}'"), 0)
-        self.assertIn("+OK ", self.ask(f"SETPLAN {user} paid"))
-        self.assertIn("+ALLOWED ", self.ask(f"CONSUME {user}"))
+        self.assertIn("+OK ", self.send_command(f"SETPLAN {user} paid"))
+        self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user}"))

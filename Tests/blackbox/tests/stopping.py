@@ -7,7 +7,7 @@ import threading
 
 from support import processes
 from support.case import Case
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer
 
 
@@ -21,13 +21,13 @@ class Stopping(Case):
 
     def pipelining_client(self, service, user, replies, started):
         """Sends until it is stopped from outside, reads everything; then checks are made on what it read."""
-        line = service.connect()
+        connection = service.connect()
         sent = [0]
 
         def send():
             try:
                 while True:
-                    line.send("".join(f"CONSUME {user}\nECHO {sent[0] + index}\n" for index in range(20)))
+                    connection.send("".join(f"CONSUME {user}\nECHO {sent[0] + index}\n" for index in range(20)))
                     sent[0] += 20
             except OSError:
                 pass
@@ -35,9 +35,9 @@ class Stopping(Case):
         sender = threading.Thread(target=send, daemon=True)
         sender.start()
         started.release()
-        received = line.rest()
+        received = connection.read_to_end()
         replies[user] = received
-        line.close()
+        connection.close()
         sender.join()
 
     def stop_under_load(self, number):
@@ -51,18 +51,18 @@ class Stopping(Case):
         for thread in threads:
             thread.start()
         for _ in threads:
-            self.assertTrue(started.acquire(timeout=PATIENCE))
+            self.assertTrue(started.acquire(timeout=TIMEOUT_SECONDS))
         before = int(service.info()["requests"])
         wait_until(lambda: int(service.info()["requests"]) > before + 1_000, "the load runs")
         service.signal(number)
         self.assertEqual(service.wait(), 0, service.log())
         for thread in threads:
-            thread.join(PATIENCE)
+            thread.join(TIMEOUT_SECONDS)
         return service, users, replies
 
     def subscriber_of(self, service):
         user = self.user()
-        self.assertIn("+OK ", service.ask(f"SETPLAN {user} pro"))
+        self.assertIn("+OK ", service.send_command(f"SETPLAN {user} pro"))
         return user
 
     def check_replies(self, user, received):
@@ -117,39 +117,39 @@ class Stopping(Case):
     def test_a_request_that_waits_for_the_database_is_answered_before_the_end(self):
         service = self.serve()
         user = self.subscriber_of(service)
-        self.assertIn("+ALLOWED", service.ask(f"CONSUME {user}"))
+        self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
         session = self.cluster.session(self.database)
         session.run("begin")
         session.run(f"select 1 from message_usage where user_id = '{user}' for update")
-        with service.connect() as line:
-            line.send(f"CONSUME {user}\nPING\n")
+        with service.connect() as connection:
+            connection.send(f"CONSUME {user}\nPING\n")
             self.wait_until_blocked()
             service.signal(signal.SIGTERM)
             wait_until(lambda: "draining" in service.log(), "it drains")
             session.run("rollback")
             session.close()
-            self.assertEqual(Answer(line.line()).used, 2)
-            self.assertEqual(line.line(), "+PONG")
-            self.assertRegex(line.rest(), rb"\A(-DRAINING [^\r\n]*\r\n)?\Z")
+            self.assertEqual(Answer(connection.read_line()).used, 2)
+            self.assertEqual(connection.read_line(), "+PONG")
+            self.assertRegex(connection.read_to_end(), rb"\A(-DRAINING [^\r\n]*\r\n)?\Z")
         self.assertEqual(service.wait(), 0)
         self.assertEqual(self.count(user), 2)
 
     def test_a_request_that_comes_while_it_drains_is_refused_and_not_counted(self):
         service = self.serve()
         user, other = self.subscriber_of(service), self.subscriber_of(service)
-        self.assertIn("+ALLOWED", service.ask(f"CONSUME {user}"))
+        self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
         session = self.cluster.session(self.database)
         session.run("begin")
         session.run(f"select 1 from message_usage where user_id = '{user}' for update")
-        with service.connect() as line:
-            line.send(f"CONSUME {user}\n")
+        with service.connect() as connection:
+            connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
             service.signal(signal.SIGTERM)
             wait_until(lambda: "draining" in service.log(), "it drains")
-            line.send(f"CONSUME {other}\nCONSUME {other}\n")
+            connection.send(f"CONSUME {other}\nCONSUME {other}\n")
             session.run("rollback")
             session.close()
-            received = line.rest()
+            received = connection.read_to_end()
         self.assertRegex(received, rb"\A\+ALLOWED [^\r\n]* used=2 [^\r\n]*\r\n-DRAINING [^\r\n]*\r\n\Z")
         self.assertEqual(service.wait(), 0)
         self.assertEqual(self.count(other), 0)
@@ -158,25 +158,25 @@ class Stopping(Case):
         service = self.serve()
         lines = [service.connect() for _ in range(50)]
         for line in lines[:25]:
-            self.assertEqual(line.ask("PING"), "+PONG")
+            self.assertEqual(line.send_command("PING"), "+PONG")
         for line in lines[25:40]:
             line.send("CONSUME 7f1c")
         wait_until(lambda: service.info()["connections"] == "51", "all are connected")
         service.signal(signal.SIGTERM)
         self.assertEqual(service.wait(), 0)
         for line in lines:
-            self.assertEqual(line.rest(), b"")
+            self.assertEqual(line.read_to_end(), b"")
             line.close()
 
     def test_new_connections_are_not_taken_while_it_drains(self):
         service = self.serve()
         user = self.subscriber_of(service)
-        self.assertIn("+ALLOWED", service.ask(f"CONSUME {user}"))
+        self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
         session = self.cluster.session(self.database)
         session.run("begin")
         session.run(f"select 1 from message_usage where user_id = '{user}' for update")
-        with service.connect() as line:
-            line.send(f"CONSUME {user}\n")
+        with service.connect() as connection:
+            connection.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
             service.signal(signal.SIGTERM)
 
@@ -190,19 +190,19 @@ class Stopping(Case):
             wait_until(is_refused, "the port is closed")
             session.run("rollback")
             session.close()
-            self.assertIn("+ALLOWED", line.line())
+            self.assertIn("+ALLOWED", connection.read_line())
         self.assertEqual(service.wait(), 0)
 
     def test_a_second_signal_does_not_cut_what_the_first_one_drains(self):
         service = self.serve()
         user = self.subscriber_of(service)
-        with service.connect() as line:
-            line.send(f"CONSUME {user}\n" * 1_000)
-            line.line()
+        with service.connect() as connection:
+            connection.send(f"CONSUME {user}\n" * 1_000)
+            connection.read_line()
             service.signal(signal.SIGTERM)
             wait_until(lambda: "draining" in service.log(), "it drains")
             service.signal(signal.SIGTERM)
-            received = line.rest()
+            received = connection.read_to_end()
         self.assertEqual(service.wait(), 0)
         allowed = len(re.findall(rb"^\+ALLOWED ", received, re.M)) + 1
         self.assertEqual(self.count(user), allowed)

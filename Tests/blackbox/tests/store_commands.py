@@ -43,7 +43,7 @@ class StoreCommands(Webhooks):
             "INITIAL_PURCHASE", PURCHASE, user, self.transaction(),
             purchased_at_ms=PURCHASE, expiration_at_ms=END, product_id=self.product, **fields,
         )  # fmt: skip
-        answer = self.tell(event)
+        answer = self.deliver(event)
         self.assertEqual((answer["outcome"], "plan" in answer), ("failed", False))
         self.assertIn("headroom product map", answer["problem"])
         return user, event["event"]["id"]
@@ -69,23 +69,23 @@ class StoreCommands(Webhooks):
             self.lines("events", "replay", "revenuecat", number),
             [{"source": "revenuecat", "id": number, "outcome": "applied", "problem": None}],
         )
-        self.assert_stands(user, {"plan": "pro", "state": "active", "status": "ALLOWED"}, "after the replay")
+        self.assert_answers(user, {"plan": "pro", "state": "active", "status": "ALLOWED"}, "after the replay")
         self.assertEqual(self.lines("events", "replay", "revenuecat", number)[0]["outcome"], "applied", "again")
         (event,) = self.lines("events", "list", "--user", user)
         self.assertEqual((event["outcome"], event["problem"], event["user"]), ("applied", None, user))
-        story = self.run_command("audit", user).stdout
-        self.assertIn(f"INITIAL_PURCHASE {REPORTER}", story)
-        self.assertRegex(story, rf"INITIAL_PURCHASE {REPORTER} .*plan pro")
+        seed_user_history = self.run_command("audit", user).stdout
+        self.assertIn(f"INITIAL_PURCHASE {REPORTER}", seed_user_history)
+        self.assertRegex(seed_user_history, rf"INITIAL_PURCHASE {REPORTER} .*plan pro")
 
     def test_an_entitlement_serves_the_products_that_are_not_mapped_themselves(self):
         user, number = self.unmapped(entitlement_ids=[self.product + ".access"])
         self.run_command("product", "map", "revenuecat", "--entitlement", self.product + ".access", "--plan", "pro")
         self.assertEqual(self.lines("events", "replay", "revenuecat", number)[0]["outcome"], "applied")
-        self.assert_stands(user, {"plan": "pro", "state": "active", "status": "ALLOWED"}, "by the entitlement")
+        self.assert_answers(user, {"plan": "pro", "state": "active", "status": "ALLOWED"}, "by the entitlement")
         self.assertIn(self.product + ".access", self.run_command("product", "list").stdout)
         self.run_command("product", "unmap", "revenuecat", "--entitlement", self.product + ".access")
         self.assertNotIn(self.product + ".access", self.run_command("product", "list").stdout)
-        self.assert_stands(user, {"plan": "pro", "state": "active", "status": "ALLOWED"}, "what was applied stays")
+        self.assert_answers(user, {"plan": "pro", "state": "active", "status": "ALLOWED"}, "what was applied stays")
 
     def test_events_show_has_what_an_event_was_taken_for_and_the_stores_words(self):
         user, transaction = self.purchase()
@@ -107,7 +107,7 @@ class StoreCommands(Webhooks):
 
     def test_a_replay_of_everything_changes_nothing(self):
         user, _ = self.purchase()
-        self.line.ask(f"CONSUME {user} 7")
+        self.line.send_command(f"CONSUME {user} 7")
 
         def state():
             return self.psql.run(
@@ -185,5 +185,5 @@ class StoreCommands(Webhooks):
             self.psql.run("drop role nobodys_friend")
         empty = self.cluster.url(self.cluster.new_database())
         self.assertIn("headroom migrate", self.run_command("product", "list", status=1, url=empty).stderr)
-        gone = "host=127.0.0.1 port=1 user=postgres dbname=none"
-        self.assertIn("cannot be reached", self.run_command("events", "list", status=69, url=gone).stderr)
+        unreachable_url = "host=127.0.0.1 port=1 user=postgres dbname=none"
+        self.assertIn("cannot be reached", self.run_command("events", "list", status=69, url=unreachable_url).stderr)

@@ -8,7 +8,7 @@ import threading
 import redis
 from support.case import NOON, Case
 from support.processes import resident_bytes
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.wire import Answer, Closed
 
 HIREDIS = r"""
@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
 """
 
 
-class Feed:
+class Subscriber:
     """A subscribed connection, read frame by frame."""
 
     def __init__(self, service, *users):
@@ -54,18 +54,18 @@ class Feed:
         self.line.close()
 
     def element(self):
-        header = self.line.line()
+        header = self.line.read_line()
         if header[0] == ":":
             return int(header[1:])
         if header == "$-1":
             return None
         assert header[0] == "$", header
-        text = self.line.line()
+        text = self.line.read_line()
         assert len(text.encode()) == int(header[1:]), (header, text)
         return text
 
     def frame(self):
-        header = self.line.line()
+        header = self.line.read_line()
         if header[0] in "+-":
             return header
         assert header[0] in "*>", header
@@ -85,7 +85,7 @@ class Feed:
             if all(answer.get(name) == str(value) for name, value in fields.items()):
                 return answer
 
-    def ask(self, request):
+    def send_command(self, request):
         self.line.send(request + "\n")
         return self.frame()
 
@@ -99,112 +99,112 @@ class Subscriptions(Case):
 
     def test_a_message_has_the_fields_of_usage(self):
         user = self.subscriber("paid")
-        with Feed(self.service, user) as feed:
-            self.ask(f"CONSUME {user} 5")
-            told = feed.message_where(used=5)
-            self.assertEqual(told.text, self.ask(f"USAGE {user}"))
+        with Subscriber(self.service, user) as subscriber:
+            self.send_command(f"CONSUME {user} 5")
+            published = subscriber.message_where(used=5)
+            self.assertEqual(published.text, self.send_command(f"USAGE {user}"))
 
     def test_changes_through_another_instance_and_from_psql_are_told(self):
         other = self.serve()
         user = self.subscriber("paid", used=10)
         sql = self.psql.run
-        with Feed(self.service, user) as feed:
-            other.ask(f"CONSUME {user} 7")
-            feed.message_where(used=17)
+        with Subscriber(self.service, user) as subscriber:
+            other.send_command(f"CONSUME {user} 7")
+            subscriber.message_where(used=17)
             sql(f"update message_usage set message_count = 640 where user_id = '{user}'")
-            feed.message_where(used=640, tier="gentle", display="compact")
+            subscriber.message_where(used=640, tier="gentle", display="compact")
             sql(f"select * from reset_usage('{user}')")
-            feed.message_where(used=0, tier="silent")
+            subscriber.message_where(used=0, tier="silent")
             sql(f"select * from increment_and_check_usage('{user}', 3)")
-            feed.message_where(used=3)
+            subscriber.message_where(used=3)
             sql(f"select * from set_plan('{user}', 'pro')")
-            feed.message_where(plan="pro", limit="unlimited", used=3)
+            subscriber.message_where(plan="pro", limit="unlimited", used=3)
             sql(f"select * from set_plan('{user}', 'paid', 'grace_period')")
-            feed.message_where(plan="paid", state="grace_period")
+            subscriber.message_where(plan="paid", state="grace_period")
             sql(f"delete from message_usage where user_id = '{user}'")
-            feed.message_where(used=0)
-            other.ask(f"SETPLAN {user} paid state=revoked")
-            feed.message_where(state="revoked", remaining=0)
+            subscriber.message_where(used=0)
+            other.send_command(f"SETPLAN {user} paid state=revoked")
+            subscriber.message_where(state="revoked", remaining=0)
 
     def test_what_time_changes_is_told(self):
         trial, cancelled = self.user(), self.subscriber("paid", "state=cancelled expires=2026-03-20", used=5)
-        self.ask(f"CONSUME {trial}")
-        with Feed(self.service, trial, cancelled) as feed:
+        self.send_command(f"CONSUME {trial}")
+        with Subscriber(self.service, trial, cancelled) as subscriber:
             self.set_clock("2026-03-16T09:30:00Z")
-            feed.message_where(user=trial, day=2, label="Trial — Day 2 of 3")
+            subscriber.message_where(user=trial, day=2, label="Trial — Day 2 of 3")
             self.set_clock("2026-03-18T09:30:00Z")
-            feed.message_where(user=trial, remaining=0, display="blocked")
+            subscriber.message_where(user=trial, remaining=0, display="blocked")
             self.set_clock("2026-03-20T00:00:00Z")
-            feed.message_where(user=cancelled, state="expired", remaining=0)
+            subscriber.message_where(user=cancelled, state="expired", remaining=0)
 
     def test_an_edit_of_a_plan_is_told_to_who_is_on_it(self):
         self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('edited', 'Edited', 'monthly', 100)")
         user = self.subscriber("edited", used=90)
-        with Feed(self.service, user) as feed:
+        with Subscriber(self.service, user) as subscriber:
             self.psql.run("update headroom.plans set allowance = 90 where plan = 'edited'")
-            feed.message_where(limit=90, tier="blocked")
+            subscriber.message_where(limit=90, tier="blocked")
 
     def test_no_change_after_the_confirmation_is_missed(self):
         for _ in range(30):
             user = self.subscriber("paid")
-            with Feed(self.service, user) as feed:
-                self.ask(f"CONSUME {user}")
-                feed.message_where(used=1)
+            with Subscriber(self.service, user) as subscriber:
+                self.send_command(f"CONSUME {user}")
+                subscriber.message_where(used=1)
 
     def test_subscriptions_end_and_begin_again(self):
         first, second = self.subscriber("paid"), self.subscriber("paid")
-        with Feed(self.service, first, second) as feed:
-            self.assertEqual(feed.ask(f"UNSUBSCRIBE usage:{first}"), ["unsubscribe", f"usage:{first}", 1])
-            self.ask(f"CONSUME {first}")
-            self.ask(f"CONSUME {second}")
-            self.assertEqual(feed.message()["user"], second)
-            self.assertEqual(feed.ask("UNSUBSCRIBE"), ["unsubscribe", f"usage:{second}", 0])
-            self.assertEqual(feed.ask("UNSUBSCRIBE"), ["unsubscribe", None, 0])
-            self.assertTrue(feed.ask(f"CONSUME {first}").startswith("+ALLOWED "))
-            self.assertEqual(feed.ask(f"SUBSCRIBE usage:{first}"), ["subscribe", f"usage:{first}", 1])
-            self.ask(f"CONSUME {first}")
-            feed.message_where(user=first, used=3)
+        with Subscriber(self.service, first, second) as subscriber:
+            self.assertEqual(subscriber.send_command(f"UNSUBSCRIBE usage:{first}"), ["unsubscribe", f"usage:{first}", 1])
+            self.send_command(f"CONSUME {first}")
+            self.send_command(f"CONSUME {second}")
+            self.assertEqual(subscriber.message()["user"], second)
+            self.assertEqual(subscriber.send_command("UNSUBSCRIBE"), ["unsubscribe", f"usage:{second}", 0])
+            self.assertEqual(subscriber.send_command("UNSUBSCRIBE"), ["unsubscribe", None, 0])
+            self.assertTrue(subscriber.send_command(f"CONSUME {first}").startswith("+ALLOWED "))
+            self.assertEqual(subscriber.send_command(f"SUBSCRIBE usage:{first}"), ["subscribe", f"usage:{first}", 1])
+            self.send_command(f"CONSUME {first}")
+            subscriber.message_where(user=first, used=3)
 
     def test_a_subscribed_connection_answers_ping_and_quit_and_refuses_the_rest(self):
         user = self.subscriber("paid")
-        with Feed(self.service, user) as feed:
-            self.assertEqual(feed.ask("PING"), ["pong", ""])
-            self.assertEqual(feed.ask("PING still"), ["pong", "still"])
-            refused = feed.ask(f"CONSUME {user}")
+        with Subscriber(self.service, user) as subscriber:
+            self.assertEqual(subscriber.send_command("PING"), ["pong", ""])
+            self.assertEqual(subscriber.send_command("PING still"), ["pong", "still"])
+            refused = subscriber.send_command(f"CONSUME {user}")
             self.assertTrue(refused.startswith("-ERR only SUBSCRIBE"), refused)
             self.assertEqual(self.count(user), 0)
-            self.assertEqual(feed.ask("QUIT"), "+OK")
-            self.assertEqual(feed.line.rest(), b"")
+            self.assertEqual(subscriber.send_command("QUIT"), "+OK")
+            self.assertEqual(subscriber.line.read_to_end(), b"")
 
     def test_resp3_keeps_every_verb_and_pushes_between_replies(self):
         user = self.subscriber("paid")
-        with self.service.connect() as line:
-            line.send(f"HELLO 3\nSUBSCRIBE usage:{user}\n")
-            while line.line() != ">3":
+        with self.service.connect() as connection:
+            connection.send(f"HELLO 3\nSUBSCRIBE usage:{user}\n")
+            while connection.read_line() != ">3":
                 pass
-            line.lines(5)
-            line.send(f"CONSUME {user} 2\n")
-            lines = [line.line() for _ in range(7)]
+            connection.read_lines(5)
+            connection.send(f"CONSUME {user} 2\n")
+            lines = [connection.read_line() for _ in range(7)]
         self.assertTrue(lines[0].startswith("+ALLOWED ") or lines[-1].startswith("+ALLOWED "), lines)
         self.assertIn(">3", lines)
 
     def test_bad_channels_are_refused_and_nothing_is_subscribed(self):
         user = self.subscriber("paid")
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for request in [
                 "SUBSCRIBE", f"SUBSCRIBE {user}", "SUBSCRIBE usage:me", f"SUBSCRIBE usage:{user} plan:{user}",
                 "UNSUBSCRIBE news", f"SUBSCRIBE usage:{user}=1",
             ]:  # fmt: skip
                 with self.subTest(request=request):
-                    self.assertTrue(line.ask(request).startswith("-BADARG "))
-            self.assertTrue(line.ask(f"CONSUME {user}").startswith("+ALLOWED "), "not subscribed")
+                    self.assertTrue(connection.send_command(request).startswith("-BADARG "))
+            self.assertTrue(connection.send_command(f"CONSUME {user}").startswith("+ALLOWED "), "not subscribed")
 
     def test_redis_py_subscribes_listens_and_unsubscribes_in_both_versions(self):
         for protocol in (2, 3):
             with self.subTest(protocol=protocol):
                 user, other = self.subscriber("paid"), self.subscriber("paid")
                 client = redis.Redis(
-                    port=self.service.port, protocol=protocol, decode_responses=True, socket_timeout=PATIENCE
+                    port=self.service.port, protocol=protocol, decode_responses=True, socket_timeout=TIMEOUT_SECONDS
                 )
                 listener = client.pubsub()
                 listener.subscribe(f"usage:{user}", f"usage:{other}")
@@ -236,15 +236,15 @@ class Subscriptions(Case):
     def test_redis_py_calls_a_handler_in_a_thread_of_its_own(self):
         user = self.subscriber("paid")
         client = redis.Redis(port=self.service.port, decode_responses=True)
-        told = []
+        published = []
         listener = client.pubsub(ignore_subscribe_messages=True)
-        listener.subscribe(**{f"usage:{user.upper()}": told.append})
+        listener.subscribe(**{f"usage:{user.upper()}": published.append})
         thread = listener.run_in_thread(sleep_time=0.05)
         try:
-            wait_until(lambda: client.execute_command("CONSUME", user) and told, "the handler is called")
+            wait_until(lambda: client.execute_command("CONSUME", user) and published, "the handler is called")
             used = self.count(user)
-            wait_until(lambda: Answer("+OK " + told[-1]["data"]).used == used, "and with the last change")
-            self.assertEqual(told[-1]["channel"], f"usage:{user.upper()}")
+            wait_until(lambda: Answer("+OK " + published[-1]["data"]).used == used, "and with the last change")
+            self.assertEqual(published[-1]["channel"], f"usage:{user.upper()}")
         finally:
             thread.stop()
             thread.join()
@@ -262,11 +262,11 @@ class Subscriptions(Case):
             client = subprocess.Popen([program, str(self.service.port), user, "1"], stdout=subprocess.PIPE, text=True)
             lines = [client.stdout.readline().strip() for _ in range(3)]
             self.assertEqual(lines, ["subscribe", f"usage:{user}", "1"])
-            self.ask(f"CONSUME {user}")
+            self.send_command(f"CONSUME {user}")
             kind, channel, payload = (client.stdout.readline().strip() for _ in range(3))
             self.assertEqual((kind, channel), ("message", f"usage:{user}"))
             self.assertTrue(payload.startswith(f"user={user} plan=paid state=active"), payload)
-            self.assertEqual(client.wait(PATIENCE), 0)
+            self.assertEqual(client.wait(TIMEOUT_SECONDS), 0)
             client.stdout.close()
 
 
@@ -285,24 +285,24 @@ class ManySubscriptions(Case):
             f"insert into message_usage (user_id, billing_period, message_count) select user_id, '2020-01', {count}"
             " from headroom.subscribers on conflict (user_id, billing_period) do update set message_count = excluded.message_count"
         )
-        with self.service.connect() as line:
-            line.send("".join(f"CONSUME {user}\n" for user in self.users))
-            return {user: Answer(reply).used for user, reply in zip(self.users, line.lines(len(self.users)))}
+        with self.service.connect() as connection:
+            connection.send("".join(f"CONSUME {user}\n" for user in self.users))
+            return {user: Answer(reply).used for user, reply in zip(self.users, connection.read_lines(len(self.users)))}
 
     def test_two_thousand_on_one_connection_are_all_told_and_one_more_is_refused(self):
-        with Feed(self.service, *self.users) as feed:
-            refused = feed.ask(f"SUBSCRIBE usage:{self.user()}")
+        with Subscriber(self.service, *self.users) as subscriber:
+            refused = subscriber.send_command(f"SUBSCRIBE usage:{self.user()}")
             self.assertTrue(refused.startswith("-BADARG too many subscriptions"), refused)
             final = self.change_all(1)
             seen = {}
             while seen != final:
-                answer = feed.message()
+                answer = subscriber.message()
                 seen[answer["user"]] = answer.used
-            feed.line.send("UNSUBSCRIBE\n")
-            self.assertEqual([feed.frame()[2] for _ in range(2000)], list(range(1999, -1, -1)))
+            subscriber.line.send("UNSUBSCRIBE\n")
+            self.assertEqual([subscriber.frame()[2] for _ in range(2000)], list(range(1999, -1, -1)))
 
     def test_a_subscriber_that_does_not_read_costs_no_memory_and_gets_the_final_state(self):
-        with Feed(self.service, *self.users) as feed:
+        with Subscriber(self.service, *self.users) as subscriber:
             final = self.change_all(1)
             before = resident_bytes(self.service.process.pid)
             # 40,000 changes of some 600 bytes each, to a peer that reads none of them: 24 MB if all were kept.
@@ -312,7 +312,7 @@ class ManySubscriptions(Case):
             self.assertLess(grown, 12_000 * 1_024)
             seen, messages = {}, 0
             while seen != final:
-                answer = feed.message()
+                answer = subscriber.message()
                 seen[answer["user"]] = answer.used
                 messages += 1
             self.assertLess(messages, 30_000, "the newest of each user, not every change")
@@ -320,21 +320,21 @@ class ManySubscriptions(Case):
     def test_a_silent_subscriber_is_not_idle_and_a_silent_other_is(self):
         service = self.serve("--idle-timeout-ms", "1500")
         user = self.users[0]
-        with Feed(service, user) as feed:
-            with service.connect() as line:
-                self.assertEqual(line.ask("PING"), "+PONG")
-                self.assertEqual(line.rest(), b"", "closed after a while of silence")
-            self.ask(f"CONSUME {user}")
-            feed.message_where(user=user)
+        with Subscriber(service, user) as subscriber:
+            with service.connect() as connection:
+                self.assertEqual(connection.send_command("PING"), "+PONG")
+                self.assertEqual(connection.read_to_end(), b"", "closed after a while of silence")
+            self.send_command(f"CONSUME {user}")
+            subscriber.message_where(user=user)
 
     def test_a_drain_closes_subscribers(self):
         service = self.serve()
-        with Feed(service, *self.users[:10]) as feed:
+        with Subscriber(service, *self.users[:10]) as subscriber:
             service.signal(15)
             self.assertEqual(service.wait(), 0)
             with self.assertRaises(Closed):
                 while True:
-                    feed.frame()
+                    subscriber.frame()
 
 
 class SubscriptionsThroughOutages(Case):
@@ -345,17 +345,17 @@ class SubscriptionsThroughOutages(Case):
     def test_what_changed_while_the_database_was_away_is_told_when_it_is_back(self):
         user = self.subscriber("paid", used=1)
         other = self.user()
-        with Feed(self.service, user) as feed:
+        with Subscriber(self.service, user) as subscriber:
             self.cluster.stop_immediately()
-            with self.service.connect() as line:
-                refused = line.ask(f"SUBSCRIBE usage:{other}")
+            with self.service.connect() as connection:
+                refused = connection.send_command(f"SUBSCRIBE usage:{other}")
             self.assertTrue(refused.startswith("-UNAVAILABLE retry_ms="), refused)
             self.cluster.start()
             self.psql.close()
             type(self).psql = self.cluster.session(self.database)
             self.psql.run(f"update message_usage set message_count = 77 where user_id = '{user}'")
-            feed.message_where(used=77)
-            with Feed(self.service, other):
+            subscriber.message_where(used=77)
+            with Subscriber(self.service, other):
                 pass
 
     def test_a_watchers_session_that_is_cut_is_no_end(self):
@@ -374,10 +374,10 @@ class SubscriptionsThroughOutages(Case):
         thread = threading.Thread(target=cut)
         thread.start()
         try:
-            with Feed(self.service, user) as feed:
+            with Subscriber(self.service, user) as subscriber:
                 for count in range(2, 12):
                     self.set_count(user, count)
-                    feed.message_where(used=count)
+                    subscriber.message_where(used=count)
         finally:
             stop.set()
             thread.join()

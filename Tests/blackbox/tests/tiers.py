@@ -39,25 +39,25 @@ class Tiers(Case):
 
     def test_check_and_usage_show_a_paid_user_the_tier_of_each_boundary(self):
         user = self.subscriber("paid", used=0)
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for used, tier, display, banner in self.PAID:
                 with self.subTest(used=used):
                     self.set_count(user, used)
                     for verb in ("CHECK", "USAGE"):
-                        answer = line.answer(f"{verb} {user}")
+                        answer = connection.answer(f"{verb} {user}")
                         self.assertEqual(self.fields(answer), (used, tier, display, banner), verb)
                         self.assertEqual(answer["remaining"], str(max(0, 800 - used)))
                         self.assertNotIn("crossed", answer)
 
     def test_check_and_usage_show_a_trial_user_the_counter_at_every_tier(self):
         user = self.user()
-        self.assertIn("+ALLOWED", self.ask(f"CONSUME {user}"))
-        with self.service.connect() as line:
+        self.assertIn("+ALLOWED", self.send_command(f"CONSUME {user}"))
+        with self.service.connect() as connection:
             for used, tier, display, banner in self.TRIAL:
                 with self.subTest(used=used):
                     self.set_count(user, used)
                     for verb in ("CHECK", "USAGE"):
-                        answer = line.answer(f"{verb} {user}")
+                        answer = connection.answer(f"{verb} {user}")
                         self.assertEqual(self.fields(answer), (used, tier, display, banner), verb)
 
     def test_each_message_of_a_paid_user_is_told_what_it_crosses_once(self):
@@ -67,14 +67,14 @@ class Tiers(Case):
             (758, "gentle", None), (759, "prominent", "prominent"), (760, "prominent", None),
             (798, "prominent", None), (799, "blocked", "blocked"),
         ]  # fmt: skip
-        with self.service.connect() as line:
+        with self.service.connect() as connection:
             for before, tier, crossed in steps:
                 with self.subTest(before=before):
                     self.set_count(user, before)
-                    answer = line.answer(f"CONSUME {user}")
+                    answer = connection.answer(f"CONSUME {user}")
                     self.assertEqual(answer.status, "ALLOWED")
                     self.assertEqual((answer.used, answer["tier"], answer.get("crossed")), (before + 1, tier, crossed))
-            refused = line.answer(f"CONSUME {user}")
+            refused = connection.answer(f"CONSUME {user}")
             self.assertEqual((refused.status, refused["reason"]), ("BLOCKED", "limit_reached"))
             self.assertNotIn("crossed", refused)
             # 16 days and 14.5 hours until April 1, 00:00.
@@ -84,9 +84,9 @@ class Tiers(Case):
     def test_each_message_of_a_trial_user_is_told_what_it_crosses_once(self):
         user = self.user()
         crossed = {}
-        with self.service.connect() as line:
-            line.send(f"CONSUME {user}\n" * 102)
-            answers = [Answer(line.line()) for _ in range(102)]
+        with self.service.connect() as connection:
+            connection.send(f"CONSUME {user}\n" * 102)
+            answers = [Answer(connection.read_line()) for _ in range(102)]
         for answer in answers:
             if "crossed" in answer:
                 crossed[answer.used] = answer["crossed"]
@@ -112,13 +112,13 @@ class Tiers(Case):
                 (800, "We've had a lot of great conversations this month!", " Your next session refreshes on April 1."),
             ]:
                 self.set_count(user, used)
-                wanted = undated + (date if is_dated else "")
+                expected = undated + (date if is_dated else "")
                 with self.subTest(options=options, used=used):
-                    self.assertEqual(Answer(self.ask(f"USAGE {user}"))["banner"], wanted)
-                    self.assertEqual(self.service.http("GET", f"/v1/usage/{user}").json["banner"], wanted)
+                    self.assertEqual(Answer(self.send_command(f"USAGE {user}"))["banner"], expected)
+                    self.assertEqual(self.service.http("GET", f"/v1/usage/{user}").json["banner"], expected)
                     in_sql = f"select (headroom.format_answer('{user}', headroom.read_usage_snapshot('{user}', 'deny'), 0)).banner"
-                    self.assertEqual(self.psql.value(in_sql), wanted)
-                    self.assertEqual("retry_after" in Answer(self.ask(f"CHECK {user} 9")), is_dated and used > 791)
+                    self.assertEqual(self.psql.value(in_sql), expected)
+                    self.assertEqual("retry_after" in Answer(self.send_command(f"CHECK {user} 9")), is_dated and used > 791)
 
     def test_a_message_that_skips_a_tier_crosses_into_the_last_one_only(self):
         user = self.subscriber("paid", used=1)
@@ -128,12 +128,12 @@ class Tiers(Case):
     def test_the_whole_line_of_a_paid_user_is_as_documented(self):
         user = self.subscriber("paid", used=639)
         self.assertEqual(
-            self.ask(f"CONSUME {user}"),
+            self.send_command(f"CONSUME {user}"),
             f"+ALLOWED user={user} plan=paid state=active tier=gentle display=compact used=640 limit=800 remaining=160"
             ' period=2026-03 resets=2026-04-01T00:00:00Z crossed=gentle banner="You have 160 conversations left this month"',
         )
         self.assertEqual(
-            self.ask(f"USAGE {user}"),
+            self.send_command(f"USAGE {user}"),
             f"+OK user={user} plan=paid state=active tier=gentle display=compact used=640 limit=800 remaining=160"
             ' period=2026-03 resets=2026-04-01T00:00:00Z label=Premium accessible="640 of 800 messages used this month"'
             ' banner="You have 160 conversations left this month"',
@@ -141,7 +141,7 @@ class Tiers(Case):
 
     def test_a_trial_users_usage_names_the_day_and_the_sentence_for_a_screen_reader(self):
         user = self.user()
-        self.ask(f"CONSUME {user} 41")
+        self.send_command(f"CONSUME {user} 41")
         answer = self.service.connect().answer(f"USAGE {user}")
         self.assertEqual(answer["label"], "Trial — Day 1 of 3")
         self.assertEqual(answer["accessible"], "41 of 100 trial messages used")
@@ -149,13 +149,13 @@ class Tiers(Case):
 
     def test_n_is_all_or_nothing(self):
         user = self.subscriber("paid", used=795)
-        with self.service.connect() as line:
-            refused = line.answer(f"CONSUME {user} 6")
+        with self.service.connect() as connection:
+            refused = connection.answer(f"CONSUME {user} 6")
             self.assertEqual((refused.status, refused.used, refused["remaining"]), ("BLOCKED", 795, "5"))
             self.assertEqual((refused["tier"], refused["reason"]), ("prominent", "limit_reached"))
-            self.assertEqual(line.answer(f"CHECK {user} 6").status, "BLOCKED")
-            self.assertEqual(line.answer(f"CHECK {user} 5").status, "ALLOWED")
-            allowed = line.answer(f"CONSUME {user} 5")
+            self.assertEqual(connection.answer(f"CHECK {user} 6").status, "BLOCKED")
+            self.assertEqual(connection.answer(f"CHECK {user} 5").status, "ALLOWED")
+            allowed = connection.answer(f"CONSUME {user} 5")
             self.assertEqual((allowed.status, allowed.used), ("ALLOWED", 800))
 
     def test_waiting_does_not_mend_a_message_larger_than_the_whole_allowance(self):
@@ -169,34 +169,34 @@ class Tiers(Case):
             answer = self.service.connect().answer(f"CHECK {user}")
             self.assertEqual((answer.status, answer.used, answer["remaining"]), ("ALLOWED", 0, "100"))
             self.assertEqual((answer["plan"], answer["day"]), ("trial", "1"))
-        self.ask(f"USAGE {user}")
+        self.send_command(f"USAGE {user}")
         for table in ("public.message_usage", "headroom.subscribers", "headroom.subscriptions"):
             self.assertEqual(self.psql.number(f"select count(*) from {table} where user_id = '{user}'"), 0, table)
 
     def test_pipelined_requests_of_one_user_are_answered_one_after_the_other(self):
         user = self.subscriber("paid", used=795)
-        with self.service.connect() as line:
-            line.send("".join(f"{request}\n" for request in (
+        with self.service.connect() as connection:
+            connection.send("".join(f"{request}\n" for request in (
                 f"CONSUME {user} 4", f"CONSUME {user} 3", f"CHECK {user}", f"CONSUME {user} 1", f"USAGE {user}",
                 f"CHECK {user}",
             )))  # fmt: skip
-            answers = [Answer(line.line()) for _ in range(6)]
+            answers = [Answer(connection.read_line()) for _ in range(6)]
         self.assertEqual([a.status for a in answers], ["ALLOWED", "BLOCKED", "ALLOWED", "ALLOWED", "OK", "BLOCKED"])
         self.assertEqual([a.used for a in answers], [799, 799, 799, 800, 800, 800])
         self.assertEqual(self.count(user), 800)
 
     def test_pipelined_changes_take_effect_in_their_order(self):
         user = self.user()
-        with self.service.connect() as line:
-            line.send("".join(f"{request}\n" for request in (
+        with self.service.connect() as connection:
+            connection.send("".join(f"{request}\n" for request in (
                 f"CONSUME {user} 100", f"CONSUME {user}", f"SETPLAN {user} paid", f"CONSUME {user} 2", f"HISTORY {user}",
                 f"RESETUSAGE {user}", f"CONSUME {user} 3", f"USAGE {user} trial",
             )))  # fmt: skip
-            statuses = [line.line().split(" ")[0] for _ in range(4)]
+            statuses = [connection.read_line().split(" ")[0] for _ in range(4)]
             self.assertEqual(statuses, ["+ALLOWED", "+BLOCKED", "+OK", "+ALLOWED"])
-            self.assertEqual(line.line(), "*2")
-            self.assertEqual(line.line(), f"+PERIOD user={user} period=2026-03 used=2 limit=800 tier=silent")
-            self.assertEqual(line.line(), f"+PERIOD user={user} period=trial used=100 limit=100 tier=blocked")
-            self.assertIn(" used=0 ", line.line())
-            self.assertIn(" used=3 ", line.line())
-            self.assertIn(" used=100 ", line.line())
+            self.assertEqual(connection.read_line(), "*2")
+            self.assertEqual(connection.read_line(), f"+PERIOD user={user} period=2026-03 used=2 limit=800 tier=silent")
+            self.assertEqual(connection.read_line(), f"+PERIOD user={user} period=trial used=100 limit=100 tier=blocked")
+            self.assertIn(" used=0 ", connection.read_line())
+            self.assertIn(" used=3 ", connection.read_line())
+            self.assertIn(" used=100 ", connection.read_line())

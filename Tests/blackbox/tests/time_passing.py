@@ -13,7 +13,7 @@ class TimePassing(Case):
 
     def at(self, instant, user, request="CONSUME"):
         self.set_clock(instant)
-        return Answer(self.ask(f"{request} {user}"))
+        return Answer(self.send_command(f"{request} {user}"))
 
     def test_a_monthly_allowance_comes_back_at_the_instant_that_was_announced(self):
         user = self.subscriber("paid", used=800)
@@ -48,7 +48,7 @@ class TimePassing(Case):
 
     def test_a_trial_counts_its_days_in_24_hours_and_ends_after_the_third(self):
         user = self.user()
-        self.ask(f"CONSUME {user}")
+        self.send_command(f"CONSUME {user}")
         for instant, day in [
             ("2026-03-16T09:29:59Z", "1"), ("2026-03-16T09:30:00Z", "2"), ("2026-03-17T09:30:00Z", "3"),
             ("2026-03-18T09:29:59.999Z", "3"),
@@ -56,13 +56,13 @@ class TimePassing(Case):
             with self.subTest(instant=instant):
                 answer = self.at(instant, user)
                 self.assertEqual((answer.status, answer["day"]), ("ALLOWED", day))
-                self.assertEqual(Answer(self.ask(f"USAGE {user}"))["label"], f"Trial — Day {day} of 3")
+                self.assertEqual(Answer(self.send_command(f"USAGE {user}"))["label"], f"Trial — Day {day} of 3")
         over = self.at("2026-03-18T09:30:00Z", user)
         self.assertEqual((over.status, over["reason"], over["state"]), ("BLOCKED", "trial_ended", "trial"))
         self.assertEqual(over["banner"], "Your trial has ended — ready to continue?", "messages are left")
         self.assertEqual((over["day"], over["remaining"]), ("3", "0"))
-        self.ask(f"SETPLAN {user} trial")
-        self.assertEqual(Answer(self.ask(f"CONSUME {user}"))["reason"], "trial_ended", "not started again")
+        self.send_command(f"SETPLAN {user} trial")
+        self.assertEqual(Answer(self.send_command(f"CONSUME {user}"))["reason"], "trial_ended", "not started again")
 
     def test_a_cancelled_subscription_ends_on_its_date(self):
         user = self.subscriber("paid", "state=cancelled expires=2026-03-20", used=5)

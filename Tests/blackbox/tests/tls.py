@@ -14,8 +14,8 @@ from support.case import Case
 from support.certificates import Authority, openssl
 from support.processes import resident_bytes
 from support.records import RecordClient
-from support.waiting import PATIENCE, wait_until
-from support.wire import Answer, Closed, Line, array
+from support.waiting import TIMEOUT_SECONDS, wait_until
+from support.wire import Answer, Closed, LineConnection, array
 
 
 class TLS(Case):
@@ -44,8 +44,8 @@ class TLS(Case):
 
     def serial(self, service):
         """Which certificate the service presents."""
-        with service.connect() as line:
-            return line.socket.getpeercert()["serialNumber"]
+        with service.connect() as connection:
+            return connection.socket.getpeercert()["serialNumber"]
 
     # Who gets in
 
@@ -55,9 +55,9 @@ class TLS(Case):
             with self.subTest(version=version.name):
                 context = self.authority.client_context()
                 context.minimum_version = context.maximum_version = version
-                with Line(self.service.port, tls=context) as line:
-                    self.assertEqual(line.socket.version().replace(".", "_"), version.name)
-                    self.assertTrue(line.ask(f"CONSUME {user}").startswith("+ALLOWED "))
+                with LineConnection(self.service.port, tls=context) as connection:
+                    self.assertEqual(connection.socket.version().replace(".", "_"), version.name)
+                    self.assertTrue(connection.send_command(f"CONSUME {user}").startswith("+ALLOWED "))
         self.assertEqual(self.count(user), 2)
         self.assertEqual(self.service.info()["tls"], "on")
 
@@ -69,9 +69,9 @@ class TLS(Case):
                 context.set_ciphers("DEFAULT@SECLEVEL=0")
                 context.minimum_version = context.maximum_version = version
                 with self.assertRaises(ssl.SSLError) as raised:
-                    Line(self.service.port, tls=context)
+                    LineConnection(self.service.port, tls=context)
                 self.assertIn("PROTOCOL_VERSION", str(raised.exception))
-        self.assertEqual(self.ask("PING"), "+PONG")
+        self.assertEqual(self.send_command("PING"), "+PONG")
 
     def test_plain_text_gets_an_error_in_plain_text_and_nothing_is_counted(self):
         user = self.user()
@@ -79,21 +79,21 @@ class TLS(Case):
             for request in (
                 f"CONSUME {user}\n", array("CONSUME", user), "GET / HTTP/1.1\r\n\r\n", "\r\nPING\n", b"\x80\x2e\x01", "P"
             ):  # fmt: skip
-                with self.subTest(request=request), Line(self.service.port) as line:
-                    line.send(request)
-                    self.assertRegex(line.rest(), rb"\A-PROTOCOL this port speaks TLS; [^\r\n]*\r\n\Z")
-                self.assertEqual(neighbour.ask("PING"), "+PONG")
+                with self.subTest(request=request), LineConnection(self.service.port) as connection:
+                    connection.send(request)
+                    self.assertRegex(connection.read_to_end(), rb"\A-PROTOCOL this port speaks TLS; [^\r\n]*\r\n\Z")
+                self.assertEqual(neighbour.send_command("PING"), "+PONG")
         self.assertEqual(self.count(user), 0)
 
     def test_much_plain_text_that_goes_on_after_the_refusal_is_thrown_away(self):
-        with Line(self.service.port) as line:
-            line.send(b"CONSUME x\n" * 50_000)
-            self.assertRegex(line.rest(), rb"\A-PROTOCOL this port speaks TLS; [^\r\n]*\r\n\Z")
+        with LineConnection(self.service.port) as connection:
+            connection.send(b"CONSUME x\n" * 50_000)
+            self.assertRegex(connection.read_to_end(), rb"\A-PROTOCOL this port speaks TLS; [^\r\n]*\r\n\Z")
 
     def test_tls_to_a_port_without_it_is_refused_and_a_client_says_why(self):
         service = self.serve()
         with self.assertRaises(ssl.SSLError) as raised:
-            Line(service.port, tls=self.authority.client_context())
+            LineConnection(service.port, tls=self.authority.client_context())
         self.assertIn("WRONG_VERSION_NUMBER", str(raised.exception))
         self.assertEqual(service.info()["tls"], "off")
         self.assertNotIn("tls_handshakes_failed", service.info())
@@ -101,7 +101,7 @@ class TLS(Case):
     def test_a_client_that_does_not_know_the_ca_ends_the_handshake_itself(self):
         before = int(self.service.info()["tls_handshakes_failed"])
         with self.assertRaises(ssl.SSLCertVerificationError):
-            Line(self.service.port, tls=ssl.create_default_context())
+            LineConnection(self.service.port, tls=ssl.create_default_context())
         wait_until(
             lambda: int(self.service.info()["tls_handshakes_failed"]) == before + 1, "the handshake counts as failed"
         )
@@ -111,8 +111,8 @@ class TLS(Case):
     def client_outcome(self, service, context):
         """The answer to PING, or how the connection ended."""
         try:
-            with Line(service.port, tls=context) as line:
-                return line.ask("PING")
+            with LineConnection(service.port, tls=context) as connection:
+                return connection.send_command("PING")
         except (ssl.SSLError, Closed, OSError) as error:
             return str(error)
 
@@ -161,48 +161,48 @@ class TLS(Case):
         hello = RecordClient(service.port, service.tls, handshake=False).hello()
         for sent in (b"", hello[:1], hello[:20], hello):
             began = time.monotonic()
-            with self.subTest(bytes=len(sent)), Line(service.port) as line:
-                line.send(sent)
-                received = line.rest()
+            with self.subTest(bytes=len(sent)), LineConnection(service.port) as connection:
+                connection.send(sent)
+                received = connection.read_to_end()
                 self.assertGreater(time.monotonic() - began, 0.35)
                 # The service's part of the handshake, to which nothing is answered.
                 self.assertEqual(received != b"", sent == hello)
-        with self.in_time(service.connect) as line:
-            self.assertEqual(line.ask("PING"), "+PONG")
+        with self.in_time(service.connect) as connection:
+            self.assertEqual(connection.send_command("PING"), "+PONG")
 
     def test_a_handshake_that_trickles_is_closed_all_the_same(self):
         service = self.serve_tls("--tls-handshake-timeout-ms", "400")
         hello = RecordClient(service.port, service.tls, handshake=False).hello()
         began = time.monotonic()
-        with Line(service.port) as line:
+        with LineConnection(service.port) as connection:
             for byte in hello:
-                if line.readable(0.02):
+                if connection.readable(0.02):
                     break
-                line.send(bytes([byte]))
-            self.assertEqual(line.rest(), b"")
+                connection.send(bytes([byte]))
+            self.assertEqual(connection.read_to_end(), b"")
         self.assertGreater(time.monotonic() - began, 0.35)
 
     def test_the_time_for_the_handshake_does_not_end_who_has_done_it(self):
         service = self.serve_tls("--tls-handshake-timeout-ms", "1000")
-        with self.in_time(service.connect) as line, Line(service.port) as stalled:
+        with self.in_time(service.connect) as connection, LineConnection(service.port) as stalled:
             # The one that connected later is closed, so the time of the first one is over, too.
-            self.assertEqual(stalled.rest(), b"")
-            self.assertEqual(line.ask("PING"), "+PONG")
+            self.assertEqual(stalled.read_to_end(), b"")
+            self.assertEqual(connection.send_command("PING"), "+PONG")
 
     def test_a_connection_without_a_first_request_is_closed_and_with_tls_s_own_end(self):
         service = self.serve_tls("--first-request-timeout-ms", "400")
         began = time.monotonic()
         with self.in_time(lambda: RecordClient(service.port, service.tls)) as client:
-            self.assertEqual(client.rest(), (b"", True))
+            self.assertEqual(client.read_to_end(), (b"", True))
         self.assertGreater(time.monotonic() - began, 0.35)
 
     # As without TLS
 
     def test_ten_thousand_pipelined_requests_are_answered_in_order(self):
-        with self.service.connect() as line:
-            sender = threading.Thread(target=lambda: line.send("".join(f"ECHO {n}\n" for n in range(10_000))))
+        with self.service.connect() as connection:
+            sender = threading.Thread(target=lambda: connection.send("".join(f"ECHO {n}\n" for n in range(10_000))))
             sender.start()
-            self.assertEqual(line.lines(10_000), [f"+{n}" for n in range(10_000)])
+            self.assertEqual(connection.read_lines(10_000), [f"+{n}" for n in range(10_000)])
             sender.join()
 
     def test_a_request_may_come_in_records_of_a_byte_each(self):
@@ -210,7 +210,7 @@ class TLS(Case):
         with RecordClient(self.service.port, self.service.tls) as client:
             for byte in f"CONSUME {user}\nQUIT\n".encode():
                 client.send(bytes([byte]))
-            received, _ = client.rest()
+            received, _ = client.read_to_end()
             self.assertTrue(received.startswith(b"+ALLOWED "), received)
         self.assertEqual(self.count(user), 1)
 
@@ -224,7 +224,7 @@ class TLS(Case):
                     client.send_close_notify()
                 if kind != "close_notify":
                     client.socket.shutdown(1)
-                received, is_clean = client.rest()
+                received, is_clean = client.read_to_end()
                 lines = received.decode().split("\r\n")
                 self.assertEqual(lines.pop(), "")
                 self.assertEqual(lines[1::2], [f"+{n}" for n in range(50)])
@@ -235,7 +235,7 @@ class TLS(Case):
     def test_quit_is_answered_and_the_connection_ends_cleanly(self):
         with RecordClient(self.service.port, self.service.tls) as client:
             client.send(b"QUIT\n")
-            self.assertEqual(client.rest(), (b"+OK\r\n", True))
+            self.assertEqual(client.read_to_end(), (b"+OK\r\n", True))
 
     def test_who_takes_the_last_answers_slowly_gets_them_all(self):
         plain = self.serve()
@@ -244,7 +244,7 @@ class TLS(Case):
                 count = 6_000
                 text = "x" * 900
                 requests = "".join(f"ECHO {n}{text}\n" for n in range(count)).encode()
-                client = RecordClient(service.port, service.tls) if service.tls else Line(service.port)
+                client = RecordClient(service.port, service.tls) if service.tls else LineConnection(service.port)
 
                 def send():
                     if service.tls:
@@ -258,7 +258,7 @@ class TLS(Case):
                 sender.start()
                 # A closed connection lingers for less.
                 sender.join(1)
-                received = client.rest()[0] if service.tls else client.rest()
+                received = client.read_to_end()[0] if service.tls else client.read_to_end()
                 sender.join()
                 lines = received.decode().split("\r\n")
                 self.assertEqual([line.strip("+x") for line in lines[:-1]], [str(n) for n in range(count)])
@@ -266,60 +266,60 @@ class TLS(Case):
 
     def test_a_connection_keeps_no_memory_of_long_answers(self):
         service = self.serve_tls()
-        lines = [service.connect() for _ in range(40)]
-        for line in lines:
-            self.assertEqual(line.ask("PING"), "+PONG")
+        connections = [service.connect() for _ in range(40)]
+        for connection in connections:
+            self.assertEqual(connection.send_command("PING"), "+PONG")
         before = resident_bytes(service.process.pid)
-        for line in lines:
+        for connection in connections:
             # Much is answered in one turn.
-            line.send("ECHO " + "x" * 900 + "\n")
-            line.line()
-            line.send("HELP\n" * 500 + "ECHO over\n")
-            while line.line() != "+over":
+            connection.send("ECHO " + "x" * 900 + "\n")
+            connection.read_line()
+            connection.send("HELP\n" * 500 + "ECHO over\n")
+            while connection.read_line() != "+over":
                 pass
-        kept = (resident_bytes(service.process.pid) - before) / len(lines)
-        self.assertLess(kept, 100_000)
-        for line in lines:
-            line.close()
+        bytes_each = (resident_bytes(service.process.pid) - before) / len(connections)
+        self.assertLess(bytes_each, 100_000)
+        for connection in connections:
+            connection.close()
 
     def test_one_connection_too_many_is_told_so(self):
         service = self.serve_tls("--connections-maximum", "2")
-        lines = [service.connect() for _ in range(2)]
-        for line in lines:
-            self.assertEqual(line.ask("PING"), "+PONG")
+        connections = [service.connect() for _ in range(2)]
+        for connection in connections:
+            self.assertEqual(connection.send_command("PING"), "+PONG")
         with service.connect() as refused:
-            self.assertRegex(refused.rest(), rb"\A-OVERLOADED retry_ms=\d+ [^\r\n]*\r\n\Z")
-        for line in lines:
-            self.assertEqual(line.ask("PING"), "+PONG")
-            line.close()
+            self.assertRegex(refused.read_to_end(), rb"\A-OVERLOADED retry_ms=\d+ [^\r\n]*\r\n\Z")
+        for connection in connections:
+            self.assertEqual(connection.send_command("PING"), "+PONG")
+            connection.close()
 
     def test_far_too_many_connections_that_shake_no_hands_take_few_descriptors(self):
         service = self.serve_tls("--connections-maximum", "2")
         with service.connect() as first:
-            self.assertEqual(first.ask("PING"), "+PONG")
-            silent = [Line(service.port) for _ in range(1_500)]
+            self.assertEqual(first.send_command("PING"), "+PONG")
+            silent = [LineConnection(service.port) for _ in range(1_500)]
             descriptors = f"/proc/{service.process.pid}/fd"
             wait_until(lambda: len(os.listdir(descriptors)) < 130, "the rest is closed without a word")
-            self.assertEqual(first.ask("PING"), "+PONG")
-            for line in silent:
-                line.close()
+            self.assertEqual(first.send_command("PING"), "+PONG")
+            for connection in silent:
+                connection.close()
 
     def test_draining_answers_what_was_accepted_and_ends_the_rest(self):
         service = self.serve_tls("--drain-timeout-ms", "300000")
         user = self.user()
-        with service.connect() as busy, service.connect() as silent, Line(service.port) as unshaken:
-            self.assertEqual(silent.ask("PING"), "+PONG")
-            self.assertEqual(busy.ask("PING"), "+PONG")
+        with service.connect() as busy, service.connect() as silent, LineConnection(service.port) as unshaken:
+            self.assertEqual(silent.send_command("PING"), "+PONG")
+            self.assertEqual(busy.send_command("PING"), "+PONG")
             blocker = self.cluster.session(self.database)
             blocker.run("begin; lock table message_usage in share row exclusive mode")
             busy.send(f"CONSUME {user}\n")
             self.wait_until_blocked()
             service.signal(signal.SIGTERM)
-            self.assertEqual(silent.rest(), b"")
+            self.assertEqual(silent.read_to_end(), b"")
             blocker.run("commit")
-            self.assertTrue(busy.line().startswith("+ALLOWED "))
-            self.assertEqual(busy.rest(), b"")
-            self.assertEqual(unshaken.rest(), b"")
+            self.assertTrue(busy.read_line().startswith("+ALLOWED "))
+            self.assertEqual(busy.read_to_end(), b"")
+            self.assertEqual(unshaken.read_to_end(), b"")
             blocker.close()
         self.assertEqual(service.wait(), 0)
         self.assertEqual(self.count(user), 1)
@@ -331,7 +331,7 @@ class TLS(Case):
         outcome = subprocess.run(
             ["redis-cli", "-h", "localhost", "-p", str(self.service.port), "--tls", "--cacert", self.authority.certificate,
              "CONSUME", user],
-            capture_output=True, text=True, timeout=PATIENCE,
+            capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
         )  # fmt: skip
         self.assertTrue(outcome.stdout.startswith("ALLOWED "), outcome)
         self.assertRegex(self.service.log(), r"try it: +redis-cli -h 127.0.0.1 -p \d+ --tls --cacert CA CONSUME ")
@@ -354,14 +354,14 @@ class TLS(Case):
         service = self.serve_tls(certificate=certificate, key=key)
         before = self.serial(service)
         with service.connect() as open_line:
-            self.assertEqual(open_line.ask("PING"), "+PONG")
+            self.assertEqual(open_line.send_command("PING"), "+PONG")
             new = self.authority.server(file="renewed")
             shutil.copy(new[0], certificate)
             shutil.copy(new[1], key)
             self.assertEqual(self.serial(service), before, "nothing happens before the signal")
             service.signal(signal.SIGHUP)
             wait_until(lambda: self.serial(service) != before, "the new certificate is presented")
-            self.assertEqual(open_line.ask("PING"), "+PONG")
+            self.assertEqual(open_line.send_command("PING"), "+PONG")
         self.assertRegex(
             service.log(), r'msg="TLS certificate read anew" .*tls.expires=\d{4}-\d\d-\d\dT.*tls.subject=localhost'
         )
@@ -372,7 +372,7 @@ class TLS(Case):
         rubbish = self.authority.directory + "/rubbish"
         with open(rubbish, "w") as file:
             file.write("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
-        for what, take, said in (
+        for what, take, error in (
             ("no file", lambda certificate, key: os.remove(key), r"server\.key cannot be read: No such file"),
             ("rubbish", lambda certificate, key: shutil.copy(rubbish, certificate), "server.pem holds no certificate"),
             ("half a file", lambda certificate, key: os.truncate(key, 100), "server.key holds no private key"),
@@ -386,7 +386,7 @@ class TLS(Case):
                 take(certificate, key)
                 service.signal(signal.SIGHUP)
                 wait_until(lambda: "the ones from before stay in use" in service.log(), "it says so")
-                self.assertRegex(service.log(), f"level=error .*{said}")
+                self.assertRegex(service.log(), f"level=error .*{error}")
                 self.assertNotIn("/Sources/", service.log())
                 self.assertEqual(self.serial(service), before)
                 service.stop()
@@ -395,22 +395,22 @@ class TLS(Case):
         service = self.serve_tls()
         for _ in range(20):
             service.signal(signal.SIGHUP)
-        self.assertEqual(service.ask("PING"), "+PONG")
+        self.assertEqual(service.send_command("PING"), "+PONG")
 
     # Starting
 
-    def assert_does_not_start(self, said, *flags):
+    def assert_does_not_start(self, error, *flags):
         service = self.serve(*flags, wait=False)
         self.assertNotEqual(service.wait(), 0)
         self.assertEqual(service.output(), "")
-        self.assertRegex(service.log(), said)
+        self.assertRegex(service.log(), error)
         self.assertLess(len(service.log().splitlines()), 4, service.log())
 
     def test_files_that_cannot_be_used_are_named_at_the_start(self):
         other = self.authority.server(file="another")
         locked = self.authority.directory + "/locked.key"
         openssl("ec", "-in", self.key, "-aes256", "-passout", "pass:secret", "-out", locked)
-        for said, certificate, key in (
+        for error, certificate, key in (
             ("/nowhere cannot be read: No such file or directory", "/nowhere", self.key),
             ("/nowhere cannot be read: No such file or directory", self.certificate, "/nowhere"),
             ("localhost.key holds no certificate in PEM form", self.key, self.key),
@@ -419,8 +419,8 @@ class TLS(Case):
             ("locked.key holds no private key in PEM form, without a passphrase", self.certificate, locked),
             ("/ is no file in PEM form", "/", self.key),
         ):
-            with self.subTest(said):
-                self.assert_does_not_start(said, "--tls-certificate", certificate, "--tls-key", key)
+            with self.subTest(error):
+                self.assert_does_not_start(error, "--tls-certificate", certificate, "--tls-key", key)
         self.assert_does_not_start(
             "/nowhere cannot be read", "--tls-certificate", self.certificate, "--tls-key", self.key, "--tls-client-ca", "/nowhere"
         )
@@ -435,7 +435,7 @@ class TLS(Case):
         os.chmod(key, 0o644)
         service = self.serve_tls(certificate=certificate, key=key)
         self.assertRegex(service.log(), "level=warning .*everybody on this machine may read the key")
-        self.assertEqual(service.ask("PING"), "+PONG")
+        self.assertEqual(service.send_command("PING"), "+PONG")
         expired = self.authority.server(file="gone", days=-1)
         service = self.serve_tls(certificate=expired[0], key=expired[1])
         self.assertRegex(service.log(), "level=error .*the TLS certificate has expired")
@@ -447,9 +447,9 @@ class TLS(Case):
         with open(self.key) as file:
             secret = file.read().splitlines()[1]
         service = self.serve_tls("--log-level", "trace")
-        self.assertEqual(service.ask("PING"), "+PONG")
-        with Line(service.port) as line:
-            line.send("x\n")
-            line.rest()
+        self.assertEqual(service.send_command("PING"), "+PONG")
+        with LineConnection(service.port) as connection:
+            connection.send("x\n")
+            connection.read_to_end()
         self.assertNotIn(secret[:20], service.log())
         self.assertNotIn("/Sources/", service.log(), "the library's own words, with places in its sources")

@@ -21,7 +21,7 @@ from support.stores import (
     revenuecat,
     revenuecat_signature,
 )  # fmt: skip
-from support.waiting import PATIENCE, wait_until
+from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.webhooks import END, PURCHASE, Webhooks
 from support.wire import Answer
 
@@ -32,7 +32,7 @@ DEEP = b"[" * 50_000
 class Requests(Webhooks):
     CLOCK = LATER
 
-    def kept(self):
+    def stored(self):
         return self.psql.number("select count(*) from headroom.billing_events")
 
     def event(self, **changes):
@@ -52,11 +52,11 @@ class Requests(Webhooks):
 
     def assert_good_events_work(self):
         user, _ = self.purchase()
-        self.assertEqual(Answer(self.line.ask(f"CONSUME {user}")).status, "ALLOWED")
+        self.assertEqual(Answer(self.line.send_command(f"CONSUME {user}")).status, "ALLOWED")
 
     def test_bad_bodies_of_revenuecat_get_the_reason_and_change_nothing(self):
         good = compact(self.event())
-        before, told = self.kept(), 0
+        before, notification = self.stored(), 0
         for body, status, text in [
             (b"", 400, "not JSON"), (b"s3cret", 400, "not JSON"), (good[:-1], 400, "not JSON"), (good + b"x", 400, "not JSON"),
             (b"\xff\xfe" + good, 415, "UTF-8"), (b"\x00" * 100, 415, "UTF-8"), (b"null", 400, "body"), (b"[]", 400, "object"),
@@ -75,8 +75,8 @@ class Requests(Webhooks):
                 answer = self.post("/webhooks/revenuecat", body, {"Authorization": AUTHORIZATION})
                 self.assert_refused(answer, status, text)
                 self.assert_good_events_work()
-                told += 1
-        self.assertEqual(self.kept(), before + told, "the good ones alone are kept")
+                notification += 1
+        self.assertEqual(self.stored(), before + notification, "the good ones alone are kept")
 
     def test_a_body_is_read_as_json_whatever_it_is_called(self):
         for kind in ("application/json; charset=utf-8", "text/plain", "application/octet-stream"):
@@ -93,7 +93,7 @@ class Requests(Webhooks):
 
     def test_an_event_of_the_future_is_kept_and_does_nothing(self):
         event = self.event(event_timestamp_ms=milliseconds("2026-03-12T12:00:00Z"))
-        answer = self.tell(event)
+        answer = self.deliver(event)
         self.assertEqual(answer["outcome"], "failed")
         self.assertIn("'at' is in the future", answer["problem"])
         transaction = event["event"]["original_transaction_id"]
@@ -102,56 +102,56 @@ class Requests(Webhooks):
 
     def test_a_sender_that_is_not_revenuecat_is_refused_and_learns_nothing(self):
         event = compact(self.event())
-        before = self.kept()
+        before = self.stored()
         for wrong in (None, "", "Bearer", "Bearer ", AUTHORIZATION + "x", AUTHORIZATION[:-1], AUTHORIZATION.lower(), "Basic YTpi",
                       AUTHORIZATION + ", " + AUTHORIZATION, "x" * 8_000):  # fmt: skip
             with self.subTest(authorization=wrong and wrong[:40]):
                 answer = self.post("/webhooks/revenuecat", event, {} if wrong is None else {"Authorization": wrong})
                 self.assert_refused(answer, 401, "Authorization")
                 self.assertNotIn(AUTHORIZATION[:12], answer[1]["detail"])
-        self.assertEqual(self.kept(), before)
+        self.assertEqual(self.stored(), before)
         self.assert_good_events_work()
 
     def test_bad_notifications_of_the_app_store_get_the_reason_and_change_nothing(self):
         store, other = self.app_store, AppStore()
-        told = lambda by, **fields: by.notification(
+        notification = lambda by, **fields: by.notification(
             "DID_RENEW", None, PURCHASE, self.user(), self.transaction(), expiresDate=END, **fields
         )
-        good = told(store)["signedPayload"]
+        good = notification(store)["signedPayload"]
         header, payload, signature = good.split(".")
         renewal = {"notificationType": "TEST", "notificationUUID": "x", "signedDate": milliseconds(PURCHASE)}
         forged = base64.urlsafe_b64encode(compact({**renewal, "notificationType": "DID_RENEW"})).rstrip(b"=").decode()
         mixed = store.sign({**renewal, "data": {"bundleId": BUNDLE, "signedTransactionInfo": other.sign(renewal)}})
         with_renewal = lambda **how: store.sign(renewal, **how)
-        before = self.kept()
+        before = self.stored()
         for signed, status, text in [
             (None, 400, "signedPayload"), (7, 400, "signedPayload"), ("", 400, "JWS"), ("s3cret", 400, "JWS"), ("a.b.c", 400, "header"),
             ("....", 400, "JWS"), ("." * 100_000, 400, "JWS"), ("A" * 200_000, 400, "JWS"), (f"{header}.{payload}", 400, "JWS"),
             (f"{header}.!!.{signature}", 401, "signature"), (f"{header}.{payload}.!!", 400, "base64url"),
             (f"{header}.{payload}.", 401, "signature"),
             (f"{header}.{payload}.{signature[:-8]}", 401, "signature"), (f"{header}.{forged}.{signature}", 401, "signature"),
-            (told(other)["signedPayload"], 401, "appstore-root-certificate"), (mixed, 401, "data.signedTransactionInfo"),
+            (notification(other)["signedPayload"], 401, "appstore-root-certificate"), (mixed, 401, "data.signedTransactionInfo"),
             (with_renewal(algorithm="none"), 401, "ES256"), (with_renewal(algorithm="HS256"), 401, "ES256"),
             (with_renewal(chain=store.chain[:2]), 401, "exactly 3"), (with_renewal(chain=[*store.chain, store.root]), 401, "exactly 3"),
             (with_renewal(chain=store.chain[::-1]), 401, "root"), (store.sign(DEEP[:10_000]), 413, "deeper"),
             (store.sign("{}".encode("utf-16")), 415, "UTF-8"),
             (store.sign(b"{}"), 400, "signedDate"), (store.sign({"signedDate": milliseconds(PURCHASE)}), 400, "notificationType"),
             (store.sign({**renewal, "signedDate": "s3cret"}), 400, "signedDate"),
-            (told(store, bundle="com.example.other")["signedPayload"], 403, "appstore-bundle-id"),
-            (told(store, environment="Sandbox")["signedPayload"], 403, "store-environment"),
+            (notification(store, bundle="com.example.other")["signedPayload"], 403, "appstore-bundle-id"),
+            (notification(store, environment="Sandbox")["signedPayload"], 403, "store-environment"),
         ]:  # fmt: skip
             with self.subTest(signed=str(signed)[:60], status=status, text=text):
                 answer = self.post("/webhooks/appstore", {} if signed is None else {"signedPayload": signed})
                 self.assert_refused(answer, status, text)
-        self.assertEqual(self.kept(), before)
-        self.assertEqual(self.tell({"signedPayload": good})["outcome"], "applied")
+        self.assertEqual(self.stored(), before)
+        self.assertEqual(self.deliver({"signedPayload": good})["outcome"], "applied")
 
     def test_events_of_a_sandbox_are_refused_and_a_test_from_the_dashboard_is_not(self):
-        before = self.kept()
+        before = self.stored()
         answer = self.post("/webhooks/revenuecat", self.event(environment="SANDBOX"), {"Authorization": AUTHORIZATION})
         self.assert_refused(answer, 403, "sandbox", "store-environment")
-        self.assertEqual(self.kept(), before)
-        self.assertEqual(self.tell(self.event(environment="SANDBOX", type="TEST"))["outcome"], "ignored")
+        self.assertEqual(self.stored(), before)
+        self.assertEqual(self.deliver(self.event(environment="SANDBOX", type="TEST"))["outcome"], "ignored")
         service = self.serve("--store-environment", "any", env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION})
         for environment in ("SANDBOX", "PRODUCTION"):
             answer = service.http("POST", "/webhooks/revenuecat", self.event(environment=environment), {"Authorization": AUTHORIZATION})
@@ -176,32 +176,32 @@ class Requests(Webhooks):
         user, transaction = self.user(), self.transaction()
         bought = revenuecat("INITIAL_PURCHASE", PURCHASE, user, transaction, product_id=product,
                             purchased_at_ms=PURCHASE, expiration_at_ms=END)  # fmt: skip
-        answer = self.tell(bought)
+        answer = self.deliver(bought)
         self.assertEqual(answer["outcome"], "failed")
         self.assertIn(product, answer["problem"])
         cancelled = revenuecat("CANCELLATION", LATER, user, transaction, product_id=product, cancel_reason="UNSUBSCRIBE",
                                expiration_at_ms=END)  # fmt: skip
-        self.tell(cancelled)
-        self.assertEqual(self.standing(user)[0]["plan"], "trial", "nothing of it counts yet")
+        self.deliver(cancelled)
+        self.assertEqual(self.answers(user)[0]["plan"], "trial", "nothing of it counts yet")
         listed = [json.loads(line) for line in self.command("events", "list", "--failed", "--json").splitlines()]
         entry = next(entry for entry in listed if entry["id"] == bought["event"]["id"])
         self.assertIn(product, entry["problem"])
         self.command("product", "map", "revenuecat", product, "--plan", "paid")
         command("events", "replay", "--failed", database_url=self.database_url)
-        self.assert_stands(user, {"plan": "paid", "state": "cancelled", "status": "ALLOWED"}, "after the replay")
-        self.assertEqual(self.tell(bought)["outcome"], "duplicate")
+        self.assert_answers(user, {"plan": "paid", "state": "cancelled", "status": "ALLOWED"}, "after the replay")
+        self.assertEqual(self.deliver(bought)["outcome"], "duplicate")
         story = self.command("audit", user)
         for text in ("INITIAL_PURCHASE", "CANCELLATION: UNSUBSCRIBE", "paid"):
             self.assertIn(text, story)
 
     def test_an_unknown_user_is_kept_and_counts_as_soon_as_an_event_names_him(self):
         user, transaction = self.user(), self.transaction()
-        told = lambda kind, who, at, **fields: self.tell(
+        notification = lambda kind, who, at, **fields: self.deliver(
             self.app_store.notification(kind, None, at, who, transaction, expiresDate=END, purchaseDate=PURCHASE, **fields)
         )
-        self.assertEqual(told("SUBSCRIBED", None, PURCHASE)["outcome"], "failed")
-        self.assertEqual(told("DID_RENEW", user, LATER)["outcome"], "applied")
-        self.assert_stands(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "since the second event")
+        self.assertEqual(notification("SUBSCRIBED", None, PURCHASE)["outcome"], "failed")
+        self.assertEqual(notification("DID_RENEW", user, LATER)["outcome"], "applied")
+        self.assert_answers(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "since the second event")
         outcomes = self.psql.run(
             "select distinct outcome from headroom.billing_events join headroom.customer_names using (customer_id)"
             f" where name = 'appstore:transaction:{transaction}'"
@@ -211,17 +211,17 @@ class Requests(Webhooks):
     def test_a_replay_of_all_that_was_kept_changes_nothing(self):
         user, transaction = self.purchase()
         event = revenuecat("CANCELLATION", PURCHASE, user, transaction, cancel_reason="UNSUBSCRIBE", expiration_at_ms=END)
-        self.tell(event)
+        self.deliver(event)
         user, transaction = self.user(), self.transaction()
-        self.tell(self.app_store.notification("DID_FAIL_TO_RENEW", "GRACE_PERIOD", PURCHASE, user, transaction, expiresDate=END))
+        self.deliver(self.app_store.notification("DID_FAIL_TO_RENEW", "GRACE_PERIOD", PURCHASE, user, transaction, expiresDate=END))
         tables = ("subscriptions", "customer_names", "message_purchases", "usage_transfers")
         before = [self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables]
-        for source, kept in self.psql.run("select source, id from headroom.billing_events where outcome = 'applied'"):
-            self.command("events", "replay", source, kept)
+        for source, stored in self.psql.run("select source, id from headroom.billing_events where outcome = 'applied'"):
+            self.command("events", "replay", source, stored)
         self.assertEqual([self.psql.run(f"select t::text from headroom.{table} t order by 1") for table in tables], before)
 
     def test_an_event_that_lacks_something_is_kept_with_what_it_lacks(self):
-        answer = self.tell(self.event(expiration_at_ms=None))
+        answer = self.deliver(self.event(expiration_at_ms=None))
         self.assertEqual((answer["outcome"], answer["problem"]), ("failed", "RENEWAL without expiration_at_ms"))
 
     def test_one_event_sent_many_times_at_once_counts_once(self):
@@ -229,12 +229,12 @@ class Requests(Webhooks):
         body = compact(revenuecat("INITIAL_PURCHASE", PURCHASE, user, transaction, purchased_at_ms=PURCHASE, expiration_at_ms=END))
         outcomes, barrier = [], threading.Barrier(8)
 
-        def tell():
-            barrier.wait(PATIENCE)
+        def deliver():
+            barrier.wait(TIMEOUT_SECONDS)
             answer = self.service.http("POST", "/webhooks/revenuecat", body, {"Authorization": AUTHORIZATION})
             outcomes.append((answer.status, answer.json["outcome"]))
 
-        threads = [threading.Thread(target=tell) for _ in range(8)]
+        threads = [threading.Thread(target=deliver) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -257,11 +257,11 @@ class Requests(Webhooks):
         self.assertIn("RENEWAL", lines[0])
         for text in (user, transaction, "ann@", "example.com", "eyJ", AUTHORIZATION, "wrongwrong", signed["signedPayload"][:20]):
             self.assertNotIn(text, log)
-        kept = self.psql.run("select string_agg(n::text, ' ') from headroom.billing_events n")[0][0]
+        stored = self.psql.run("select string_agg(n::text, ' ') from headroom.billing_events n")[0][0]
         for text in ("@", "USD", "attributes"):
-            self.assertNotIn(text, kept)
+            self.assertNotIn(text, stored)
         # As a number of its own: the digits of a transaction may be anything.
-        self.assertNotRegex(kept, r"(?<!\d)(4\.99|4990)(?!\d)")
+        self.assertNotRegex(stored, r"(?<!\d)(4\.99|4990)(?!\d)")
 
 
 class Signatures(Webhooks):
@@ -345,7 +345,7 @@ class Faults(Webhooks):
         self.assertEqual((status, answer["code"]), (500, "INTERNAL"))
         self.assertIn(f"level=error msg=\"a store's event could not be kept\" event.id={event['event']['id']}", self.service.log())
         self.psql.run("alter function headroom.taken_away(jsonb) rename to write_customer")
-        self.assertEqual(self.tell(event)["outcome"], "applied")
+        self.assertEqual(self.deliver(event)["outcome"], "applied")
 
 
 class DatabaseAway(Case):
@@ -358,17 +358,17 @@ class DatabaseAway(Case):
         user, now = self.user(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
         event = revenuecat("INITIAL_PURCHASE", now, user, "1000", purchased_at_ms=now, expiration_at_ms=later)
-        tell = lambda: service.http("POST", "/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})
+        deliver = lambda: service.http("POST", "/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})
         self.assertEqual(service.http("POST", "/webhooks/revenuecat", revenuecat("TEST", now, user, "1"),
                                       {"Authorization": AUTHORIZATION}).status, 200)  # fmt: skip
         self.psql.close()
         self.cluster.stop_immediately()
-        answer = tell()
+        answer = deliver()
         self.assertEqual((answer.status, answer.json["code"]), (503, "UNAVAILABLE"))
         self.assertGreaterEqual(int(answer.headers["Retry-After"]), 1)
         self.cluster.start()
         type(self).psql = self.cluster.session(self.database)
-        outcome = wait_until(lambda: tell().json.get("outcome"), "the event is taken")
+        outcome = wait_until(lambda: deliver().json.get("outcome"), "the event is taken")
         self.assertEqual(outcome, "applied")
-        self.assertEqual(Answer(service.ask(f"CONSUME {user}"))["plan"], "paid")
-        self.assertEqual(tell().json["outcome"], "duplicate")
+        self.assertEqual(Answer(service.send_command(f"CONSUME {user}"))["plan"], "paid")
+        self.assertEqual(deliver().json["outcome"], "duplicate")

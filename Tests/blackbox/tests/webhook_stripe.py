@@ -27,7 +27,7 @@ class Stripe(Webhooks):
         transaction = transaction or self.transaction()
         return stripe_subscription("created", "active", PURCHASE, user, transaction, PERIOD, **fields)
 
-    def kept(self):
+    def stored(self):
         return self.psql.number("select count(*) from headroom.billing_events where source = 'stripe'")
 
     def send(self, body, signature, service=None):
@@ -36,7 +36,7 @@ class Stripe(Webhooks):
         return answer.status, answer.json
 
     def test_a_request_without_a_good_signature_is_refused_before_it_is_read(self):
-        body, now, before = compact(self.created(self.user())), time.time(), self.kept()
+        body, now, before = compact(self.created(self.user())), time.time(), self.stored()
         good = stripe_signature(body)
         for signature, text in [
             (None, "Stripe-Signature is missing"), ("", "form"), ("v1=00", "form"), (good.split(",")[0], "form"),
@@ -53,7 +53,7 @@ class Stripe(Webhooks):
             self.assertEqual(self.send(unread, good)[0], 401)
             status, answer = self.send(unread, stripe_signature(unread))
             self.assertIn(status, (400, 413), answer)
-        self.assertEqual(self.kept(), before)
+        self.assertEqual(self.stored(), before)
         self.assertEqual(self.send(body, stripe_signature(body, at=now - 500))[0], 200)
 
     def test_a_secret_is_rolled_without_an_event_refused(self):
@@ -67,11 +67,11 @@ class Stripe(Webhooks):
 
     def test_events_of_the_test_mode_are_refused_in_production(self):
         event = {**self.created(self.user()), "livemode": False}
-        body, before = compact(event), self.kept()
+        body, before = compact(event), self.stored()
         status, answer = self.send(body, stripe_signature(body))
         self.assertEqual(status, 403)
         self.assertIn("store-environment", answer["detail"])
-        self.assertEqual(self.kept(), before)
+        self.assertEqual(self.stored(), before)
         environment = {"HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET}
         service = self.serve("--store-environment", "sandbox", env=environment)
         self.assertEqual(self.send(body, stripe_signature(body), service)[0], 200)
@@ -79,24 +79,24 @@ class Stripe(Webhooks):
     def test_an_event_that_is_sent_again_changes_nothing(self):
         user = self.user()
         event = self.created(user)
-        self.assertEqual([self.tell(event)["outcome"] for _ in range(3)], ["applied", "duplicate", "duplicate"])
-        self.assert_stands(user, {"plan": "paid", "state": "active"}, "once")
+        self.assertEqual([self.deliver(event)["outcome"] for _ in range(3)], ["applied", "duplicate", "duplicate"])
+        self.assert_answers(user, {"plan": "paid", "state": "active"}, "once")
 
     def test_a_subscription_that_names_nobody_waits_for_the_checkout_that_does(self):
         user, transaction = self.user(), self.transaction()
-        self.assertEqual(self.tell(self.created(None, transaction))["outcome"], "failed", "nobody knows whose it is")
-        self.tell(stripe_checkout(PURCHASE, user, transaction))
-        self.assert_stands(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "since the checkout")
+        self.assertEqual(self.deliver(self.created(None, transaction))["outcome"], "failed", "nobody knows whose it is")
+        self.deliver(stripe_checkout(PURCHASE, user, transaction))
+        self.assert_answers(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "since the checkout")
         cancelled = stripe_subscription("updated", "active", LATER, None, transaction, PERIOD, at_end=True)
-        self.assertEqual(self.tell(cancelled)["outcome"], "applied")
-        self.assert_stands(user, {"state": "cancelled"}, "what names the customer alone")
+        self.assertEqual(self.deliver(cancelled)["outcome"], "applied")
+        self.assert_answers(user, {"state": "cancelled"}, "what names the customer alone")
 
     def test_a_subscription_whose_first_payment_fails_gives_nothing(self):
         user, transaction = self.user(), self.transaction()
         for kind, status in (("created", "incomplete"), ("updated", "incomplete_expired")):
             event = stripe_subscription(kind, status, PURCHASE, user, transaction, PERIOD)
-            self.assertEqual(self.tell(event)["outcome"], "ignored")
-        self.assert_stands(user, {"plan": "trial"}, "as anybody who is new")
+            self.assertEqual(self.deliver(event)["outcome"], "ignored")
+        self.assert_answers(user, {"plan": "trial"}, "as anybody who is new")
 
     def test_of_one_second_the_later_period_counts_in_any_order(self):
         may = "2026-05-01T12:00:00Z"
@@ -106,7 +106,7 @@ class Stripe(Webhooks):
                 stripe_subscription("updated", "active", LATER, user, transaction, period) for period in (PERIOD, (PURCHASE, may))
             ]
             for event in events[::order]:
-                self.tell(event)
+                self.deliver(event)
             end = f"select headroom.instant_text(expires_at) from headroom.subscriptions where user_id = '{user}'"
             self.assertEqual(self.psql.value(end), may)
 
@@ -114,13 +114,13 @@ class Stripe(Webhooks):
         service = self.serve("--stripe-refund-revokes", "off", env={"HEADROOM_STRIPE_SIGNING_SECRET": STRIPE_SECRET})
         for port, status in ((self.service, "BLOCKED"), (service, "ALLOWED")):
             user, transaction = self.user(), self.transaction()
-            self.tell(self.created(user, transaction))
+            self.deliver(self.created(user, transaction))
             body = compact(stripe_refund(LATER, transaction))
             self.assertEqual(self.send(body, stripe_signature(body), port)[0], 200)
-            self.assert_stands(user, {"status": status}, f"a refund, {status}")
+            self.assert_answers(user, {"status": status}, f"a refund, {status}")
 
     def test_a_refund_that_does_not_tell_its_subscription_is_kept_and_listed(self):
-        answer = self.tell(stripe_refund(LATER, self.transaction(), invoice="in_1"))
+        answer = self.deliver(stripe_refund(LATER, self.transaction(), invoice="in_1"))
         self.assertEqual(answer["outcome"], "failed")
         self.assertIn("cancel that in Stripe", answer["problem"])
         listed = command("events", "list", "--failed", database_url=self.database_url)
@@ -133,10 +133,10 @@ class Stripe(Webhooks):
             stripe_invoice("payment_failed", LATER, transaction, PERIOD, next_attempt=END), stripe_refund(LATER, transaction),
         ]  # fmt: skip
         for event in events:
-            self.tell(event)
-        kept = self.psql.run("select string_agg(n::text, ' ') from headroom.billing_events n where source = 'stripe'")[0][0]
+            self.deliver(event)
+        stored = self.psql.run("select string_agg(n::text, ' ') from headroom.billing_events n where source = 'stripe'")[0][0]
         for text in ("@", "cus_", "usd", "amount", "4990,"):
-            self.assertNotIn(text, kept)
+            self.assertNotIn(text, stored)
         for text in ("ann@", "cus_", transaction, STRIPE_SECRET):
             self.assertNotIn(text, self.service.log())
         tables = ("subscriptions", "customer_names", "message_purchases", "usage_transfers")
@@ -149,10 +149,10 @@ class Stripe(Webhooks):
 
     def test_a_price_is_mapped_by_command_and_what_failed_for_it_is_applied(self):
         user, price = self.user(), "price_" + self.transaction()
-        answer = self.tell(self.created(user, product=price))
+        answer = self.deliver(self.created(user, product=price))
         self.assertEqual(answer["outcome"], "failed")
         self.assertIn(price, answer["problem"])
         mapped = command("product", "map", "stripe", price, "--plan", "paid", database_url=self.database_url)
         self.assertEqual(mapped.returncode, 0, mapped.stderr)
         command("events", "replay", "--failed", database_url=self.database_url)
-        self.assert_stands(user, {"plan": "paid", "state": "active"}, "after the replay")
+        self.assert_answers(user, {"plan": "paid", "state": "active"}, "after the replay")

@@ -44,24 +44,24 @@ class Histories(Webhooks):
         return events
 
     def assert_holds(self, history, user, how):
-        for at, expected in history.standings:
+        for at, expected in history.expectations:
             self.set_clock(at)
-            self.assert_stands(user, expected, f"{history.name}, {how}, at {at}")
+            self.assert_answers(user, expected, f"{history.name}, {how}, at {at}")
 
     def test_each_event_does_what_the_tables_say(self):
-        self.each(self.tell_in_order)
+        self.each(self.deliver_in_order)
 
-    def tell_in_order(self, history):
+    def deliver_in_order(self, history):
         user = self.user()
         for at, event in self.events(history, user):
             self.set_clock(at)
-            self.assertIn(self.tell(event)["outcome"], ("applied", "ignored"))
+            self.assertIn(self.deliver(event)["outcome"], ("applied", "ignored"))
         self.assert_holds(history, user, "in order")
 
     def test_every_order_and_any_repetition_ends_in_the_same(self):
-        self.each(self.tell_in_any_order)
+        self.each(self.deliver_in_any_order)
 
-    def tell_in_any_order(self, history):
+    def deliver_in_any_order(self, history):
         orders = list(itertools.permutations(range(len(history.events))))
         if "pack" in history.name:
             # Messages that are bought are granted in the period that runs when they are told of.
@@ -72,26 +72,26 @@ class Histories(Webhooks):
             self.set_clock(max(make.at for make in history.events))
             user = self.user()
             events = self.events(history, user)
-            told = [*order, *random.choices(order, k=2)]
-            for place in told:
-                outcome = self.tell(events[place][1])["outcome"]
+            deliveries = [*order, *random.choices(order, k=2)]
+            for place in deliveries:
+                outcome = self.deliver(events[place][1])["outcome"]
                 self.assertIn(outcome, ("applied", "ignored", "waiting", "failed", "duplicate"))
-            outcomes = {self.tell(event)["outcome"] for _, event in events}
-            self.assertEqual(outcomes, {"duplicate"}, f"{history.name}, {told}: each is kept and counts")
-            self.assert_holds(history, user, f"order {told}")
+            outcomes = {self.deliver(event)["outcome"] for _, event in events}
+            self.assertEqual(outcomes, {"duplicate"}, f"{history.name}, {deliveries}: each is kept and counts")
+            self.assert_holds(history, user, f"order {deliveries}")
 
     def test_events_that_come_long_after_they_happened_end_in_the_same(self):
-        self.each(self.tell_late)
+        self.each(self.deliver_late)
 
-    def tell_late(self, history):
+    def deliver_late(self, history):
         in_time, late = self.user(), self.user()
         for at, event in self.events(history, in_time):
             self.set_clock(at)
-            self.tell(event)
+            self.deliver(event)
         self.set_clock(LATE)
         for _, event in self.events(history, late):
-            self.assertIn(self.tell(event)["outcome"], ("applied", "ignored"))
-        expected, found = ([answer.fields for answer in self.standing(user)] for user in (in_time, late))
+            self.assertIn(self.deliver(event)["outcome"], ("applied", "ignored"))
+        expected, found = ([answer.fields for answer in self.answers(user)] for user in (in_time, late))
         # Messages that are bought are granted in the period that runs when they are told of.
         for fields in (*expected, *found):
             for name in ("user", "limit", "accessible") if "pack" in history.name else ("user",):
@@ -101,36 +101,36 @@ class Histories(Webhooks):
 
     def test_events_of_many_users_at_once_beside_messages_end_in_the_same(self):
         history = next(h for h in self.histories["revenuecat"] if h.name == "a billing issue that is mended")
-        self.set_clock(history.standings[0][0])
+        self.set_clock(history.expectations[0][0])
         users = [self.user() for _ in range(12)]
-        told = [event for user in users for _, event in self.events(history, user)] * 2
-        random.shuffle(told)
+        deliveries = [event for user in users for _, event in self.events(history, user)] * 2
+        random.shuffle(deliveries)
         problems, allowed, done = [], dict.fromkeys(users, 0), threading.Event()
 
-        def tell(events):
+        def deliver(events):
             for event in events:
                 answer = self.service.http("POST", "/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})
                 if answer.status != 200:
                     problems.append(answer)
 
         def consume():
-            with self.service.connect() as line:
+            with self.service.connect() as connection:
                 while not done.is_set():
                     for user in users:
-                        allowed[user] += line.ask(f"CONSUME {user}").startswith("+ALLOWED")
+                        allowed[user] += connection.send_command(f"CONSUME {user}").startswith("+ALLOWED")
 
         consumer = threading.Thread(target=consume)
-        tellers = [threading.Thread(target=tell, args=(told[place::4],)) for place in range(4)]
-        for thread in (consumer, *tellers):
+        senders = [threading.Thread(target=deliver, args=(deliveries[place::4],)) for place in range(4)]
+        for thread in (consumer, *senders):
             thread.start()
-        for thread in tellers:
+        for thread in senders:
             thread.join()
         done.set()
         consumer.join()
         self.assertEqual(problems, [])
         for user in users:
             self.assertEqual(self.count(user), allowed[user], "each message that was allowed is counted once")
-            self.assert_stands(user, history.standings[0][1], history.name)
+            self.assert_answers(user, history.expectations[0][1], history.name)
 
 
 class Access(Webhooks):
@@ -144,9 +144,9 @@ class Access(Webhooks):
                 self.set_clock(PURCHASE)
                 event = revenuecat(kind, self.later(), user, transaction, expiration_at_ms=END, **fields)
                 self.set_clock(self.time)
-                answer = self.tell(event)
+                answer = self.deliver(event)
                 self.assertEqual((answer["outcome"], answer["access"]), ("applied", status == "ALLOWED"))
-                self.assertEqual(Answer(self.line.ask(f"CONSUME {user}")).status, status)
+                self.assertEqual(Answer(self.line.send_command(f"CONSUME {user}")).status, status)
 
     minute = 0
 
@@ -158,69 +158,71 @@ class Access(Webhooks):
     def test_an_upgrade_unblocks_and_keeps_the_count(self):
         self.set_clock(PURCHASE)
         user, transaction = self.purchase()
-        self.assertIn("+ALLOWED ", self.line.ask(f"CONSUME {user} 800"))
-        self.assertEqual(Answer(self.line.ask(f"CONSUME {user}"))["reason"], "limit_reached")
-        self.tell(self.app_store.notification(
+        self.assertIn("+ALLOWED ", self.line.send_command(f"CONSUME {user} 800"))
+        self.assertEqual(Answer(self.line.send_command(f"CONSUME {user}"))["reason"], "limit_reached")
+        self.deliver(self.app_store.notification(
             "SUBSCRIBED", "INITIAL_BUY", PURCHASE, user, transaction + "7", product="unlimited",
             purchaseDate=PURCHASE, expiresDate=END,
         ))  # fmt: skip
-        answer = Answer(self.line.ask(f"CONSUME {user}"))
+        answer = Answer(self.line.send_command(f"CONSUME {user}"))
         self.assertEqual((answer.status, answer["plan"], answer.used), ("ALLOWED", "pro", 801))
 
     def test_a_transfer_takes_subscription_and_usage_along(self):
         self.set_clock(PURCHASE)
         user, transaction = self.purchase()
         other = self.user()
-        self.assertIn("+ALLOWED ", self.line.ask(f"CONSUME {user} 10"))
+        self.assertIn("+ALLOWED ", self.line.send_command(f"CONSUME {user} 10"))
         transfer = revenuecat("TRANSFER", "2026-03-02T12:00:00Z", ..., transaction, transferred_from=[user], transferred_to=[other],
                               **dict.fromkeys(("original_app_user_id", "aliases", "environment", "product_id", "transaction_id",
                                                "original_transaction_id", "period_type"), ...))  # fmt: skip
         self.set_clock("2026-03-02T12:00:00Z")
-        self.assertEqual(self.tell(transfer)["outcome"], "applied")
-        self.assert_stands(other, {"plan": "paid", "state": "active", "used": "10", "status": "ALLOWED"}, "who has it now")
-        self.assertEqual(self.standing(user)[1].get("plan"), "trial", "who had it before")
+        self.assertEqual(self.deliver(transfer)["outcome"], "applied")
+        self.assert_answers(other, {"plan": "paid", "state": "active", "used": "10", "status": "ALLOWED"}, "who has it now")
+        self.assertEqual(self.answers(user)[1].get("plan"), "trial", "who had it before")
         # What happened to it before, and is told only now, goes where the subscription went.
-        self.tell(revenuecat("CANCELLATION", "2026-03-01T15:00:00Z", user, transaction, cancel_reason="UNSUBSCRIBE", expiration_at_ms=END))
-        self.assert_stands(other, {"state": "cancelled"}, "an event from before the transfer")
+        self.deliver(revenuecat(
+            "CANCELLATION", "2026-03-01T15:00:00Z", user, transaction, cancel_reason="UNSUBSCRIBE", expiration_at_ms=END
+        ))  # fmt: skip
+        self.assert_answers(other, {"state": "cancelled"}, "an event from before the transfer")
 
     def test_a_transfer_raises_the_count_to_the_greater_of_both_once(self):
         self.set_clock(PURCHASE)
         for given, own, expected in ((10, 4, 10), (4, 10, 10)):
             (giver, transaction), (receiver, _) = self.purchase(), self.purchase()
             for user, count in ((giver, given), (receiver, own)):
-                self.assertIn("+ALLOWED ", self.line.ask(f"CONSUME {user} {count}"))
+                self.assertIn("+ALLOWED ", self.line.send_command(f"CONSUME {user} {count}"))
             transfer = revenuecat("TRANSFER", "2026-03-01T12:30:00Z", ..., transaction, transferred_from=[giver], transferred_to=[receiver],
                                   original_app_user_id=..., aliases=..., environment=...)  # fmt: skip
-            self.assertEqual([self.tell(transfer)["outcome"] for _ in range(2)], ["applied", "duplicate"])
-            self.assertEqual(Answer(self.line.ask(f"USAGE {receiver}")).used, expected)
+            self.assertEqual([self.deliver(transfer)["outcome"] for _ in range(2)], ["applied", "duplicate"])
+            self.assertEqual(Answer(self.line.send_command(f"USAGE {receiver}")).used, expected)
             self.assertEqual(self.count(giver), given, "the giver keeps the own count")
-            self.assertIn("+ALLOWED ", self.line.ask(f"CONSUME {receiver}"))
-            self.tell(revenuecat("RENEWAL", "2026-03-01T13:00:00Z", receiver, transaction, expiration_at_ms=END))
-            self.assertEqual(Answer(self.line.ask(f"USAGE {receiver}")).used, expected + 1, "once, whatever comes next")
+            self.assertIn("+ALLOWED ", self.line.send_command(f"CONSUME {receiver}"))
+            self.deliver(revenuecat("RENEWAL", "2026-03-01T13:00:00Z", receiver, transaction, expiration_at_ms=END))
+            self.assertEqual(Answer(self.line.send_command(f"USAGE {receiver}")).used, expected + 1, "once, whatever comes next")
 
     def test_a_trial_that_is_bought_after_an_earlier_one_was_over_runs_on_the_products_own_plan(self):
         self.set_clock(PURCHASE)
         user, _ = self.purchase(period_type="TRIAL", expiration_at_ms="2026-03-04T12:00:00Z")
-        self.assert_stands(user, {"plan": "trial", "state": "trial", "status": "ALLOWED"}, "the first trial")
+        self.assert_answers(user, {"plan": "trial", "state": "trial", "status": "ALLOWED"}, "the first trial")
         again, end = "2026-03-10T12:00:00Z", "2026-03-13T12:00:00Z"
         self.set_clock(again)
-        self.assert_stands(user, {"reason": "trial_ended", "status": "BLOCKED"}, "between the trials")
+        self.assert_answers(user, {"reason": "trial_ended", "status": "BLOCKED"}, "between the trials")
         second = revenuecat(
             "INITIAL_PURCHASE", again, user, self.transaction(), purchased_at_ms=again, expiration_at_ms=end, period_type="TRIAL"
         )
-        self.assertEqual(self.tell(second)["outcome"], "applied")
-        self.assert_stands(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "the second trial")
+        self.assertEqual(self.deliver(second)["outcome"], "applied")
+        self.assert_answers(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "the second trial")
 
     def test_aliases_are_one_customer(self):
         self.set_clock(PURCHASE)
         user, transaction, mail = self.user(), self.transaction(), "ann@example.com"
         bought = revenuecat("INITIAL_PURCHASE", PURCHASE, mail, transaction, purchased_at_ms=PURCHASE, expiration_at_ms=END)
-        answer = self.tell(bought)
+        answer = self.deliver(bought)
         self.assertEqual(answer["outcome"], "failed", "nobody knows whose it is yet")
         alias = revenuecat("SUBSCRIBER_ALIAS", PURCHASE, user, ..., aliases=[user, mail], original_transaction_id=..., transaction_id=...)
-        self.assertEqual(self.tell(alias)["outcome"], "applied")
-        self.assertEqual(self.tell(bought)["outcome"], "duplicate", "it counts since the alias is known")
-        self.assert_stands(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "by the alias")
+        self.assertEqual(self.deliver(alias)["outcome"], "applied")
+        self.assertEqual(self.deliver(bought)["outcome"], "duplicate", "it counts since the alias is known")
+        self.assert_answers(user, {"plan": "paid", "state": "active", "status": "ALLOWED"}, "by the alias")
         kept = self.psql.run("select string_agg(n::text, ' ') from headroom.billing_events n")[0][0]
         self.assertNotIn("ann", kept)
         self.assertNotIn(mail, self.service.log())
