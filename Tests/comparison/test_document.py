@@ -108,7 +108,7 @@ class Rewriting(unittest.TestCase):
         with self.assertRaises(Failure):
             document.rewritten(text, made_up())
 
-    def test_what_was_not_measured_is_said_and_how_to_measure_it(self):
+    def test_a_missing_measurement_is_shown_with_its_command(self):
         text = document.rewritten(page(*document.BLOCKS), result.empty())
         self.assertIn("`script/bench --only slow_disk --publish`", text)
         self.assertIn("`script/bench --soak 30 --publish`", text)
@@ -130,7 +130,7 @@ class Rewriting(unittest.TestCase):
 
 
 class Merging(unittest.TestCase):
-    def test_new_rows_take_the_place_of_their_like_and_keep_their_own_date(self):
+    def test_new_rows_replace_rows_of_the_same_name_and_keep_their_own_date(self):
         old = made_up()
         new = {
             "schema": result.SCHEMA,
@@ -150,12 +150,12 @@ class Merging(unittest.TestCase):
         self.assertEqual(found["messages_counted"], 10_000)
         self.assertEqual(found["ratios"]["headroom_zipf_to_redis_zipf"]["rounds"], [1.999, 1.998])
 
-    def test_it_is_read_as_it_was_written(self):
+    def test_a_result_is_read_as_it_was_written(self):
         import json
 
         self.assertEqual(json.loads(result.text_of(made_up())), made_up())
 
-    def test_figures_are_worked_out_again_from_the_samples(self):
+    def test_figures_are_computed_again_from_the_samples(self):
         changed = made_up()
         changed["rows"]["throughput"]["ratios"] = {}
         changed["rows"]["idle"]["goals"] = []

@@ -16,11 +16,11 @@ class Medians(unittest.TestCase):
         self.assertEqual(figures.median([9, 1, 4, 6]), 5)
         self.assertEqual(figures.median([7]), 7)
 
-    def test_nothing_has_no_median(self):
+    def test_an_empty_list_has_no_median(self):
         with self.assertRaises(ValueError):
             figures.median([])
 
-    def test_a_percentile_is_a_value_that_was_seen(self):
+    def test_a_percentile_is_one_of_the_values(self):
         values = list(range(1, 101))
         self.assertEqual([figures.percentile(values, percent) for percent in (50, 99, 100)], [50, 99, 100])
         self.assertEqual(figures.percentile([3], 99), 3)
@@ -31,7 +31,7 @@ class Medians(unittest.TestCase):
         self.assertEqual(figures.rounded(0.00123456), 0.001235)
         self.assertEqual(figures.rounded(0), 0)
 
-    def test_each_measurement_has_its_own_also_of_what_is_nested(self):
+    def test_each_measurement_has_a_median_also_nested_ones(self):
         samples = [
             sample("a", 1, 10, p50_ms=1.0, cpu_us={"load": 2}),
             sample("b", 1, 7),
@@ -81,11 +81,11 @@ class Goals(unittest.TestCase):
         goals = self.row.judge([sample("a", 1, a, p99_ms=p99), sample("b", 1, b)])["goals"]
         return [goal["reached"] for goal in goals]
 
-    def test_a_bound_itself_is_within(self):
+    def test_a_value_at_the_bound_passes(self):
         self.assertEqual(self.judged(6, 10, 5), [True, True])
         self.assertEqual(self.judged(5.9, 10, 5.01), [False, False])
 
-    def test_what_was_not_measured_is_not_judged(self):
+    def test_a_missing_measurement_is_not_judged(self):
         self.assertEqual(self.row.judge([sample("a", 1, 6)])["goals"], [])
 
 

@@ -106,14 +106,14 @@ class HeadroomBench(unittest.TestCase):
         self.assertEqual((found["p50_ms"], found["p99_ms"], found["p99_9_ms"], found["max_ms"]), (1.5, 3.5, 7.5, 10))
         self.assertNotIn("rate_offered", found)
 
-    def test_an_open_loop_says_what_was_offered_and_how_late_it_was_sent(self):
+    def test_an_open_loop_reports_the_offered_rate_and_the_delay(self):
         found = self.parsed(mode="open", rate_offered=1000, send_lag_ms={"p99": 0.2})
         self.assertEqual((found["rate_offered"], found["send_lag_p99_ms"]), (1000, 0.2))
 
     def test_replies_of_another_server_count(self):
         self.assertEqual(self.parsed(verb=None, allowed=0, other=2000, warmup_allowed=0)["messages"], 2500)
 
-    def test_whatever_was_not_counted_fails_the_run(self):
+    def test_an_uncounted_message_fails_the_run(self):
         for wrong in (
             {"errors": {"OVERLOADED": 2}},
             {"blocked": 1},
@@ -135,7 +135,7 @@ class HeadroomBench(unittest.TestCase):
         with self.assertRaisesRegex(Failure, "not allowed"):
             generators.parse_headroom_bench(json.dumps(report), may_refuse=True)
 
-    def test_what_is_no_report_is_a_failure(self):
+    def test_an_invalid_report_is_a_failure(self):
         for out in ("", "[]", "{}"):
             with self.assertRaises(Failure):
                 generators.parse_headroom_bench(out)

@@ -177,7 +177,7 @@ class Recording(unittest.TestCase):
 
 
 class Scheduling(unittest.TestCase):
-    def test_the_longest_begins_first_and_what_nobody_remembers_before_it(self):
+    def test_unmeasured_classes_begin_first_then_the_longest(self):
         schedule = Schedule(["short", "new", "long"], {"short": 1, "long": 9})
         self.assertEqual([schedule.next() for _ in range(4)], ["new", "long", "short", None])
 

@@ -41,7 +41,7 @@ class Adoption(Case):
         )
         self.assertEqual(rows, [[USERS[1], "t", "800", "800"], [USERS[4], "f", "77", "80"]])
 
-    def test_a_subscriber_goes_on_from_the_count_of_before(self):
+    def test_a_subscriber_continues_from_the_adopted_count(self):
         self.assertEqual(Answer(self.send_command(f"SETPLAN {USERS[0]} paid")).used, 123)
         answer = Answer(self.send_command(f"CONSUME {USERS[0]}"))
         self.assertEqual((answer.status, answer.used, answer["limit"]), ("ALLOWED", 124, "800"))
@@ -50,16 +50,16 @@ class Adoption(Case):
         self.assertEqual([(h.used, h["limit"]) for h in history], [(124, "800"), (800, "800")])
         self.assertEqual(history[1]["period"], "2020-05")
 
-    def test_who_had_used_up_the_month_stays_blocked(self):
+    def test_a_user_at_the_limit_stays_blocked(self):
         self.send_command(f"SETPLAN {USERS[1]} paid")
         answer = Answer(self.send_command(f"CONSUME {USERS[1]}"))
         self.assertEqual((answer.status, answer.used), ("BLOCKED", 800))
 
-    def test_a_trial_goes_on_from_the_count_of_before(self):
+    def test_a_trial_continues_from_the_adopted_count(self):
         answer = Answer(self.send_command(f"CONSUME {USERS[2]}"))
         self.assertEqual((answer.status, answer.used, answer["period"]), ("ALLOWED", 42, "trial"))
 
-    def test_a_new_user_has_no_row_of_anybody_else(self):
+    def test_a_new_user_gets_no_row_of_another_user(self):
         self.assertEqual(Answer(self.send_command(f"CONSUME {USERS[3]}")).used, 1)
 
     def test_a_view_on_the_table_goes_on_working(self):
@@ -74,7 +74,7 @@ class AdoptionWithAnotherPrimaryKey(Adoption):
 
     ROWS = f"values ('{USERS[5]}'::uuid, {MONTH}, null::integer, null::integer, null::timestamptz)"
 
-    def test_a_row_of_nobody_that_somebody_inserts_later_ends_nothing(self):
+    def test_a_later_row_without_a_user_changes_nothing(self):
         self.psql.run("alter table message_usage alter column user_id drop not null")
         self.psql.run(f"insert into message_usage (billing_period, message_count) values ({MONTH}, 7000000)")
         with self.service.connect() as connection:
@@ -99,7 +99,7 @@ class AdoptionWithASurrogateUUID(Adoption):
         updated_at timestamptz default now(), unique (billing_period, user_id)
     """
 
-    def test_the_unique_constraint_that_was_there_is_enough(self):
+    def test_an_existing_unique_constraint_is_enough(self):
         self.assertEqual(self.psql.number("select count(*) from pg_index where indrelid = 'message_usage'::regclass"), 2)
 
 
@@ -121,7 +121,7 @@ class AdoptionOfOtherTypes(Adoption):
         self.assertEqual([t for (t,) in types], ["uuid", "text", "integer", "integer", "timestamp with time zone"])
         self.assertEqual(self.psql.value("select relpersistence from pg_class where oid = 'message_usage'::regclass"), "p")
 
-    def test_instants_are_what_they_were(self):
+    def test_instants_keep_their_values(self):
         self.assertEqual(
             self.psql.value("select now() - updated_at between interval '0' and interval '1 hour' from message_usage limit 1"), "t"
         )
@@ -152,13 +152,13 @@ class AdoptionOfAnApplicationThatCountsByItself(Case):
     def call(self, arguments, schema="public"):
         return self.psql.run(f"select {schema}.increment_and_check_usage('{USERS[0]}'{arguments})")[0][0]
 
-    def test_its_callers_reach_the_one_that_counts_with_the_service(self):
+    def test_callers_reach_headrooms_function(self):
         self.assertIn('"current_count": 1', self.call(", '2026-11', 5"))
         counted = self.psql.run(f"select status, used from increment_and_check_usage('{USERS[1]}')")
         self.assertEqual(counted, [["ALLOWED", "1"]])
         self.assertGreaterEqual(self.psql.number("select count(*) from monthly_usage where tier = 'silent'"), 1)
 
-    def test_what_it_had_is_kept(self):
+    def test_the_old_functions_are_set_aside(self):
         self.assertEqual(self.call(", '2026-11', 5", "headroom_set_aside"), '{"theirs": true}')
         self.assertEqual(self.call(", 5", "headroom_set_aside"), "7")
         self.assertEqual(self.call("", "headroom_set_aside"), "8")
@@ -168,7 +168,7 @@ class AdoptionOfAnApplicationThatCountsByItself(Case):
     def test_a_function_with_other_arguments_stays(self):
         self.assertEqual(self.call(", '2026-11'"), "9")
 
-    def test_it_is_told_with_what_to_grant(self):
+    def test_the_log_says_what_to_grant(self):
         told = [line for line in self.migration.stderr.splitlines() if "headroom_set_aside" in line]
         self.assertEqual(len(told), 4, told)
         for line in told:
@@ -179,7 +179,7 @@ class AdoptionOfATableInAViewsPlace(Case):
     FLAGS = None
     MIGRATED = False
 
-    def test_it_is_told_and_nothing_is_changed(self):
+    def test_it_is_reported_and_nothing_changes(self):
         self.psql.run("create table billing_period_report (billing_period text)")
         outcome = command("migrate", database_url=self.database_url)
         self.assertNotEqual(outcome.returncode, 0)
@@ -193,7 +193,7 @@ class AdoptionOfATableThatDoesNotFit(Case):
     FLAGS = None
     MIGRATED = False
 
-    def test_two_rows_for_one_user_and_period_are_told_and_nothing_is_changed(self):
+    def test_two_rows_for_one_user_and_period_are_reported_and_nothing_changes(self):
         self.psql.run("create table message_usage (user_id uuid, billing_period text, message_count integer, "
                       "\"limit\" integer, updated_at timestamptz)")  # fmt: skip
         self.psql.run(f"insert into message_usage values ('{USERS[0]}', '2020-05', 1, 9), ('{USERS[0]}', '2020-05', 2, 9)")
@@ -230,7 +230,7 @@ class AdoptionOfRowsOutOfRange(Case):
         )
         return outcome.stderr
 
-    def test_a_value_that_no_answer_can_show_is_named_with_a_statement_that_finds_it_and_nothing_is_changed(self):
+    def test_a_value_out_of_range_is_reported_with_a_query_and_nothing_changes(self):
         columns = "user_id uuid, billing_period text, message_count integer, \"limit\" integer, updated_at timestamptz"
         for column, row, problem, correction in (
             ("message_count", "-1, 9, now()", "is negative in 1 of its rows", "message_count = 0 where not (message_count >= 0)"),

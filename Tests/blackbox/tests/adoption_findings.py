@@ -109,7 +109,7 @@ class AdoptionThatIsRefused(Case):
             "alter table public.message_usage disable trigger note",
         )  # fmt: skip
 
-    def test_a_trigger_that_only_says_when_is_left_alone(self):
+    def test_a_trigger_that_sets_updated_at_stays(self):
         session, url = self.prepare(
             self.TABLE.format(""),
             "create function touch() returns trigger language plpgsql as $$ begin new.updated_at := now(); return new; end $$",
@@ -144,7 +144,7 @@ class AdoptionThatIsRefused(Case):
             "alter table public.message_usage not of",
         )  # fmt: skip
 
-    def test_row_level_security_that_hides_rows_from_who_migrates(self):
+    def test_row_level_security_that_hides_rows_from_the_migrating_role(self):
         session, url = self.prepare()
         role = "owner_of_" + session.value("select current_database()")
         roles = command("roles")
@@ -161,7 +161,7 @@ class AdoptionThatIsRefused(Case):
         outcome = command("migrate", database_url=url)
         self.assertEqual(outcome.returncode, 0, outcome.stderr)
 
-    def test_a_key_whose_index_was_never_finished_is_no_key(self):
+    def test_an_invalid_index_is_no_key(self):
         session, url = self.prepare(
             self.TABLE.format(""), "create unique index unfinished on message_usage (user_id, billing_period)",
             # As after a `create index concurrently` that failed.
@@ -258,7 +258,7 @@ class AdoptionThatIsRefused(Case):
             "depends on column", "drop what depends on it", fixed_by=["drop view mine"],
         )  # fmt: skip
 
-    def test_all_findings_are_told_at_once(self):
+    def test_all_findings_are_reported_at_once(self):
         session, url = self.prepare(
             self.with_column("message_count", "bigint").replace(
                 "now())", "now(), plan text, constraint months check (billing_period ~ '^[0-9]'), constraint one unique (user_id))"

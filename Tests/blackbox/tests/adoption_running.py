@@ -57,7 +57,7 @@ class AdoptionWithAForeignKey(Case):
         self.assertTrue(self.send_command(f"SETPLAN {user} paid").startswith("+OK "))
         self.assertTrue(self.send_command(f"CONSUME {user}").startswith(self.REFUSED))
 
-    def test_a_plan_of_a_forgotten_user_whose_trial_would_come_back(self):
+    def test_setplan_for_a_forgotten_user_with_a_spent_trial(self):
         user = self.user()
         self.sign_up(user)
         self.assertIn("+ALLOWED", self.send_command(f"CONSUME {user}"))

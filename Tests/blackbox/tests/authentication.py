@@ -54,7 +54,7 @@ class TokenCase(Case):
         connection.read_to_end()
 
 
-class Required(TokenCase):
+class TokensRequired(TokenCase):
     """A service whose database has tokens since before it started."""
 
     FLAGS = None
@@ -163,7 +163,7 @@ class Required(TokenCase):
             self.assertTrue(all(reply.startswith("+ALLOWED ") for reply in replies[2:]), replies)
         self.assertEqual(self.count(user), 6)
 
-    def test_requests_are_small_before_authentication_and_as_ever_after(self):
+    def test_requests_are_limited_to_512_bytes_before_authentication_only(self):
         connection = self.connect()
         self.assertTrue(connection.send_command("ECHO " + "x" * 507).startswith("-NOAUTH "))
         self.assertTrue(connection.send_command("ECHO " + "x" * 508).startswith("-TOOLONG "))
@@ -246,7 +246,7 @@ class Required(TokenCase):
         connection = self.connect()
         self.assertEqual(connection.send_command(f"HELLO 2 SETNAME x AUTH default {token}"), "*14")
 
-    def test_what_an_operator_changes_is_on_record_under_the_tokens_name(self):
+    def test_changes_are_recorded_under_the_operators_token(self):
         user = self.user()
         connection = self.connect(self.tokens["operator"])
         for request in (f"SETPLAN {user} paid", f"GRANT {user} 5 key=k", f"RESETUSAGE {user}"):
@@ -254,7 +254,7 @@ class Required(TokenCase):
         rows = self.psql.run(f"select action, actor from audit_trail where user_id = '{user}' order by id")
         self.assertEqual(rows, [["plan", "token:operator"], ["grant", "token:operator"], ["reset", "token:operator"]])
 
-    def test_info_tells_who_is_connected_and_how_many_failed(self):
+    def test_info_counts_connections_by_token_and_failures(self):
         def info(connection):
             return dict(entry[1:].split("=", 1) for entry in connection.send_list_command("INFO"))
 
@@ -273,14 +273,14 @@ class Required(TokenCase):
             other.close()
         wait_until(lambda: info(connection)["token_dashboard"] == before["token_dashboard"], "those who left are not counted")
 
-    def test_when_a_token_was_last_used_is_noted(self):
+    def test_the_last_use_of_a_token_is_recorded(self):
         self.connect(self.tokens["chat"]).send_command("PING")
         wait_until(
             lambda: self.psql.number(f"select count(*) from headroom.tokens where id = {self.ids['chat']} and last_used_at is not null"),
             "the use is noted",
         )
 
-    def test_one_token_may_have_so_many_connections(self):
+    def test_connections_of_one_token_are_limited(self):
         service = self.serve("--connections-per-token-maximum", "3")
         held = [self.connect(self.tokens["chat"], service=service) for _ in range(3)]
         connection = self.connect(service=service)
@@ -314,7 +314,7 @@ class Required(TokenCase):
                 self.assertNotIn(secret, text)
         self.assertIn("level=", self.service.log())
 
-    def test_off_asks_nobody_and_holds_who_brings_a_token_to_it(self):
+    def test_off_requires_no_token_and_applies_the_scopes_of_a_presented_one(self):
         service = self.serve("--authentication", "off")
         self.assertTrue(self.connect(service=service).send_command(f"CONSUME {self.user()}").startswith("+ALLOWED "))
         self.assertEqual(self.connect(service=service).send_command("PING"), "+PONG")
@@ -326,7 +326,7 @@ class Required(TokenCase):
         service.stop()
 
 
-class Changing(TokenCase):
+class TokenChanges(TokenCase):
     """Tokens come and go while the service runs."""
 
     @classmethod
@@ -350,7 +350,7 @@ class Changing(TokenCase):
         self.assertTrue(self.connect().send_command(f"AUTH {old}").startswith("-NOAUTH "))
         self.assertEqual(other.send_command("PING"), "+PONG")
 
-    def test_a_revoked_token_ends_its_connections_and_what_is_under_way_is_answered(self):
+    def test_a_revoked_token_ends_its_connections_after_requests_in_progress(self):
         number, token = self.token("lost", "chat", "dashboard")
         wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "it is known")
         user = self.subscriber()
@@ -401,7 +401,7 @@ class Changing(TokenCase):
         finally:
             self.psql.run("alter table headroom.tokens enable trigger notify_tokens_changed")
 
-    def test_many_at_once_are_all_told_apart(self):
+    def test_many_tokens_at_once_are_distinguished(self):
         with ThreadPoolExecutor(4) as pool:
             created = list(pool.map(lambda index: self.token(f"many-{index % 3}", "chat"), range(12)))
         for index, (_, token) in enumerate(created):
@@ -412,7 +412,7 @@ class Changing(TokenCase):
             self.assertEqual(self.connect().send_command(f"AUTH {token}"), "+OK")
 
 
-class Becoming(TokenCase):
+class FirstToken(TokenCase):
     """A service that asked nobody, until there was a token."""
 
     def test_from_the_first_token_on_every_connection_needs_one_also_after_the_last_is_revoked(self):
@@ -442,7 +442,7 @@ class Becoming(TokenCase):
         self.assertIn("none is live", another.log())
         another.stop()
 
-    def test_required_lets_nobody_in_before_there_is_a_token(self):
+    def test_required_refuses_every_client_before_the_first_token(self):
         name = self.cluster.new_database(is_migrated=True)
         service = Service("--authentication", "required", database_url=self.cluster.url(name))
         self.services.append(service)
@@ -480,7 +480,7 @@ class DatabaseAway(TokenCase):
         cls.cluster.stop_immediately()
 
 
-class Unreadable(TokenCase):
+class UnreadableTokens(TokenCase):
     """Tokens that cannot be read, and rows among them that are wrong."""
 
     FLAGS = None
@@ -516,7 +516,7 @@ class Unreadable(TokenCase):
         self.assertEqual(service.log().count('msg="tokens are read again"'), 1)
         service.stop()
 
-    def test_those_that_are_known_stay_and_after_ten_seconds_it_is_said(self):
+    def test_known_tokens_stay_valid_and_staleness_is_reported_after_ten_seconds(self):
         _, token = self.token("known", "chat", "dashboard")
         service = self.serve()
         connection = self.connect(token, service=service)
@@ -540,7 +540,7 @@ class Unreadable(TokenCase):
         self.assertEqual(log.count('msg="tokens are read again"'), 1)
         service.stop()
 
-    def test_a_row_that_is_wrong_is_refused_alone_also_by_an_instance_that_starts(self):
+    def test_an_invalid_row_is_refused_alone_also_by_a_starting_instance(self):
         _, token = self.token("good", "chat", "dashboard")
         running = self.serve()
         names = "instants_are_in_the_years_2000_to_9999", "scopes_are_known"
@@ -596,7 +596,7 @@ class TokenCommands(TokenCase):
         first, second = (self.token("a", "chat")[1] for _ in range(2))
         self.assertNotEqual(first, second)
 
-    def test_what_means_nothing_is_refused_before_anything_is_made(self):
+    def test_invalid_arguments_are_refused_and_create_nothing(self):
         url = self.database_url
         before = self.psql.number("select count(*) from headroom.tokens")
         for arguments in [
@@ -613,7 +613,7 @@ class TokenCommands(TokenCase):
         self.assertEqual((ran.returncode, ran.stdout), (1, ""))
         self.assertIn("headroom token list", ran.stderr)
 
-    def test_who_made_and_who_revoked_it_is_on_record(self):
+    def test_creator_and_revoker_are_recorded(self):
         url = self.database_url
         self.psql.run("create role token_ann login in role headroom_operator; create role token_bob login in role headroom_dashboard")
         try:
@@ -634,7 +634,7 @@ class TokenCommands(TokenCase):
         finally:
             self.psql.run("drop role token_ann; drop role token_bob")
 
-    def test_it_says_when_there_is_no_database_or_no_schema(self):
+    def test_a_missing_database_or_schema_is_reported(self):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             ran = command("token", "list", database_url=f"host=127.0.0.1 port={free.getsockname()[1]} user=postgres")

@@ -78,12 +78,12 @@ class BadInput(Case):
             self.assertIn("+ALLOWED ", neighbour.read_line(), "another connection")
         self.assertEqual((self.count(before), self.count(after)), (2, 0))
 
-    def test_what_can_be_told_apart_is_answered_with_its_code_and_the_connection_goes_on(self):
+    def test_malformed_requests_get_their_code_and_the_connection_stays_open(self):
         for what, data, expected in stays_open(self.target):
             with self.subTest(what=what):
                 self.check_open(what, data, expected, lambda connection, all: connection.send(all))
 
-    def test_what_cannot_be_told_apart_is_answered_with_its_code_and_closed(self):
+    def test_broken_framing_gets_its_code_and_closes_the_connection(self):
         for what, data, expected in closes(self.target):
             with self.subTest(what=what):
                 self.check_closed(what, data, expected, lambda connection, all: connection.send(all))
@@ -132,7 +132,7 @@ class BadInput(Case):
                 self.check_nothing_follows(connection, row.what)
         self.assertEqual(self.messages() - before, sum(len(row.data) for row in cut_rows), "the neighbours', and no more")
 
-    def test_what_closes_does_so_wherever_it_is_cut_in_two(self):
+    def test_broken_framing_closes_the_connection_wherever_it_is_cut_in_two(self):
         before, good = self.messages(), 0
         cuts = []
         for what, data, expected in closes(self.target):
@@ -198,7 +198,7 @@ class BadInput(Case):
         wait_until(lambda: self.service.info()["connections"] == "1", "the connections are gone")
         self.assertEqual(self.count(user), 0)
 
-    def test_a_message_whose_sender_went_away_is_counted_once_or_not_at_all(self):
+    def test_a_message_of_a_disconnected_sender_is_counted_once_or_not_at_all(self):
         users = [self.user() for _ in range(50)]
         for user in users:
             connection = self.service.connect()

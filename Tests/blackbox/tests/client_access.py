@@ -38,7 +38,7 @@ class OverTLS(Case):
         cls.access = ["--tls-ca", cls.authority.certificate, *cls.presented]
         cls.target = ["--target", f"127.0.0.1:{cls.service.port}"]
 
-    def test_every_command_asks_over_tls(self):
+    def test_every_command_connects_over_tls(self):
         user = self.user()
         self.assertIn("+OK ", self.send_command(f"SETPLAN {user} paid"))
         self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user}"))
@@ -55,7 +55,7 @@ class OverTLS(Case):
                 self.assertEqual(outcome.returncode, 0, outcome)
                 self.assertIn(shown, outcome.stdout)
 
-    def test_bench_puts_its_load_on_over_tls(self):
+    def test_bench_connects_over_tls(self):
         outcome = run(
             "bench", *self.target, *self.access, "--command", "ECHO {user}", "--requests", "500", "--warmup", "0",
             "--connections", "4", "--pipeline", "8", "--idle-connections", "2", "--json", "--quiet",
@@ -73,7 +73,7 @@ class OverTLS(Case):
         self.assertIn("--tls-ca", outcome.stderr)
         self.assertNotIn("/Sources/", outcome.stderr)
 
-    def test_a_certificate_for_another_name_is_refused_unless_the_name_is_said(self):
+    def test_a_certificate_for_another_name_is_refused_unless_the_name_is_given(self):
         certificate, key = self.authority.issue("elsewhere", "DNS:headroom.example")
         service = self.serve("--tls-certificate", certificate, "--tls-key", key)
         for host in ("127.0.0.1", "localhost"):
@@ -84,7 +84,7 @@ class OverTLS(Case):
             self.assertEqual(run(*command, "--tls-server-name", "headroom.example").returncode, 0)
             self.assertEqual(run(*command, "--tls-server-name", "example.headroom").returncode, 69)
 
-    def test_a_client_without_the_certificate_that_is_wanted_is_told_so(self):
+    def test_a_client_without_a_required_certificate_gets_an_error(self):
         outcome = run("status", *self.target, "--tls-ca", self.authority.certificate)
         self.assertEqual(outcome.returncode, 69)
         self.assertIn("wants a client certificate", outcome.stderr)
@@ -98,7 +98,7 @@ class OverTLS(Case):
         self.assertEqual(outcome.returncode, 69)
         self.assertIn("does not speak TLS", outcome.stderr)
 
-    def test_ping_calls_a_service_alive_that_answers_that_it_speaks_tls(self):
+    def test_ping_succeeds_if_the_service_requires_tls(self):
         outcome = run("ping", f"127.0.0.1:{self.service.port}")
         self.assertEqual(outcome.returncode, 0, outcome)
         self.assertIn("alive", outcome.stdout)
@@ -120,7 +120,7 @@ class OverTLS(Case):
 class WithAnyAnswer(Case):
     FLAGS = None
 
-    def test_who_answers_cannot_drive_the_terminal(self):
+    def test_a_reply_cannot_control_the_terminal(self):
         with Peer(version="7\x1b]0;title\x07\x9b31m\u202e\u2028") as peer:
             for flags in ([], ["--json"]):
                 outcome = run("status", "--target", f"127.0.0.1:{peer.port}", *flags)
@@ -143,25 +143,25 @@ class WithAToken(Case):
     def status(self, peer, *flags, **options):
         return run("status", "--json", "--target", f"127.0.0.1:{peer.port}", *flags, **options)
 
-    def test_the_token_is_said_first_from_a_file_or_from_the_environment(self):
+    def test_the_token_is_sent_first_from_a_file_or_the_environment(self):
         with Peer(token=SECRET) as peer:
             self.assertEqual(self.status(peer, token=SECRET).returncode, 0)
             self.assertEqual(self.status(peer, "--token-file", self.token_file(SECRET + "\n")).returncode, 0)
             self.assertEqual(self.status(peer, "--token-file", self.token_file(SECRET), token="another").returncode, 0)
             self.assertEqual(peer.said, [[f"AUTH {SECRET}", "INFO"]] * 3)
 
-    def test_without_one_nothing_is_said_about_it(self):
+    def test_without_a_token_no_auth_is_sent(self):
         with Peer() as peer:
             self.assertEqual(self.status(peer).returncode, 0)
             self.assertEqual(self.status(peer, token="").returncode, 0)
             self.assertEqual(peer.said, [["INFO"]] * 2)
 
-    def test_a_service_that_needs_no_token_is_asked_all_the_same(self):
+    def test_a_service_that_needs_no_token_is_still_queried(self):
         with Peer() as peer:
             self.assertEqual(self.status(peer, token=SECRET).returncode, 0)
             self.assertEqual(peer.said, [[f"AUTH {SECRET}", "INFO"]])
 
-    def test_a_token_that_is_not_taken_ends_the_command_and_is_not_shown(self):
+    def test_a_refused_token_ends_the_command_and_is_not_shown(self):
         with Peer(token="another") as peer:
             outcome = self.status(peer, token=SECRET)
             self.assertEqual(outcome.returncode, 1)
@@ -172,7 +172,7 @@ class WithAToken(Case):
             self.assertIn("NOAUTH send AUTH first", outcome.stderr)
             self.assertIn("HEADROOM_TOKEN", outcome.stderr)
 
-    def test_ping_calls_a_service_alive_that_wants_a_token(self):
+    def test_ping_succeeds_if_the_service_requires_a_token(self):
         with Peer(token=SECRET) as peer:
             for token in (None, "wrong"):
                 outcome = run("ping", f"127.0.0.1:{peer.port}", token=token)
@@ -180,7 +180,7 @@ class WithAToken(Case):
                 self.assertRegex(outcome.stdout, "^alive, but NOAUTH ")
             self.assertEqual(run("ping", f"127.0.0.1:{peer.port}", token=SECRET).stdout, "PONG\n")
 
-    def test_bench_says_it_on_each_connection(self):
+    def test_bench_authenticates_each_connection(self):
         with Peer(token=SECRET) as peer:
             command = ["bench", "--target", f"127.0.0.1:{peer.port}", "--command", "PING", "--requests", "20",
                        "--warmup", "0", "--connections", "3", "--idle-connections", "1", "--json", "--quiet"]  # fmt: skip
@@ -197,7 +197,7 @@ class WithAToken(Case):
             command[2] = f"127.0.0.1:{peer.port}"
             self.assertEqual(run(*command, token=SECRET).returncode, 0)
 
-    def test_what_is_no_token_is_not_sent_and_not_shown(self):
+    def test_an_invalid_token_is_not_sent_and_not_shown(self):
         with Peer(token=SECRET) as peer:
             for text in ("", "\n", "two words", SECRET + "\n\n", SECRET + "\r\nFORGET x", "x" * 257, "ü"):
                 outcome = self.status(peer, "--token-file", self.token_file(text))
@@ -225,7 +225,7 @@ class WithARealToken(Case):
         assert outcome.returncode == 0, outcome
         return next(word for word in outcome.stdout.split() if word.startswith("headroom_"))
 
-    def test_commands_of_dashboards_ask_with_a_dashboard_s_token(self):
+    def test_dashboard_commands_work_with_a_dashboard_token(self):
         for arguments in (["status"], ["user", self.user()], ["top", "--once"]):
             outcome = run(*arguments, *self.target, token=self.tokens["dashboard"])
             self.assertEqual(outcome.returncode, 0, outcome)
@@ -236,7 +236,7 @@ class WithARealToken(Case):
             self.assertEqual(outcome.returncode, 1, outcome)
             self.assertIn(said, outcome.stderr)
 
-    def test_ping_calls_it_alive_with_and_without_a_token(self):
+    def test_ping_succeeds_with_and_without_a_token(self):
         address = f"127.0.0.1:{self.service.port}"
         for token, said in ((None, "alive, but NOAUTH"), ("wrong", "alive, but NOAUTH"), (self.tokens["chat"], "PONG")):
             outcome = run("ping", address, token=token)

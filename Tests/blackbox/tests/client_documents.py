@@ -19,7 +19,7 @@ CONSUMING = ("consume.", "predis.")
 """How the files are called of programs that ask before a message."""
 
 
-class Printed(Case):
+class PrintedProgramCase(Case):
     """Each test puts the page's own user at a known count, and has the programs in a directory of their own."""
 
     CLOCK = NOON
@@ -60,7 +60,7 @@ class Printed(Case):
         self.assertEqual((outcome.returncode, outcome.stdout), (0, text), outcome.stderr)
 
 
-class ProgramsOnThePage(Printed):
+class ProgramsOnThePage(PrintedProgramCase):
     SHARED = True
 
     def test_a_message_is_counted_once_also_when_the_program_is_run_again(self):
@@ -72,7 +72,7 @@ class ProgramsOnThePage(Printed):
 
         self.each_program(check)
 
-    def test_at_the_limit_the_words_are_printed_and_nothing_is_counted(self):
+    def test_at_the_limit_the_banner_is_printed_and_nothing_is_counted(self):
         def check(program):
             self.prepare_user(used=800)
             self.assert_printed(self.run_printed(program), LIMIT)
@@ -80,7 +80,7 @@ class ProgramsOnThePage(Printed):
 
         self.each_program(check)
 
-    def test_without_words_the_message_is_sent_and_nothing_is_shown(self):
+    def test_without_a_banner_the_message_is_sent_and_nothing_is_shown(self):
         def check(program):
             self.prepare_user(used=5)
             self.assert_printed(self.run_printed(program), "send it\n\n")
@@ -97,7 +97,7 @@ class ProgramsOnThePage(Printed):
 
         self.each_program(check)
 
-    def test_what_may_pass_is_asked_again_with_the_same_key(self):
+    def test_temporary_errors_are_retried_with_the_same_key(self):
         def check(program):
             for errors in (
                 ["-UNKNOWN the outcome could not be learned in time", "-UNAVAILABLE retry_ms=500 the database is away"],
@@ -112,7 +112,7 @@ class ProgramsOnThePage(Printed):
 
         self.each_program(check)
 
-    def test_an_error_that_stays_is_told_and_not_asked_again(self):
+    def test_a_permanent_error_is_printed_and_not_retried(self):
         def check(program):
             self.prepare_user(used=700)
             outcome = self.run_printed(program, user="nobody")
@@ -124,7 +124,7 @@ class ProgramsOnThePage(Printed):
 
         self.each_program(check)
 
-    def test_words_are_read_with_their_quotes_backslashes_and_equals_signs(self):
+    def test_quoted_values_are_decoded(self):
         def check(program):
             self.port.behave()
             self.port.answer_instead(
@@ -135,7 +135,7 @@ class ProgramsOnThePage(Printed):
 
         self.each_program(check)
 
-    def test_a_service_that_says_nothing_is_given_up_after_three_attempts(self):
+    def test_a_silent_service_is_given_up_after_three_attempts(self):
         programs = self.retrying_programs()
         self.prepare_user(used=700)
         self.port.be_silent()
@@ -159,7 +159,7 @@ class ProgramsOnThePage(Printed):
             self.assertTrue(outcome.stdout.startswith(f"+ALLOWED user={USER} "), outcome)
             self.assertEqual(self.count(USER), 701)
 
-    def test_every_block_of_code_is_run_or_said_not_to_be(self):
+    def test_every_block_of_code_is_run_or_listed_as_not_run(self):
         files = set(self.programs)
         self.assertLessEqual(
             {f"consume.{ending}" for ending in ("py", "c", "pl", "lua", "php", "rb", "js", "sh")}, files, "languages"
@@ -170,7 +170,7 @@ class ProgramsOnThePage(Printed):
                 self.assertEqual(chapter.blocks, len(chapter.programs) + len(chapter.commands), "a name stands before each")
                 self.assertGreaterEqual(len(chapter.commands), len(chapter.programs))
 
-    def test_what_the_page_says_to_install_is_there(self):
+    def test_the_listed_packages_are_installed(self):
         names = {name for program in self.programs.values() for name in program.packages}
         self.assertLessEqual({"libredis-perl", "lua-redis", "php-redis", "ruby-redis", "node-redis", "libhiredis-dev"}, names)
         absent = missing(sorted(names))
@@ -178,7 +178,7 @@ class ProgramsOnThePage(Printed):
             self.skipTest(f"programs were left out: {' '.join(absent)} is missing; script/bootstrap --test installs it on Debian")
 
 
-class PythonOnThePage(Printed):
+class PythonOnThePage(PrintedProgramCase):
     SHARED = True
 
     def usage(self):
@@ -191,7 +191,7 @@ class PythonOnThePage(Printed):
             self.assertEqual(self.count(USER), 11)
         self.assertNotIn(" held=", self.usage())
 
-    def test_a_hold_is_given_back_when_the_person_stops(self):
+    def test_a_hold_is_released_when_the_user_stops(self):
         self.prepare_user(used=10)
         program = self.programs["hold.py"]
         command = program.command.replace("What is a quota?", "What is a quota? " * 1_000).strip()
@@ -202,13 +202,13 @@ class PythonOnThePage(Printed):
         self.assertNotIn(" held=", self.usage())
         self.assertEqual(self.count(USER), 10)
 
-    def test_nobody_answers_what_is_over_the_limit(self):
+    def test_a_message_over_the_limit_calls_no_model(self):
         self.prepare_user(used=800)
         outcome = self.run_printed(self.programs["hold.py"])
         self.assertEqual(outcome.returncode, 0, outcome)
         self.assertTrue(outcome.stdout.startswith(f"BLOCKED user={USER} "), outcome)
 
-    def test_changes_are_told_also_those_while_the_connection_was_away(self):
+    def test_changes_are_printed_also_those_during_a_lost_connection(self):
         self.prepare_user(used=10)
         output = self.directory + "/changes"
         with open(output, "w") as file:
@@ -233,7 +233,7 @@ class PythonOnThePage(Printed):
         self.assertEqual(processes.stop(watching), -signal.SIGTERM)
 
 
-class WithTLSAndATokenOnThePage(Printed):
+class WithTLSAndATokenOnThePage(PrintedProgramCase):
     CLOCK = None
 
     @classmethod
@@ -244,7 +244,7 @@ class WithTLSAndATokenOnThePage(Printed):
         service.tls = cls.authority.client_context()
         return service
 
-    def test_the_certificate_is_checked_and_the_token_is_said(self):
+    def test_the_certificate_is_checked_and_the_token_is_sent(self):
         _, secret = token(self, "backend", "chat")
         wait_until(lambda: self.send_command("PING").startswith("-NOAUTH"), "a token is required")
         shutil.copy(self.authority.certificate, self.directory + "/ca.pem")

@@ -152,7 +152,7 @@ class ClientLibraries(Case):
                     self.assertEqual(client.echo(text), text if decodes else text.encode())
                     client.close()
 
-    def test_redis_py_reads_them_with_asyncio_too(self):
+    def test_redis_py_reads_info_and_echo_with_asyncio(self):
         async def send_command():
             client = redis.asyncio.Redis(port=self.service.port, decode_responses=True, socket_timeout=TIMEOUT_SECONDS)
             try:
@@ -171,7 +171,7 @@ class ClientLibraries(Case):
             self.assertIn("database:up", lines)
             self.assertEqual(self.redis_cli(*flags, "ECHO", "two words"), "two words")
 
-    def test_the_plain_form_of_info_and_echo_stays_lines(self):
+    def test_inline_info_and_echo_are_lines(self):
         with self.service.connect() as connection:
             for request, first in (("INFO\n", r"\*\d+"), ("*1\r\n$4\r\nINFO\r\n", r"\$\d+"), ("ECHO x\n", r"\+x"),
                                    ("*2\r\n$4\r\necho\r\n$1\r\nx\r\n", r"\$1")):  # fmt: skip

@@ -56,7 +56,7 @@ class Pipes(Case):
                 lines = ran.stdout.splitlines()
                 self.assertEqual((len(lines), lines[-1], ran.stderr), (3, str(128 + signal.SIGPIPE), ""))
 
-    def test_a_reader_that_is_gone_ends_every_command_quietly(self):
+    def test_a_closed_reader_ends_every_command_quietly(self):
         for arguments in self.commands():
             with self.subTest(arguments=arguments):
                 reader, writer = os.pipe()
@@ -66,14 +66,14 @@ class Pipes(Case):
                 self.assertEqual(ran.returncode, -signal.SIGPIPE, ran.stderr)
                 self.assertRegex(ran.stderr, r"\A(the token was not printed.*\n|token \d.*\n|from now on.*\n)*\Z")
 
-    def test_a_reader_that_is_gone_is_status_1_where_the_signal_is_ignored(self):
+    def test_a_closed_reader_gives_status_1_if_sigpipe_is_ignored(self):
         script = f"""trap '' PIPE; "$0" top --target 127.0.0.1:{self.service.port} | head -1; echo "${{PIPESTATUS[0]}}" """
         ran = subprocess.run(
             ["bash", "-c", script, settings.binary], capture_output=True, text=True, timeout=TIMEOUT_SECONDS, env=environment()
         )
         self.assertEqual((ran.stdout.splitlines()[-1], ran.stderr), ("1", ""))
 
-    def test_a_disk_that_is_full_is_told(self):
+    def test_a_full_disk_is_reported(self):
         for arguments in self.commands():
             with self.subTest(arguments=arguments), open("/dev/full", "w") as full:
                 ran = run(*arguments, capture_output=False, stdout=full, stderr=subprocess.PIPE)
@@ -82,7 +82,7 @@ class Pipes(Case):
                 if "create" in arguments:
                     self.assertRegex(ran.stderr, r"the token was not printed and cannot be used: headroom token revoke \d+, ")
 
-    def test_a_service_whose_log_nobody_reads_goes_on(self):
+    def test_a_service_continues_without_a_reader_of_its_log(self):
         port = processes.free_port()
         reader, writer = os.pipe()
         os.close(reader)
@@ -105,8 +105,8 @@ class Pipes(Case):
         self.assertEqual(processes.stop(service), 0)
 
 
-class Words(unittest.TestCase):
-    def test_a_mistyped_command_is_told_with_what_was_probably_meant(self):
+class Suggestions(unittest.TestCase):
+    def test_a_mistyped_command_gets_a_suggestion(self):
         for words, meant in (
             (["statsu"], "headroom status"), (["reprot"], "headroom report"), (["token", "lst"], "headroom token list"),
             (["events", "reply"], "headroom events replay"), (["mig"], "headroom migrate"),
@@ -120,7 +120,7 @@ class Words(unittest.TestCase):
                     f"Error: there is no command {above} {words[-1]}; did you mean {meant}? {above} --help lists the commands\n",
                 )
 
-    def test_a_word_that_is_like_no_command_is_told_without_a_guess(self):
+    def test_an_unknown_command_gets_no_suggestion(self):
         for word in ("consume", USER, "\x1b[2Jx"):
             ran = run(word)
             self.assertEqual(ran.returncode, 64)
@@ -128,7 +128,7 @@ class Words(unittest.TestCase):
             self.assertNotIn("\x1b", ran.stderr)
             self.assertIn("headroom --help lists the commands", ran.stderr)
 
-    def test_help_is_found_in_each_place(self):
+    def test_help_works_for_every_command(self):
         for arguments in (["--help"], ["help"], ["help", "status"], ["status", "--help"], ["token", "--help"], ["help", "token"]):
             with self.subTest(arguments=arguments):
                 ran = run(*arguments)
@@ -196,7 +196,7 @@ class Terminals(Case):
                     self.assertIn(self.blocked, text)
                     self.assertTrue(any(line.startswith("tier") and "outcome" in line for line in lines))
 
-    def test_colours_are_shown_unless_they_are_unwanted(self):
+    def test_colours_are_shown_unless_they_are_disabled(self):
         coloured = self.picture(100, TERM="xterm-256color")
         self.assertTrue(any(line.startswith(f"\x1b[31m{self.blocked}") and line.endswith("\x1b[0m") for line in coloured), coloured)
         self.assertIn("\x1b[2mq quits\x1b[0m", coloured)
@@ -217,7 +217,7 @@ class Terminals(Case):
 class Targets(Case):
     SHARED = True
 
-    def test_the_environment_names_the_service_for_those_that_ask_and_not_for_those_that_count(self):
+    def test_headroom_target_applies_to_reading_commands_and_not_to_bench(self):
         named = {"HEADROOM_TARGET": f"127.0.0.1:{self.service.port}"}
         for arguments in (["status"], ["report"], ["top", "--once"], ["ping"], ["user", self.user()]):
             with self.subTest(arguments=arguments):
@@ -235,7 +235,7 @@ class Targets(Case):
             self.assertIn("HEADROOM_TARGET", ran.stderr)
 
 
-class Errors(unittest.TestCase):
+class ErrorMessages(unittest.TestCase):
     """Each names what is wrong by its address, setting or file, and what to do; none has the words of a framework."""
 
     RAW = re.compile(r"errno|error set|NIO|SocketAddressError|IOError|Domain=|bind\(|couldn.t be completed|could not be completed")
@@ -249,7 +249,7 @@ class Errors(unittest.TestCase):
             self.assertNotRegex(ran.stderr, self.RAW)
             self.assertNotIn("geheim", ran.stderr)
 
-    def test_a_service_that_is_down_or_whose_host_is_unknown(self):
+    def test_a_service_that_is_down_or_whose_host_is_unknown_is_reported(self):
         unused = f"127.0.0.1:{processes.free_port()}"
         alternatives = ("headroom serve", "--target", "HEADROOM_TARGET")
         for arguments in (["status"], ["user", USER], ["report"], ["top"], ["top", "--once"]):
@@ -264,7 +264,7 @@ class Errors(unittest.TestCase):
             "nosuch.invalid:6747",
         )  # fmt: skip
 
-    def test_a_database_that_is_down_or_wrong(self):
+    def test_a_database_that_is_down_or_wrong_is_reported(self):
         for name, url in (
             ("refused", "postgres://x:geheim@127.0.0.1:1/y"), ("socket", "host=/nowhere dbname=x"),
             ("name", "host=nosuch.invalid password=geheim dbname=x"), ("syntax", "host=x password=geheim nosuch=1"),
@@ -275,7 +275,7 @@ class Errors(unittest.TestCase):
                         69, ("the database cannot be reached: ", "--database-url", "DATABASE_URL"), *arguments, DATABASE_URL=url
                     )
 
-    def test_a_data_directory_that_cannot_be_used(self):
+    def test_an_unusable_data_directory_is_reported(self):
         directory = processes.directory()
         with open(directory + "/file", "w"):
             pass
@@ -285,7 +285,7 @@ class Errors(unittest.TestCase):
             )  # fmt: skip
         self.check(1, ("data-dir", "without quotes"), "serve", "--data-dir", '/tmp/"x', "--listen", "127.0.0.1:0", "--http", "off")
 
-    def test_files_that_cannot_be_read(self):
+    def test_unreadable_files_are_reported(self):
         for arguments, words in (
             (["status", "--token-file", "/nope/token"], ("/nope/token", "token file", "--token-file")),
             (["status", "--tls-ca", "/nope/ca.pem"], ("/nope/ca.pem", "No such file")),
@@ -327,7 +327,7 @@ class Completion(unittest.TestCase):
                 read = subprocess.run([*check, path], capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
                 self.assertEqual((read.returncode, read.stderr), (0, ""))
 
-    def test_what_the_reference_says_to_type_puts_the_scripts_into_their_places(self):
+    def test_the_documented_commands_install_the_completion_scripts(self):
         home = processes.directory()
         path = os.pathsep.join([os.path.dirname(settings.binary), os.environ["PATH"]])
         printed = [block for block in blocks("docs/reference.md") if block.heading == "### Completion"]

@@ -39,7 +39,7 @@ class Commands(Case):
         self.assertEqual(ran.returncode, status, ran.stdout + ran.stderr)
         self.assertRegex(ran.stderr, pattern)
 
-    def test_every_command_and_every_name_of_info_stands_in_the_reference(self):
+    def test_every_command_and_every_name_of_info_is_documented(self):
         with open(os.path.join(os.path.dirname(__file__), "../../../docs/reference.md")) as file:
             reference = file.read()
         listed = re.search(r"SUBCOMMANDS:\n(.*?)\n\n", command("--help").stdout, re.S)[1]
@@ -57,7 +57,7 @@ class Commands(Case):
 
     # status and INFO
 
-    def test_status_shows_what_info_tells(self):
+    def test_status_shows_the_values_of_info(self):
         user = self.subscriber("paid", used=639)
         self.send_command(f"CONSUME {user}")
         self.send_command("CONSUME nobody")
@@ -107,7 +107,7 @@ class Commands(Case):
             [4, 1, 1, 2, 1, 1, 1],
         )
 
-    def test_info_tells_rate_and_latency_of_the_last_seconds_and_forgets_them(self):
+    def test_info_has_rate_and_latency_of_the_last_seconds_only(self):
         service = self.serve()
         self.assertNotIn("latency_p50_us", service.info())
         user = self.user()
@@ -146,7 +146,7 @@ class Commands(Case):
         # Nothing waited for longer than all of this took, but for what the histogram's buckets are wide.
         self.assertLessEqual(slowest, (passed * 1.1 + 0.1) * 1e6)
 
-    def test_a_service_that_cannot_be_reached_is_told_with_status_69(self):
+    def test_an_unreachable_service_is_reported_with_status_69(self):
         target = f"127.0.0.1:{processes.free_port()}"
         for arguments in (("status",), ("user", MISSING), ("report",), ("top",), ("top", "--once")):
             with self.subTest(arguments=arguments):
@@ -155,12 +155,12 @@ class Commands(Case):
                 self.assertEqual(ran.stdout, "")
                 self.assertNotIn("Fatal", ran.stderr)
 
-    def test_a_target_that_is_no_address_is_told_with_status_64(self):
+    def test_an_invalid_target_is_reported_with_status_64(self):
         for arguments in (("status",), ("user", MISSING), ("report",), ("top", "--once")):
             for target in ("nowhere", "127.0.0.1:0", "127.0.0.1:99999"):
                 self.refused(64, "--target must be host:port", command(*arguments, "--target", target))
 
-    def test_something_else_on_the_port_is_told_and_not_shown(self):
+    def test_another_server_on_the_port_is_reported_and_its_reply_not_shown(self):
         with socket.socket() as other:
             other.bind(("127.0.0.1", 0))
             other.listen()
@@ -184,7 +184,7 @@ class Commands(Case):
 
     # user
 
-    def test_user_shows_the_standing_and_the_periods_as_a_person_reads_them(self):
+    def test_user_shows_usage_and_periods_as_text(self):
         user = self.subscriber("paid", used=640)
         self.psql.run(
             f"insert into message_usage (user_id, billing_period, message_count, \"limit\") values ('{user}', '2026-02', 41, 800)"
@@ -215,7 +215,7 @@ period   used  limit  tier
         )  # fmt: skip
         self.assertEqual(len(self.json("user", user, "--months", "1")["history"]), 1)
 
-    def test_user_shows_what_is_unlimited_as_null_and_a_new_user_without_periods(self):
+    def test_user_shows_unlimited_as_null_and_a_new_user_without_periods(self):
         shown = self.json("user", self.subscriber("pro", used=3))
         self.assertEqual([shown["usage"][name] for name in ("used", "limit", "remaining")], [3, None, None])
         self.assertIsNone(shown["history"][0]["limit"])
@@ -223,7 +223,7 @@ period   used  limit  tier
         self.assertEqual(self.json("user", new)["history"], [])
         self.assertIn("\nno messages yet\n", self.headroom("user", new).stdout)
 
-    def test_a_bad_argument_is_told_with_status_64_and_asks_nothing(self):
+    def test_a_bad_argument_is_reported_with_status_64_and_sends_nothing(self):
         for arguments in (
             ("user", "nobody"), ("user", MISSING[:-1]), ("user",), ("user", MISSING + "\nRESETUSAGE"), ("audit", "nobody"),
             ("user", MISSING, "--months", "0"), ("report", "2026-13"), ("report", "March"), ("report", "trial\nQUIT"),
@@ -272,7 +272,7 @@ blocked        2  40.0 %
 
     # top
 
-    def test_top_once_is_a_picture_with_the_busiest_users(self):
+    def test_top_once_prints_one_sample_with_the_busiest_users(self):
         users = [self.subscriber("paid", used=used) for used in (2_147_483_641, 2_147_483_642, 2_147_483_643)]
         shown = self.json("top", "--once", "--users", "2")
         self.assertEqual([user["user"] for user in shown["busiest"]], [users[2], users[1]])
@@ -284,7 +284,7 @@ blocked        2  40.0 %
         self.assertRegex(text, rf"{users[2]}  2026-03  2,147,483,643 +800  blocked\n")
         self.assertRegex(text, r"answers a second, p50 ")
 
-    def test_top_without_a_terminal_prints_a_line_a_second_and_goes_on_after_a_restart(self):
+    def test_top_without_a_terminal_prints_a_line_a_second_and_continues_after_a_restart(self):
         # Nobody is given it by accident while the service is away.
         port = processes.free_port()
         service = self.serve("--listen", f"127.0.0.1:{port}")
@@ -313,7 +313,7 @@ blocked        2  40.0 %
         self.assertEqual(top.wait(TIMEOUT_SECONDS), 0)
         self.assertNotIn("\x1b", "\n".join(lines()))
 
-    def test_top_on_a_terminal_draws_ends_with_q_and_puts_the_terminal_back(self):
+    def test_top_on_a_terminal_draws_ends_with_q_and_restores_the_terminal(self):
         for end in (b"q", b"\x03", signal.SIGTERM):
             with self.subTest(end=end):
                 ours, theirs = pty.openpty()
@@ -353,7 +353,7 @@ blocked        2  40.0 %
     def audit(self, *arguments, url=None):
         return command("audit", *arguments, database_url=url or self.database_url)
 
-    def test_audit_tells_a_users_story_in_the_order_in_which_it_happened(self):
+    def test_audit_lists_a_users_changes_in_order(self):
         user = self.subscriber("paid", used=700)
         self.psql.run("set headroom.actor = 'ann'")
         try:
@@ -383,7 +383,7 @@ blocked        2  40.0 %
         self.refused(1, "^Error: nothing is on record about this user$", ran)
         self.assertEqual(ran.stdout, "")
 
-    def test_audit_tells_when_the_database_cannot_be_reached_or_has_no_schema(self):
+    def test_audit_reports_an_unreachable_database_and_a_missing_schema(self):
         self.refused(69, "^Error: the database cannot be reached: ", self.audit(MISSING, url="host=/nowhere dbname=x"))
         empty = self.cluster.url(self.cluster.new_database())
         self.refused(1, "headroom migrate", self.audit(MISSING, url=empty))
@@ -400,7 +400,7 @@ class WithoutItsDatabase(Case):
     # Requests that come first wait for so long.
     FLAGS = ("--request-timeout-ms", "500")
 
-    def test_commands_tell_that_the_database_is_away_and_come_back_with_it(self):
+    def test_commands_report_a_lost_database_and_recover_with_it(self):
         target = ("--target", f"127.0.0.1:{self.service.port}")
         user = self.user()
         self.cluster.stop_immediately()
@@ -426,7 +426,7 @@ class WithAStandby(Case):
     OWN_CLUSTER = True
     FLAGS = None
 
-    def test_status_tells_how_far_the_standby_is_behind(self):
+    def test_status_shows_the_replication_lag(self):
         service = self.serve()
         standby = Cluster(primary=self.cluster)
         # The service's own role sees no standby.

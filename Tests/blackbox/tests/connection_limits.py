@@ -20,7 +20,7 @@ class ConnectionLimits(Case):
             self.assertEqual(connection.read_to_end(), b"")
         self.assertGreater(time.monotonic() - began, 0.35)
 
-    def test_a_connection_that_trickles_one_request_is_closed_all_the_same(self):
+    def test_a_connection_that_trickles_one_request_is_closed(self):
         service = self.serve("--first-request-timeout-ms", "400")
         with service.connect() as connection:
             wait_until(lambda: connection.readable(0.02) or connection.send("x"), "the end, or an answer")
@@ -65,7 +65,7 @@ class ConnectionLimits(Case):
 
         wait_until(idle_is_closed_and_busy_is_not, "an attempt during which the machine is quick enough")
 
-    def test_one_connection_too_many_gets_an_error_and_there_is_room_again_when_one_goes(self):
+    def test_one_connection_too_many_gets_an_error_and_closing_one_makes_room(self):
         service = self.serve("--connections-maximum", "3")
         connections = [service.connect() for _ in range(3)]
         for connection in connections:
@@ -87,7 +87,7 @@ class ConnectionLimits(Case):
         for connection in connections:
             connection.close()
 
-    def test_one_connection_too_many_that_has_sent_requests_already_reads_why_and_then_the_end(self):
+    def test_one_connection_too_many_with_pipelined_requests_reads_the_error_and_the_end(self):
         service = self.serve("--connections-maximum", "1")
         with service.connect() as connection:
             self.assertEqual(connection.send_command("PING"), "+PONG")
@@ -104,7 +104,7 @@ class ConnectionLimits(Case):
                     refused.read_line()
             self.assertEqual(connection.send_command("PING"), "+PONG")
 
-    def test_a_connection_too_many_that_sends_without_end_is_closed_all_the_same(self):
+    def test_a_connection_too_many_that_sends_without_end_is_closed(self):
         service = self.serve("--connections-maximum", "1")
         with service.connect() as connection:
             self.assertEqual(connection.send_command("PING"), "+PONG")
@@ -120,7 +120,7 @@ class ConnectionLimits(Case):
 
                 wait_until(is_closed, "a refused connection whose peer goes on sending is closed")
 
-    def test_answers_that_the_kernel_has_no_room_for_any_more_outlive_the_half_close(self):
+    def test_answers_beyond_the_kernels_buffer_survive_the_half_close(self):
         service = self.serve()
         with service.connect() as connection:
             expected = fill(connection, service.port)
@@ -129,7 +129,7 @@ class ConnectionLimits(Case):
             self.assertFalse(threading.Event().wait(0.5))
             self.assertEqual(len(connection.read_to_end()), expected)
 
-    def test_more_requests_than_may_be_under_way_are_answered_all_the_same(self):
+    def test_more_requests_than_in_flight_maximum_are_all_answered(self):
         service = self.serve("--in-flight-maximum", "4")
         user = self.user()
         with service.connect() as connection:
@@ -140,7 +140,7 @@ class ConnectionLimits(Case):
                 self.assertEqual(connection.read_line(), f"+{index}")
             self.assertEqual(connection.read_to_end(), b"")
 
-    def test_many_times_the_requests_under_way_that_need_no_database_are_all_answered(self):
+    def test_many_times_in_flight_maximum_without_the_database_are_all_answered(self):
         service = self.serve("--in-flight-maximum", "4")
         with service.connect() as connection:
             connection.send("".join(f"ECHO {index}\n" for index in range(100)))
@@ -151,7 +151,7 @@ class ConnectionLimits(Case):
             connection.end_input()
             self.assertEqual(connection.read_to_end(), "".join(f"+{index}\r\n" for index in range(100)).encode())
 
-    def test_what_is_over_the_requests_under_way_is_not_taken_in(self):
+    def test_requests_over_in_flight_maximum_are_not_read(self):
         service = self.serve("--in-flight-maximum", "4")
         users = [self.user() for _ in range(100)]
         with service.connect() as warm:
@@ -197,7 +197,7 @@ class ConnectionLimits(Case):
         for user, reply in zip(users[1:], replies[1:]):
             self.assertEqual(self.count(user), 1 if reply.startswith("+ALLOWED") else 0, reply)
 
-    def test_who_is_refused_is_told_so_for_all_that_was_sent_at_once(self):
+    def test_a_refused_burst_gets_an_error_for_each_request(self):
         """Each refusal makes room for what was read with it, and that is refused in its turn."""
         service = self.serve("--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1", "--in-flight-maximum", "16")
         user = self.user()
@@ -221,7 +221,7 @@ class ConnectionLimits(Case):
             for other in others:
                 other.close()
 
-    def test_a_peer_that_does_not_read_its_replies_is_closed_and_harms_nobody(self):
+    def test_a_peer_that_does_not_read_its_replies_is_closed_and_others_are_served(self):
         service = self.serve("--output-timeout-ms", "300")
         user = self.user()
         with service.connect() as greedy, service.connect() as other:
@@ -251,7 +251,7 @@ class ConnectionLimits(Case):
                 for entry in connection.read_lines(int(header[1:])):
                     self.assertEqual(entry[0], "+")
 
-    def test_settings_that_cannot_be_are_refused_with_what_they_may_be(self):
+    def test_invalid_settings_are_refused_with_their_range(self):
         for flags in (["--in-flight-maximum", "0"], ["--unknown-users", "vip"], ["--request-timeout-ms", "1e3"],
                       ["--when-unavailable", "perhaps"], ["--lanes", "-1"]):  # fmt: skip
             with self.subTest(flags=flags):

@@ -32,7 +32,7 @@ class Dashboards(Case):
         self.assertEqual([report[name] for name in names], row)
         self.assertEqual((report.status, report["period"]), ("REPORT", period))
 
-    def test_a_report_says_what_the_view_says(self):
+    def test_a_report_equals_the_view(self):
         self.subscriber("paid", used=640)
         self.subscriber("paid", used=760)
         self.subscriber("paid", used=800)
@@ -68,7 +68,7 @@ class Dashboards(Case):
                     expected = [f"+PERIOD user={u} period=2026-02 used={n} limit=800 tier={tier}" for u, n, tier in rows]
                     self.assertEqual(connection.send_list_command(request), expected)
 
-    def test_a_number_alone_is_how_many_of_open_periods(self):
+    def test_a_number_alone_is_n_for_open_periods(self):
         for _ in range(3):
             self.subscriber("paid", used=5)
         with self.service.connect() as connection:
@@ -77,7 +77,7 @@ class Dashboards(Case):
         # Of the 30,000 rows of February each counts more, or could, but these are over.
         self.assertTrue(all(" period=2026-02 " not in entry for entry in lines), lines)
 
-    def test_what_cannot_be_read_is_refused_with_its_form(self):
+    def test_malformed_arguments_are_refused_with_the_syntax(self):
         for request, words in [
             ("REPORT 2026-13", "YYYY-MM"), ("REPORT 2026-03 2026-04", "REPORT [period]"), ("TOP 0", "from 1 to 1000"),
             ("TOP 1001", "from 1 to 1000"), ("TOP 5 2026-03", "YYYY-MM"), ("TOP 2026-03 x", "from 1 to 1000"),
@@ -88,7 +88,7 @@ class Dashboards(Case):
                 self.assertTrue(error.startswith("-BADARG "), error)
                 self.assertIn(words, error)
 
-    def test_replies_keep_their_order_behind_a_reading(self):
+    def test_replies_keep_their_order_behind_a_report(self):
         user = self.subscriber("paid")
         with self.service.connect() as connection:
             connection.send(f"REPORT 2026-02\nCONSUME {user}\nTOP 2026-02 1\nPING\n")
@@ -132,7 +132,7 @@ class Dashboards(Case):
                 thread.join()
         self.assertEqual(failures, [])
 
-    def test_a_reading_that_takes_too_long_is_answered_and_the_next_one_works(self):
+    def test_a_report_that_times_out_is_answered_and_the_next_one_works(self):
         hurried = self.serve("--report-timeout-ms", "1000")
         self.psql.run("begin")
         self.psql.run("lock table message_usage in access exclusive mode")
@@ -150,7 +150,7 @@ class Dashboards(Case):
 
         self.assertReportIsOfTheView(wait_until(report, "a report"), "2026-02")
 
-    def test_a_drain_answers_who_waits_for_a_reading(self):
+    def test_a_drain_answers_waiting_reports(self):
         service = self.serve("--drain-timeout-ms", "500")
         self.psql.run("begin")
         self.psql.run("lock table message_usage in access exclusive mode")

@@ -43,14 +43,14 @@ class FirstAnswer(Case):
         self.assertEqual([r.split(" ")[:2] for r in replies[:3]], [["+ALLOWED", f"user={u}"] for u in users])
         self.assertEqual(replies[3:], ["+PONG", ""])
 
-    def test_the_server_says_nothing_first(self):
+    def test_the_server_sends_nothing_first(self):
         with self.service.connect() as connection:
             connection.send("PING\n")
             self.assertEqual(connection.read_line(), "+PONG")
             connection.end_input()
             self.assertEqual(connection.read_to_end(), b"", "nothing before the first reply, nothing after the last")
 
-    def test_verbs_and_users_are_taken_in_either_case_and_users_answered_in_lower_case(self):
+    def test_verbs_and_users_are_case_insensitive_and_users_answered_in_lower_case(self):
         user = self.user()
         for verb in ("CONSUME", "consume", "CoNsUmE"):
             self.assertIn(f"+ALLOWED user={user} ", self.send_command(f"{verb} {user.upper()}"))
@@ -85,7 +85,7 @@ class FirstAnswer(Case):
                 self.assertTrue(entry.startswith(f"+{verb}"), entry)
             self.assertTrue(connection.send_command("HELP NOSUCH").startswith("-BADARG "))
 
-    def test_info_tells_version_uptime_connections_queue_database_and_counters(self):
+    def test_info_has_version_uptime_connections_queue_database_and_counters(self):
         # The ready line says that the port is open; the second lane may still be connecting.
         wait_until(lambda: self.service.info()["database"] == "up", "all lanes are connected")
         info = self.service.info()
@@ -113,7 +113,7 @@ class FirstAnswer(Case):
                 self.assertTrue(connection.send_command(request).startswith("-BADARG "), request)
             self.assertEqual(connection.send_command("PING"), "+PONG", "still in step")
 
-    def test_the_ping_command_tells_whether_a_service_answers(self):
+    def test_the_ping_command_succeeds_if_a_service_answers(self):
         alive = command("ping", f"127.0.0.1:{self.service.port}")
         self.assertEqual((alive.returncode, alive.stdout), (0, "PONG\n"))
         self.assertNotEqual(command("ping", f"127.0.0.1:{processes.free_port()}").returncode, 0)

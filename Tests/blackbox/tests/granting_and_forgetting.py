@@ -11,7 +11,7 @@ from support.wire import Answer, array
 class Granting(Case):
     CLOCK = NOON
 
-    def test_a_grant_unblocks_at_once_and_says_so_like_setplan(self):
+    def test_a_grant_unblocks_at_once_and_answers_like_setplan(self):
         user = self.subscriber("paid", used=800)
         self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         self.assertEqual(
@@ -35,7 +35,7 @@ class Granting(Case):
         self.psql.run(f"select grant_messages('{user}', 50, p_key => 'l')")
         self.assertEqual(Answer(self.send_command(f"CHECK {user}"))["limit"], "900")
 
-    def test_many_that_grant_with_one_key_at_once_grant_once(self):
+    def test_concurrent_grants_with_one_key_grant_once(self):
         user = self.subscriber("paid", used=1)
         other = self.serve()
         replies = []
@@ -90,7 +90,7 @@ class Granting(Case):
         finally:
             self.set_clock(NOON)
 
-    def test_the_reason_and_who_are_in_the_users_story(self):
+    def test_reason_and_author_are_in_the_audit_trail(self):
         user = self.subscriber("paid", used=1)
         with self.service.connect() as connection:
             connection.send(array("GRANT", user, "5", "key=k", "reason=the outage of the 21st; drop table x --"))
@@ -135,7 +135,7 @@ class Granting(Case):
 class Forgetting(Case):
     CLOCK = NOON
 
-    def test_a_forgotten_user_is_unknown_and_nothing_says_otherwise(self):
+    def test_a_forgotten_user_is_unknown_everywhere(self):
         user = self.subscriber("paid", used=5)
         self.send_command(f"CONSUME {user} key=a")
         self.send_command(f"RESERVE {user} key=b")
@@ -164,7 +164,7 @@ class Forgetting(Case):
         self.assertIn(" used=0 ", self.send_command(f"SETPLAN {user} paid"))
         self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user}"))
 
-    def test_a_trial_that_runs_goes_on_and_one_that_ended_stays_so(self):
+    def test_a_running_trial_continues_and_an_ended_one_stays_ended(self):
         user = self.user()
         started = Answer(self.send_command(f"CONSUME {user} 10"))
         self.send_command(f"FORGET {user}")
@@ -180,7 +180,7 @@ class Forgetting(Case):
         finally:
             self.set_clock(NOON)
 
-    def test_messages_that_come_while_a_user_is_forgotten_are_answered_and_nothing_is_left_half(self):
+    def test_messages_during_forget_are_answered_and_leave_no_partial_state(self):
         user = self.user()
         replies = []
 
@@ -209,7 +209,7 @@ class Forgetting(Case):
             self.psql.run("select forget_user(null)")
         self.assertEqual(self.count(user), 5)
 
-    def test_the_database_answers_as_the_wire_does(self):
+    def test_sql_answers_like_the_line_protocol(self):
         user = self.subscriber("paid", used=5)
         self.send_command(f"FORGET {user}")
         row = json.loads(self.psql.value(f"select to_json(grant_messages('{user}', 7, p_key => 'k'))"))

@@ -23,7 +23,7 @@ def descriptors(service):
     return len(os.listdir(f"/proc/{service.process.pid}/fd"))
 
 
-class Greedy(Case):
+class GreedyConnections(Case):
     """One lane and small loads, so that a few hundred requests are a long queue."""
 
     FLAGS = None
@@ -63,7 +63,7 @@ class Greedy(Case):
         self.assertIn("+ALLOWED ", service.send_command(f"CONSUME {user}"))
         return user
 
-    def test_a_request_does_not_wait_for_a_pipeline_of_those_that_go_alone(self):
+    def test_a_request_does_not_wait_for_a_pipeline_of_unbatched_requests(self):
         service = self.serve("--lanes", "1")
         user, other = self.subscriber_of(service), self.subscriber_of(service)
         grants = "".join(f"GRANT {other} 1 key={number}\n" for number in range(300))
@@ -156,12 +156,12 @@ class Greedy(Case):
         self.assertEqual(sum(self.count(user) for user in users), allowed + len(users))
 
 
-class Places(Case):
+class ConnectionPressure(Case):
     """Connections: how many, from where, and how long one is kept for what is not used."""
 
     FLAGS = None
 
-    def test_one_address_may_have_so_many_connections_and_the_next_address_too(self):
+    def test_connections_are_limited_for_each_address(self):
         service = self.serve("--connections-per-address-maximum", "2")
         with LineConnection(service.port, source="127.0.0.2") as one, LineConnection(service.port, source="127.0.0.2") as two:
             self.assertEqual((one.send_command("PING"), two.send_command("PING")), ("+PONG", "+PONG"))
@@ -183,7 +183,7 @@ class Places(Case):
             wait_until(gets_in, "room for another connection of that address")
             self.assertEqual(two.send_command("PING"), "+PONG")
 
-    def test_a_request_that_is_begun_and_not_completed_holds_no_connection(self):
+    def test_an_incomplete_request_does_not_keep_a_connection_open(self):
         service = self.serve("--incomplete-request-timeout-ms", "400")
         user = self.user()
         for first in ("PING", f"SUBSCRIBE usage:{user}"):
@@ -197,7 +197,7 @@ class Places(Case):
                 self.assertEqual(trickle.read_to_end(), b"")
                 self.assertEqual(other.send_command("PING"), "+PONG")
 
-    def test_who_completes_its_requests_is_kept_however_they_are_cut(self):
+    def test_a_connection_that_completes_its_requests_is_kept_however_they_are_split(self):
         service = self.serve("--incomplete-request-timeout-ms", "500")
 
         def is_kept():
@@ -328,7 +328,7 @@ class NetworkGone(Case):
 
     FLAGS = None
 
-    def test_a_peer_whose_network_is_gone_is_given_up_after_the_output_timeout(self):
+    def test_a_peer_without_a_network_is_closed_after_the_output_timeout(self):
         if os.getuid() != 0 or not all(map(shutil.which, ("unshare", "nsenter", "ip"))):
             self.skipTest("network namespaces need root, unshare, nsenter and ip")
         probe = subprocess.run(["unshare", "--net", "ip", "link", "set", "lo", "up"], capture_output=True, text=True)

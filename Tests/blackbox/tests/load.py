@@ -40,14 +40,14 @@ class Load(Case):
         self.assertEqual(len(done.stdout.splitlines()), 1, done.stdout)
         return json.loads(done.stdout), self.counted() - before
 
-    def test_a_closed_loop_counts_exactly_what_it_says(self):
+    def test_a_closed_loop_counts_exactly_what_it_reports(self):
         report, grown = self.bench("--requests", "20000", "--warmup", "0", "--pipeline", "16", "--distribution", "zipf")
         self.assertEqual((report["requests"], report["replies"], report["allowed"]), (20_000, 20_000, 20_000))
         self.assertEqual(grown, 20_000)
         self.assertEqual((report["mode"], report["errors"], report["problems"]), ("closed", {}, []))
         self.assertEqual(sum(second["replies"] for second in report["series"]), 20_000)
 
-    def test_an_open_loop_counts_exactly_what_it_says_with_its_warm_up(self):
+    def test_an_open_loop_counts_exactly_what_it_reports_with_its_warm_up(self):
         options = ("--rate", "2000", "--duration", "1", "--warmup", "0.5", "--threads", "2", "--messages", "3", "--connections", "10")
         report, grown = self.bench(*options)
         self.assertEqual(report["allowed"], report["requests"])
@@ -71,13 +71,13 @@ class Load(Case):
         # The last request of a connection may be a reservation.
         self.assertIn(report["other"] - report["allowed"], range(6))
 
-    def test_asking_counts_nothing(self):
+    def test_reading_verbs_count_nothing(self):
         for verb, kind in (("check", "allowed"), ("usage", "other")):
             with self.subTest(verb=verb):
                 report, grown = self.bench("--requests", "500", "--warmup", "0", "--verb", verb, "--quiet")
                 self.assertEqual((report[kind], grown), (500, 0))
 
-    def test_refusals_and_errors_are_told_by_their_code(self):
+    def test_refusals_and_errors_are_reported_by_code(self):
         self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('ten', 'Ten', 'monthly', 10)")
         prefix = self.user()[:24]
         self.assertIn("+OK ", self.send_command(f"SETPLAN {prefix}000000000000 ten"))
@@ -92,13 +92,13 @@ class Load(Case):
         # One more is the question itself.
         self.assertEqual(int(self.service.info()["connections_total"]), before + 58 + 1)
 
-    def test_a_service_with_too_few_connections_is_told_with_what_it_said(self):
+    def test_too_few_connections_are_reported_with_the_services_error(self):
         small = self.serve("--connections-maximum", "10")
         done = command("bench", "--target", f"127.0.0.1:{small.port}", "--connections", "11", "--duration", "1")
         self.assertEqual(done.returncode, 1)
         self.assertIn("-OVERLOADED", done.stderr)
 
-    def test_an_address_where_nobody_listens_is_told(self):
+    def test_an_unused_address_is_reported(self):
         done = command("bench", "--target", f"127.0.0.1:{processes.free_port()}", "--duration", "1")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("cannot be reached", done.stderr)
@@ -123,7 +123,7 @@ class Load(Case):
         self.assertGreaterEqual(report["seconds"], 1)
         self.assertEqual(self.counted() - before, report["allowed"])
 
-    def test_every_option_stands_in_its_page(self):
+    def test_every_option_is_documented(self):
         page = os.path.join(os.path.dirname(__file__), "../../../docs/benchmarking.md")
         with open(page) as file:
             text = file.read()

@@ -32,7 +32,7 @@ class LostReplies(Case):
     def assert_fired(self, times):
         self.assertEqual(self.proxy.fired - self.fired, times, "the fault was seen to fire")
 
-    def test_a_message_whose_commit_was_not_heard_of_is_counted_once(self):
+    def test_a_message_with_a_lost_commit_reply_is_counted_once(self):
         user = self.subscriber("paid", used=0)
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 1)
         for used in range(2, 22):
@@ -52,7 +52,7 @@ class LostReplies(Case):
         self.assertEqual(self.count(user), 21)
         self.assert_fired(20)
 
-    def test_a_batch_whose_commit_was_not_heard_of_is_answered_as_it_was_counted(self):
+    def test_a_batch_with_a_lost_commit_reply_is_answered_as_it_was_counted(self):
         users = [self.subscriber("paid", used=637) for _ in range(20)]
         with self.service.connect() as connection:
             for turn in range(3):
@@ -68,7 +68,7 @@ class LostReplies(Case):
             self.assertEqual(self.count(user), 646)
         self.assert_fired(3)
 
-    def test_the_last_message_of_a_limit_is_allowed_though_its_commit_was_not_heard_of(self):
+    def test_the_last_message_of_a_limit_with_a_lost_commit_reply_is_allowed(self):
         user = self.subscriber("paid", used=799)
         self.proxy.cut_after_commit(runs(b"count_batch"))
         answer = Answer(self.send_command(f"CONSUME {user}"))
@@ -77,7 +77,7 @@ class LostReplies(Case):
         self.assertEqual(self.count(user), 800)
         self.assert_fired(1)
 
-    def test_a_first_message_whose_commit_was_not_heard_of_is_counted_once(self):
+    def test_a_first_message_with_a_lost_commit_reply_is_counted_once(self):
         for _ in range(10):
             user = self.user()
             self.proxy.cut_after_commit(runs_any_of(*CAREFUL))
@@ -87,7 +87,7 @@ class LostReplies(Case):
             self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, 4)
         self.assert_fired(10)
 
-    def test_a_change_whose_commit_was_not_heard_of_is_made_once_and_answered(self):
+    def test_a_change_with_a_lost_commit_reply_is_made_once_and_answered(self):
         user = self.subscriber("paid", used=5)
         self.proxy.cut_after_commit(commits)
         self.assertIn(" plan=pro ", self.send_command(f"SETPLAN {user} pro"))
@@ -109,7 +109,7 @@ class LostReplies(Case):
         self.assertEqual(self.count(user), 0, "nothing was counted again")
         self.assert_fired(1)
 
-    def test_a_reading_whose_answer_was_lost_is_read_again(self):
+    def test_a_read_with_a_lost_reply_is_repeated(self):
         user = self.subscriber("paid", used=7)
         for request in (f"CHECK {user}", f"USAGE {user}"):
             self.proxy.cut_after_commit(runs(b"read_batch"))

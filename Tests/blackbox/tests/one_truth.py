@@ -136,7 +136,7 @@ class OneTruth(Case):
                     row = {k: v for k, v in row.items() if k not in ("label", "accessible")}
                     self.assertEqual(list(row.items()), [("status", wire.status), *wire.fields.items()], sql)
 
-    def test_the_words_in_the_database_are_those_of_the_answers(self):
+    def test_the_sentences_in_the_database_equal_those_of_answers(self):
         for used, form, remaining in ((640, "other", "160"), (799, "one", "1")):
             user = self.subscriber("paid", used=used)
             banner = Answer(self.send_command(f"CHECK {user}"))["banner"]

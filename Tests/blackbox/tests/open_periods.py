@@ -68,28 +68,28 @@ class OpenPeriods(Case):
             "period": "open", "users": users, "messages": messages, "silent": users - 3, "gentle": 1, "prominent": 0, "blocked": 2
         }  # fmt: skip
 
-    def test_a_report_is_about_them(self):
+    def test_a_report_covers_open_periods(self):
         for request in ("REPORT", "REPORT open"):
             fields = Answer(self.send_command(request)).fields
             self.assertEqual({name: value if name == "period" else int(value) for name, value in fields.items()}, self.sums(), request)
         for path in ("/v1/report", "/v1/report/open"):
             self.assertEqual(self.service.http("GET", path).json, self.sums(), path)
 
-    def test_top_lists_each_user_once_with_the_period_that_counts(self):
+    def test_top_lists_each_user_once_with_the_current_period(self):
         expected = sorted(((used, user, period) for user, (period, used) in self.open.items()), key=lambda row: (-row[0], row[1]))
         with self.service.connect() as connection:
             for request, count in (("TOP", 10), ("TOP open", 10), ("TOP 1000", 1_000), ("TOP open 1000", 1_000), ("TOP 2", 2)):
                 listed = [Answer(entry) for entry in connection.send_list_command(request)]
                 self.assertEqual([(a.used, a["user"], a["period"]) for a in listed], expected[:count], request)
 
-    def test_a_named_period_is_about_its_label_alone(self):
+    def test_a_named_period_covers_its_label_only(self):
         november = Answer(self.send_command("REPORT 2026-11"))
         self.assertEqual((november["period"], november["users"], november["blocked"]), ("2026-11", "4", "1"))
         with self.service.connect() as connection:
             self.assertEqual(len(connection.send_list_command("TOP 2026-11")), 4)
             self.assertEqual(len(connection.send_list_command("TOP trial")), 3)
 
-    def test_views_show_them(self):
+    def test_views_mark_open_periods(self):
         rows = self.psql.run("select user_id, billing_period, used from monthly_usage where is_open")
         self.assertEqual({user: (period, int(used)) for user, period, used in rows}, self.open)
         self.assertEqual(len(rows), len(self.open))

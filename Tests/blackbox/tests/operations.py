@@ -96,7 +96,7 @@ class Operations(Case):
         checks = {name.removeprefix("check_") for name in dir(self) if name.startswith("check_")}
         self.assertEqual({slug(heading) for heading in recipes()}, checks)
 
-    def test_naming_oneself_is_kept_with_the_change(self):
+    def test_a_set_actor_is_recorded_with_the_change(self):
         with open(PAGE) as file:
             naming = re.search(r"^```text\n(set .*?)^```$", file.read(), flags=re.M | re.S)[1]
         session = self.cluster.session(self.database)

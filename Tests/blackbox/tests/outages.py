@@ -91,7 +91,7 @@ class Outages(UnderLoad):
         self.assert_counted_once()
         wait_until(lambda: self.service.info()["database"] == "up", "all lanes are connected")
 
-    def test_a_short_restart_refuses_as_little_as_can_be(self):
+    def test_a_short_restart_refuses_few_requests(self):
         for _ in range(3):
             self.cluster.stop_immediately()
             self.cluster.start()

@@ -126,7 +126,7 @@ class Planted(Case):
         self.assert_none_ran(arguments)
         return outcome
 
-    def test_a_session_with_the_default_path_would_run_them(self):
+    def test_a_session_with_the_default_path_calls_planted_functions(self):
         self.assertGreater(len(self.names), 80)
         for statement in ("select 'a'::text || 'b'::name", "select format('x'::text, 0::regprocedure)"):
             self.setUp()
@@ -134,7 +134,7 @@ class Planted(Case):
                 self.psql.run(statement)
             self.assertEqual(self.psql.run("select is_called from public.planted_calls"), [["t"]])
 
-    def test_nothing_that_headroom_does_as_a_superuser_runs_them(self):
+    def test_headroom_as_a_superuser_never_calls_planted_functions(self):
         self.perform("migrate", "--plan", status=1)
         roles = command("roles").stdout
         outcome = subprocess.run(psql(self.database_url), input=roles, capture_output=True, text=True)
@@ -147,7 +147,7 @@ class Planted(Case):
         self.check_commands()
         self.check_functions()
 
-    def test_a_table_of_somebody_elses_is_not_adopted(self):
+    def test_a_table_of_another_role_is_not_adopted(self):
         self.psql.run("create database of_somebody_else")
         session = self.cluster.session("of_somebody_else")
         session.run("create sequence planted_calls")

@@ -56,16 +56,16 @@ class PoolerCase(Case):
             self.assertEqual(self.other_client(pool, login).run(self.LEFT), [["t", "t", "t", "0"]], login)
 
 
-class Shared(PoolerCase):
+class SharedPools(PoolerCase):
     """Pools that give a session to whoever has a transaction next."""
 
-    def test_transaction_mode_is_refused_with_what_to_do_and_leaves_nothing(self):
+    def test_transaction_mode_is_refused_with_advice_and_leaves_no_settings(self):
         self.expect_refused(self.pool("transaction"))
 
-    def test_statement_mode_is_refused_with_what_to_do_and_leaves_nothing(self):
+    def test_statement_mode_is_refused_with_advice_and_leaves_no_settings(self):
         self.expect_refused(self.pool("statement"))
 
-    def test_a_pool_that_gives_its_connections_in_turn_is_refused(self):
+    def test_a_round_robin_pool_is_refused(self):
         pool = self.pool("transaction", server_round_robin=1, min_pool_size=3)
         # So that there are several for it to choose from.
         open_ones = [self.other_client(pool, login) for _ in range(3) for login in pooler.USERS]
@@ -79,7 +79,7 @@ class Shared(PoolerCase):
         self.expect_refused(self.pool("transaction", default_pool_size=1))
 
 
-class Own(PoolerCase):
+class DedicatedPools(PoolerCase):
     """A pool that gives a session to one client until it leaves."""
 
     def ask_all(self, service):
@@ -94,7 +94,7 @@ class Own(PoolerCase):
         actions = f"select string_agg(action, ' ') from headroom.audit_log where user_id = '{user}'"
         self.assertEqual(self.psql.value(actions), "plan")
 
-    def test_session_mode_serves_and_leaves_nothing(self):
+    def test_session_mode_serves_and_leaves_no_settings(self):
         pool = self.pool("session")
         service = self.start(pool).ready()
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "the lanes are connected")
@@ -109,7 +109,7 @@ class Own(PoolerCase):
         for _ in range(3):
             self.assertEqual(self.other_client(pool, "backend").run(self.LEFT), [["t", "t", "t", "0"]])
 
-    def test_a_pool_that_does_not_clean_up_serves_and_takes_nothing_over(self):
+    def test_a_pool_without_a_reset_query_serves_and_inherits_no_settings(self):
         pool = self.pool("session", server_reset_query="", default_pool_size=12)
         # Sessions of somebody who left more than a pool without a reset query should have.
         dirty = [self.other_client(pool, "backend") for _ in range(12)]
@@ -131,7 +131,7 @@ class Own(PoolerCase):
         user = self.user()
         wait_until(lambda: service.send_command(f"CONSUME {user}").startswith("+ALLOWED "), "the lane is connected")
 
-    def test_a_pool_that_becomes_shared_is_noticed_and_said(self):
+    def test_a_pool_that_becomes_shared_is_detected_and_logged(self):
         pool = self.pool("session")
         service = self.start(pool, "--authentication", "off").ready()
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "the lanes are connected")
@@ -149,7 +149,7 @@ class Own(PoolerCase):
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "it is ready again")
         self.assertIn("+ALLOWED ", service.send_command(f"CONSUME {self.user()}"))
 
-    def test_open_connections_notice_that_their_pool_is_shared_now_and_count_each_message_once(self):
+    def test_open_connections_detect_a_shared_pool_and_count_each_message_once(self):
         pool = self.pool("session")
         service = self.start(pool, "--authentication", "off", "--request-timeout-ms", "1000").ready()
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "the lanes are connected")

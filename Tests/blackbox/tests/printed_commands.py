@@ -200,7 +200,7 @@ class OperationsPage(Case):
         found = blocks(self.PAGE)
         return [block for block in found if block.language == language and not block.heading.startswith("### ")]
 
-    def test_every_block_says_what_it_is(self):
+    def test_every_block_has_a_language(self):
         for block in blocks(self.PAGE):
             self.assertIn(block.language, self.LANGUAGES, block.text)
 
@@ -236,7 +236,7 @@ class OperationsPage(Case):
         lines = [line for block in self.outside("ini") for line in block.lines]
         return dict(line.split("=", 1) for line in lines)
 
-    def test_every_setting_outside_the_recipes_is_one(self):
+    def test_every_setting_outside_the_recipes_exists(self):
         with open(os.path.join(ROOT, "docs/reference.md")) as file:
             documented = re.findall(r"^\| `([a-z-]+)` \|", file.read().split("## Settings")[1].split("\n## ")[0], re.M)
         for name in self.settings():

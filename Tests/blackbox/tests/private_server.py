@@ -45,7 +45,7 @@ class PrivateServer(unittest.TestCase):
     def assert_stops(self, pid):
         wait_until(lambda: not processes.is_alive(pid), "the private PostgreSQL has stopped")
 
-    def test_it_starts_counts_stops_and_goes_on_where_it_was(self):
+    def test_it_starts_counts_stops_and_continues(self):
         service = self.start()
         self.assertEqual(Answer(service.send_command(f"CONSUME {self.user}")).used, 1)
         pid = self.postmaster()
@@ -106,7 +106,7 @@ class PrivateServer(unittest.TestCase):
         )
         self.assertEqual((outcome.stdout, outcome.stderr), ("5\n", ""))
 
-    def test_commands_use_it_without_a_service_say_nothing_of_it_and_stop_it_again(self):
+    def test_commands_start_it_silently_and_stop_it(self):
         self.start().stop()
         for arguments in (["migrate", "--status"], ["token", "list"], ["product", "list"], ["prune"]):
             with self.subTest(arguments=arguments):
@@ -117,7 +117,7 @@ class PrivateServer(unittest.TestCase):
         outcome = command("token", "list", "--data-dir", self.directory, "--log-level", "info")
         self.assertIn("private PostgreSQL ready", outcome.stderr)
 
-    def test_a_command_whose_reader_is_gone_stops_it_before_it_ends(self):
+    def test_a_command_with_a_closed_reader_stops_it_before_it_ends(self):
         self.start().stop()
         reader, writer = os.pipe()
         os.close(reader)
@@ -129,7 +129,7 @@ class PrivateServer(unittest.TestCase):
         self.assertEqual((outcome.returncode, outcome.stderr), (-signal.SIGPIPE, b""))
         self.assertIsNone(self.postmaster())
 
-    def test_only_serve_makes_a_database(self):
+    def test_only_serve_creates_a_database(self):
         user, empty = Case.user(), processes.directory(0o755)
         for arguments in (
             ["token", "list"], ["token", "create", "x", "--scope", "chat"], ["token", "revoke", "1"], ["product", "list"],

@@ -33,10 +33,10 @@ class ProtectedMode(Case):
             with self.subTest(address=address):
                 self.assert_refused("--listen", f"{address}:0", missing="TLS")
 
-    def test_the_environment_is_no_way_around_it(self):
+    def test_the_environment_does_not_bypass_it(self):
         self.assert_refused("--listen", "0.0.0.0:0", missing="TLS", env={"HEADROOM_TRUSTED_NETWORK": "no"})
 
-    def test_it_is_opened_where_the_operator_says_that_the_network_is_trusted(self):
+    def test_a_trusted_network_allows_it(self):
         self.assert_starts("--listen", "0.0.0.0:0", "--trusted-network", "yes")
         self.assert_starts("--listen", "0.0.0.0:0", env={"HEADROOM_TRUSTED_NETWORK": "yes"})
 

@@ -65,7 +65,7 @@ class Racing(Case):
         crossed = [(answer.used, answer["crossed"]) for answer in answers if "crossed" in answer]
         self.assertEqual(sorted(crossed), [(800, "gentle"), (950, "prominent"), (1_000, "blocked")])
 
-    def test_new_users_who_start_at_once_on_both_instances_start_one_trial(self):
+    def test_concurrent_first_messages_on_both_instances_start_one_trial(self):
         users = [self.user() for _ in range(20)]
 
         def client(index):

@@ -59,7 +59,7 @@ class LeastPrivilegedLogin(Case):
                 self.assertEqual(connection.answer(f"CONSUME {user}").used, used)
         self.assertEqual(self.psql.run(f"select * from audit_trail where user_id = '{user}'"), [])
 
-    def test_a_login_that_may_not_act_as_the_service_is_told_what_to_run(self):
+    def test_a_login_without_the_service_role_gets_the_statement_to_run(self):
         self.psql.run("create role guest_of_roles login")
         try:
             said = self.refused(self.database_url.replace("user=postgres ", "user=guest_of_roles "))
@@ -69,7 +69,7 @@ class LeastPrivilegedLogin(Case):
         self.assertIn("guest", said)
         self.assertIn("headroom migrate", said)
 
-    def test_an_older_schema_is_told_with_who_can_migrate_it_and_not_touched(self):
+    def test_an_older_schema_is_reported_with_its_owner_and_not_changed(self):
         newest = self.psql.run("delete from headroom.migrations where number = (select max(number) from headroom.migrations)"
                                " returning number, name, checksum, applied_at")[0]  # fmt: skip
         before = self.migrations()
@@ -90,7 +90,7 @@ class LeastPrivilegedLogin(Case):
             self.psql.run("delete from headroom.migrations where number = 9999")
         self.assertIn("newer than this binary", said)
 
-    def test_words_of_another_release_are_told(self):
+    def test_sentences_of_another_release_are_reported(self):
         self.psql.run("update headroom.words set other = 'No.' where word = 'blocked_monthly'")
         try:
             service = Service(database_url=self.url)
@@ -99,7 +99,7 @@ class LeastPrivilegedLogin(Case):
             command("migrate", database_url=self.database_url)
         self.assertIn("another release's sentences", service.log())
 
-    def test_a_login_that_loses_the_role_while_serving_is_told_and_goes_on_when_it_has_it_again(self):
+    def test_losing_the_role_while_serving_is_logged_and_recovers(self):
         self.psql.run("create role shortly login in role headroom_service")
         service = Service(database_url=self.database_url.replace("user=postgres ", "user=shortly "))
         user = self.user()
@@ -141,7 +141,7 @@ class OwnerWithFewRights(Case):
             service.stop()
         cls.cluster.stop_immediately()
 
-    def test_who_may_not_make_roles_is_told_to_have_them_made_and_then_owns_migrates_and_serves(self):
+    def test_a_login_without_createrole_gets_instructions_and_then_migrates_and_serves(self):
         outcome = command("migrate", database_url=self.database_url)
         self.assertNotEqual(outcome.returncode, 0)
         self.assertIn("headroom roles | psql app", outcome.stderr)
@@ -171,7 +171,7 @@ class OwnerWithFewRights(Case):
         self.assertEqual(owner.number("select reset_billing_period('trial')"), 1)
         owner.close()
 
-    def test_databases_of_a_new_cluster_may_be_migrated_at_the_same_moment(self):
+    def test_databases_of_a_new_cluster_may_be_migrated_concurrently(self):
         cluster = Cluster(has_roles=False)
         names = [cluster.new_database() for _ in range(6)]
         with ThreadPoolExecutor(len(names)) as pool:
@@ -180,7 +180,7 @@ class OwnerWithFewRights(Case):
             self.assertEqual(outcome.returncode, 0, outcome.stderr)
         cluster.stop_immediately()
 
-    def test_who_may_make_roles_needs_nobody(self):
+    def test_a_login_with_createrole_needs_no_administrator(self):
         cluster = Cluster(has_roles=False)
         administrator = cluster.session("postgres")
         administrator.run("create role app login createrole")
@@ -254,12 +254,12 @@ class Supabase(Case):
             session.close()
         cls.cluster.stop_immediately()
 
-    def test_a_client_reads_the_own_row_only(self):
+    def test_a_client_reads_only_its_own_row(self):
         rows = attempt(self.client, "select user_id, message_count from message_usage", "authenticated", USERS[0])
         self.assertEqual(rows, [[USERS[0], "7"]])
         self.assertEqual(attempt(self.client, "select * from message_usage", "anon"), [])
 
-    def test_a_client_counts_for_itself_only(self):
+    def test_a_client_counts_only_for_itself(self):
         call = "select increment_and_check_usage('{}', 'trial', 100) ->> 'current_count'".format
         self.assertEqual(attempt(self.client, call(USERS[0]), "authenticated", USERS[0]), [["8"]])
         self.assertIn("own user only", attempt(self.client, call(USERS[1]), "authenticated", USERS[0]))
@@ -269,7 +269,7 @@ class Supabase(Case):
         self.assertEqual(attempt(self.client, status(USERS[0]), "authenticated", USERS[0]), [["ALLOWED"]])
         self.assertIn("own user only", attempt(self.client, status(USERS[1]), "authenticated", USERS[0]))
 
-    def test_clients_may_do_nothing_else(self):
+    def test_clients_have_no_other_rights(self):
         for role in ("anon", "authenticated"):
             for statement in [
                 f"select reset_usage('{USERS[0]}')", "select reset_billing_period('trial')", f"select set_plan('{USERS[0]}', 'pro')",
@@ -282,7 +282,7 @@ class Supabase(Case):
             for statement in ("update message_usage set message_count = 0", "delete from message_usage"):
                 self.assertEqual(attempt(self.client, f"{statement} returning 1", role, USERS[0]), [])
 
-    def test_every_right_of_the_clients_is_one_that_they_need(self):
+    def test_clients_need_each_of_their_rights(self):
         rows = self.psql.run(
             "select name, grantee::regrole, string_agg(privilege_type, ' ' order by privilege_type) from ("
             " select oid::regprocedure::text, proacl from pg_proc where pronamespace in"
@@ -299,7 +299,7 @@ class Supabase(Case):
             ["increment_and_check_usage(uuid,text,integer)", "authenticated", "EXECUTE"],
         ])  # fmt: skip
 
-    def test_the_backends_role_calls_everything_and_what_it_changes_by_hand_is_recorded(self):
+    def test_the_backends_role_calls_everything_and_its_manual_changes_are_recorded(self):
         for statement in [
             f"select increment_and_check_usage('{USERS[0]}')", f"select reset_usage('{USERS[0]}')", f"select set_plan('{USERS[0]}', 'pro')",
             f"select grant_messages('{USERS[0]}', 5)", f"select forget_user('{USERS[0]}')", "select * from monthly_usage",
@@ -323,7 +323,7 @@ class Supabase(Case):
 class SupabaseWithATableOfItsOwn(Supabase):
     IS_ADOPTED = True
 
-    def test_the_policy_that_was_there_stays(self):
+    def test_an_existing_policy_stays(self):
         self.assertEqual(
             self.psql.run("select polname from pg_policy where polrelid = 'message_usage'::regclass order by 1"),
             [["headroom_operator"], ["headroom_service"], ["headroom_user"], ["own"]],
@@ -358,7 +358,7 @@ class AdoptedGrants(Case):
         cls.psql.close()
         cls.cluster.stop_immediately()
 
-    def test_who_was_granted_something_sees_every_row_as_before(self):
+    def test_a_role_with_a_grant_sees_every_row_as_before(self):
         self.assertEqual(self.outcome.returncode, 0, self.outcome.stderr)
         for role in ("reader", "writer", '"Column Reader"'):
             rows = attempt(self.psql, "select message_count from message_usage order by 1", role)
@@ -366,7 +366,7 @@ class AdoptedGrants(Case):
         self.assertIn("permission denied", attempt(self.psql, "select * from message_usage", '"Column Reader"'))
         self.assertIn("permission denied", attempt(self.psql, "update message_usage set message_count = 0", "reader"))
 
-    def test_who_could_write_still_can_and_it_is_recorded(self):
+    def test_a_role_that_could_write_still_can_and_is_recorded(self):
         for statement in [
             f"insert into message_usage (user_id, billing_period) values ('{USERS[2]}', 'trial') returning 1",
             f"update message_usage set message_count = 1 where user_id = '{USERS[0]}' returning 1",
@@ -380,10 +380,10 @@ class AdoptedGrants(Case):
         self.assertEqual(self.psql.run("select action, actor from audit_trail"), [["update", "writer"]])
         self.psql.run("rollback")
 
-    def test_the_public_reads_nothing_any_more(self):
+    def test_public_can_no_longer_read(self):
         self.assertIn("permission denied", attempt(self.psql, "select * from message_usage", "other"))
 
-    def test_a_restrictive_policy_for_everybody_is_told_and_nothing_is_changed(self):
+    def test_a_restrictive_policy_for_everybody_is_reported_and_nothing_changes(self):
         self.cluster.create_database("restricted")
         session = self.cluster.session("restricted")
         session.run(self.TABLE)

@@ -48,7 +48,7 @@ class RowLocks(Case):
             self.assertEqual(self.count(user), expected)
             self.assertEqual(Answer(self.send_command(f"CONSUME {user}")).used, expected + 1)
 
-    def test_readings_do_not_wait_for_locks(self):
+    def test_reads_do_not_wait_for_locks(self):
         (user,) = self.warm(1)
         session = self.lock(user)
         try:
@@ -59,7 +59,7 @@ class RowLocks(Case):
         finally:
             session.close()
 
-    def test_a_lock_that_is_released_in_time_delays_and_refuses_nobody(self):
+    def test_a_lock_released_in_time_delays_but_refuses_no_request(self):
         users = self.warm(10)
         session = self.lock(users[4])
         with self.service.connect() as connection:
@@ -105,7 +105,7 @@ class RowLocks(Case):
                     counts = {"+ALLOWED": (2,), "-UNAVAILABLE": (1,), "-UNKNOWN": (1, 2)}[reply.split(" ")[0]]
                     self.assertIn(self.count(user), counts, reply)
 
-    def test_a_reset_of_everybody_under_load_deadlocks_with_nobody(self):
+    def test_a_reset_of_all_users_under_load_causes_no_deadlock(self):
         users = self.warm(200)
         period = self.psql.value(f"select billing_period from message_usage where user_id = '{users[0]}'")
         other = self.serve()

@@ -93,7 +93,7 @@ class Secrets(Case):
         self.services.append(quiet)
         self.assertNotIn("password", quiet.log())
 
-    def test_nothing_of_what_is_asked_is_logged_at_any_level(self):
+    def test_no_part_of_a_request_is_logged_at_any_level(self):
         service = self.serve("--log-level", "trace", "--in-flight-maximum", "8")
         user, words = self.user(), "words-of-a-message"
         with service.connect() as connection:

@@ -26,7 +26,7 @@ class SQLFunctions(Case):
         self.assertEqual((row["status"], row["used"], row["remaining"]), ("ALLOWED", 800, 0))
         self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
 
-    def test_increment_and_check_usage_starts_a_trial_that_the_service_goes_on_with(self):
+    def test_increment_and_check_usage_starts_a_trial_that_the_service_continues(self):
         user = self.user()
         self.assertEqual(self.row(f"increment_and_check_usage('{user}')")["plan"], "trial")
         answer = Answer(self.send_command(f"CONSUME {user}"))
@@ -58,7 +58,7 @@ class SQLFunctions(Case):
         """The answer of the form that brings a period and a limit, as JSON."""
         return json.loads(self.psql.value(f"select increment_and_check_usage('{user}', '{period}', {limit})"))
 
-    def test_existing_callers_count_a_subscriber_in_the_open_period_whichever_name_they_have_for_it(self):
+    def test_existing_callers_count_a_subscriber_in_the_open_period_whichever_label_they_pass(self):
         # On 15 March, the period that began on 25 February is open.
         user = self.subscriber("paid", "anchor=25", used=10)
         for count, name in enumerate(("2026-02", "2026-03", "trial"), start=11):
@@ -116,7 +116,7 @@ class SQLFunctions(Case):
         with self.assertRaises(SQLError):
             self.psql.run(f"select reset_usage('{user}', '2020-01')")
 
-    def test_reset_billing_period_resets_everybody_in_it_and_nobody_else(self):
+    def test_reset_billing_period_resets_all_users_of_the_period_only(self):
         paid = [self.subscriber("paid", used=800) for _ in range(3)]
         trial = self.subscriber("trial", used=100)
         for user in (*paid, trial):
@@ -150,7 +150,7 @@ class SQLFunctions(Case):
             with self.assertRaises(SQLError, msg=call):
                 self.psql.run(f"select {call}")
 
-    def test_a_plain_update_of_the_count_is_seen_by_the_next_answer(self):
+    def test_a_plain_update_of_the_count_applies_from_the_next_answer(self):
         user = self.subscriber("paid", used=800)
         self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         self.set_count(user, 300)
@@ -159,7 +159,7 @@ class SQLFunctions(Case):
         self.set_count(user, 800)
         self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
 
-    def test_a_plain_update_of_the_limit_is_seen_by_the_next_answer_and_holds(self):
+    def test_a_plain_update_of_the_limit_applies_from_the_next_answer_and_stays(self):
         user = self.subscriber("paid", used=800)
         self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         self.psql.run(f"update message_usage set \"limit\" = 1000 where user_id = '{user}'")
@@ -174,14 +174,14 @@ class SQLFunctions(Case):
         self.psql.run(f"update message_usage set \"limit\" = null where user_id = '{user}'")
         self.assertEqual(Answer(self.send_command(f"CONSUME {user}"))["limit"], "unlimited")
 
-    def test_a_plain_delete_is_seen_by_the_next_answer(self):
+    def test_a_plain_delete_applies_from_the_next_answer(self):
         user = self.subscriber("paid", used=800)
         self.assertIn("+BLOCKED ", self.send_command(f"CONSUME {user}"))
         self.psql.run(f"delete from message_usage where user_id = '{user}'")
         answer = Answer(self.send_command(f"CONSUME {user}"))
         self.assertEqual((answer.status, answer.used, answer["limit"]), ("ALLOWED", 1, "800"))
 
-    def test_a_delete_of_a_trials_row_gives_the_count_back_but_not_the_days(self):
+    def test_deleting_a_trials_row_resets_the_count_but_not_the_days(self):
         user = self.user()
         started = Answer(self.send_command(f"CONSUME {user}"))
         self.psql.run(f"delete from message_usage where user_id = '{user}'")

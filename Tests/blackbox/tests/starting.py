@@ -47,7 +47,7 @@ class Starting(Case):
         service.stop()
         self.assertRegex(service.output(), rf"\Aready listen=127\.0\.0\.1:{service.port} http=\S+\n\Z")
 
-    def test_migrate_status_tells_what_is_missing_and_changes_nothing(self):
+    def test_migrate_status_lists_missing_files_and_changes_nothing(self):
         before = command("migrate", "--status", database_url=self.url)
         self.assertEqual(before.returncode, 1, before.stderr)
         lines = before.stdout.splitlines()
@@ -139,7 +139,7 @@ class Starting(Case):
         service.stop()
         cluster.stop_immediately()
 
-    def test_a_port_in_use_is_told_and_ends_the_service(self):
+    def test_a_port_in_use_is_reported_and_ends_the_service(self):
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             taken.listen()
@@ -151,7 +151,7 @@ class Starting(Case):
         for alternative in ("ss -ltnp", "--listen", "HEADROOM_LISTEN"):
             self.assertIn(alternative, service.log())
 
-    def test_an_address_that_is_not_this_machines_is_told_and_ends_the_service(self):
+    def test_an_address_of_another_machine_is_reported_and_ends_the_service(self):
         for host, reason in (("192.0.2.1", "this machine does not have that address"), ("nosuch.invalid", "no machine of that name")):
             with self.subTest(host=host):
                 service = self.start("--listen", f"{host}:6747", "--trusted-network", "yes", wait=False)
@@ -197,7 +197,7 @@ class Starting(Case):
         for setting in ("listen", "database-url", "data-dir", "unknown-users", "when-unavailable", "log-level"):
             self.assertIn(f"--{setting}", serve)
 
-    def test_a_client_of_the_database_without_rights_on_its_schema_is_told(self):
+    def test_a_login_without_rights_on_the_schema_gets_an_error(self):
         session = self.cluster.session(self.name)
         session.run("create role guest_of_starting login")
         try:

@@ -42,7 +42,7 @@ class States(Case):
                 self.assertEqual(answer.get(name), value, f"{name} in {answer.text}")
         return consume
 
-    def test_active(self):
+    def test_an_active_subscription_has_access(self):
         user = self.subscriber("paid")
         self.assert_allowed(
             user, plan="paid", state="active", tier="silent", display="hidden", limit="800", period="2026-03",
@@ -63,7 +63,7 @@ class States(Case):
             notice=NOTICE_CANCELLED.format("March 20"),
         )  # fmt: skip
 
-    def test_cancelled_and_used_up_is_not_promised_that_waiting_helps(self):
+    def test_cancelled_and_used_up_has_no_retry_after(self):
         user = self.subscriber("paid", "state=cancelled expires=2026-03-20", used=800)
         answer = Answer(self.send_command(f"CONSUME {user}"))
         self.assertEqual((answer.status, answer["reason"]), ("BLOCKED", "limit_reached"))
@@ -122,14 +122,14 @@ class States(Case):
         self.send_command(f"SETPLAN {user} free")
         self.assert_refused(user, "no_subscription", plan="free", banner=NO_ACCESS, previous_plan="paid")
 
-    def test_a_trial_tells_its_day_and_its_end(self):
+    def test_a_trial_shows_its_day_and_its_end(self):
         user = self.subscriber("trial")
         self.assert_allowed(
             user, plan="trial", state="trial", period="trial", limit="100", expires="2026-03-18T09:30:00Z", day="1",
             days="3", resets=None, display="trial",
         )  # fmt: skip
 
-    def test_a_trial_with_dates_of_the_store_has_them(self):
+    def test_a_trial_with_the_stores_dates_shows_them(self):
         user = self.subscriber("trial", "started=2026-03-13T09:30:00Z expires=2026-03-16")
         self.assert_allowed(user, day="3", expires="2026-03-16T00:00:00Z")
         user = self.subscriber("trial", "started=2026-03-12T09:30:00Z")
@@ -226,7 +226,7 @@ class States(Case):
                 user = self.subscriber("paid", f"anchor={anchor}")
                 self.assert_allowed(user, period=period, resets=resets + "T00:00:00Z")
 
-    def test_a_change_of_the_anchor_day_never_goes_back_to_an_earlier_period(self):
+    def test_a_change_of_the_anchor_day_never_moves_a_user_to_an_earlier_period(self):
         user = self.subscriber("paid", used=10)
         self.send_command(f"SETPLAN {user} paid anchor=20")
         answer = Answer(self.send_command(f"CONSUME {user}"))

@@ -91,7 +91,7 @@ class Stopping(Case):
             with self.subTest(user=user):
                 self.check_replies(user, replies[user])
 
-    def test_logs_name_no_user_and_one_line_says_that_it_drains(self):
+    def test_logs_name_no_user_and_have_one_line_about_draining(self):
         service, users, _ = self.stop_under_load(signal.SIGTERM)
         log = service.log()
         self.assertIn("msg=draining", log)
@@ -154,7 +154,7 @@ class Stopping(Case):
         self.assertEqual(service.wait(), 0)
         self.assertEqual(self.count(other), 0)
 
-    def test_silent_connections_do_not_hold_the_end_up(self):
+    def test_silent_connections_do_not_delay_the_end(self):
         service = self.serve()
         lines = [service.connect() for _ in range(50)]
         for line in lines[:25]:
@@ -168,7 +168,7 @@ class Stopping(Case):
             self.assertEqual(line.read_to_end(), b"")
             line.close()
 
-    def test_new_connections_are_not_taken_while_it_drains(self):
+    def test_new_connections_are_refused_while_it_drains(self):
         service = self.serve()
         user = self.subscriber_of(service)
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
@@ -193,7 +193,7 @@ class Stopping(Case):
             self.assertIn("+ALLOWED", connection.read_line())
         self.assertEqual(service.wait(), 0)
 
-    def test_a_second_signal_does_not_cut_what_the_first_one_drains(self):
+    def test_a_second_signal_does_not_interrupt_the_drain(self):
         service = self.serve()
         user = self.subscriber_of(service)
         with service.connect() as connection:

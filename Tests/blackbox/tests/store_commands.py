@@ -48,7 +48,7 @@ class StoreCommands(Webhooks):
         self.assertIn("headroom product map", answer["problem"])
         return user, event["event"]["id"]
 
-    def test_an_event_of_an_unmapped_product_is_listed_and_applied_when_it_is_mapped_and_replayed(self):
+    def test_an_event_of_an_unmapped_product_is_listed_and_applied_by_a_replay_after_mapping(self):
         user, number = self.unmapped()
         failed = [event for event in self.lines("events", "list", "--failed") if event["id"] == number]
         self.assertEqual(
@@ -77,7 +77,7 @@ class StoreCommands(Webhooks):
         self.assertIn(f"INITIAL_PURCHASE {REPORTER}", seed_user_history)
         self.assertRegex(seed_user_history, rf"INITIAL_PURCHASE {REPORTER} .*plan pro")
 
-    def test_an_entitlement_serves_the_products_that_are_not_mapped_themselves(self):
+    def test_an_entitlement_maps_products_without_a_mapping_of_their_own(self):
         user, number = self.unmapped(entitlement_ids=[self.product + ".access"])
         self.run_command("product", "map", "revenuecat", "--entitlement", self.product + ".access", "--plan", "pro")
         self.assertEqual(self.lines("events", "replay", "revenuecat", number)[0]["outcome"], "applied")
@@ -87,7 +87,7 @@ class StoreCommands(Webhooks):
         self.assertNotIn(self.product + ".access", self.run_command("product", "list").stdout)
         self.assert_answers(user, {"plan": "pro", "state": "active", "status": "ALLOWED"}, "what was applied stays")
 
-    def test_events_show_has_what_an_event_was_taken_for_and_the_stores_words(self):
+    def test_events_show_has_the_effects_and_the_stored_payload(self):
         user, transaction = self.purchase()
         (listed,) = self.lines("events", "list", "--user", user)
         (shown,) = self.lines("events", "show", "revenuecat", listed["id"])
@@ -121,7 +121,7 @@ class StoreCommands(Webhooks):
             self.assertEqual(event["outcome"], outcomes[event["id"]], event)
         self.assertEqual(state(), before)
 
-    def test_what_was_pruned_cannot_be_replayed_and_says_so(self):
+    def test_a_pruned_event_cannot_be_replayed(self):
         user, _ = self.purchase()
         (listed,) = self.lines("events", "list", "--user", user)
         self.psql.run(
@@ -175,7 +175,7 @@ class StoreCommands(Webhooks):
         self.assertIn("no such event", self.run_command("events", "replay", "revenuecat", "x", status=1).stderr)
         self.assertEqual([row for row in self.lines("product", "list") if row["product"] == self.product], [])
 
-    def test_who_may_not_and_what_cannot_be_reached_are_told(self):
+    def test_missing_rights_and_unreachable_databases_are_reported(self):
         self.psql.run("create role nobodys_friend login")
         try:
             url = self.database_url.replace("user=postgres", "user=nobodys_friend")

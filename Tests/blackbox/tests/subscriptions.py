@@ -104,7 +104,7 @@ class Subscriptions(Case):
             published = subscriber.message_where(used=5)
             self.assertEqual(published.text, self.send_command(f"USAGE {user}"))
 
-    def test_changes_through_another_instance_and_from_psql_are_told(self):
+    def test_changes_through_another_instance_and_from_psql_are_published(self):
         other = self.serve()
         user = self.subscriber("paid", used=10)
         sql = self.psql.run
@@ -126,7 +126,7 @@ class Subscriptions(Case):
             other.send_command(f"SETPLAN {user} paid state=revoked")
             subscriber.message_where(state="revoked", remaining=0)
 
-    def test_what_time_changes_is_told(self):
+    def test_changes_by_time_are_published(self):
         trial, cancelled = self.user(), self.subscriber("paid", "state=cancelled expires=2026-03-20", used=5)
         self.send_command(f"CONSUME {trial}")
         with Subscriber(self.service, trial, cancelled) as subscriber:
@@ -137,7 +137,7 @@ class Subscriptions(Case):
             self.set_clock("2026-03-20T00:00:00Z")
             subscriber.message_where(user=cancelled, state="expired", remaining=0)
 
-    def test_an_edit_of_a_plan_is_told_to_who_is_on_it(self):
+    def test_an_edit_of_a_plan_is_published_to_its_users(self):
         self.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('edited', 'Edited', 'monthly', 100)")
         user = self.subscriber("edited", used=90)
         with Subscriber(self.service, user) as subscriber:
@@ -289,7 +289,7 @@ class ManySubscriptions(Case):
             connection.send("".join(f"CONSUME {user}\n" for user in self.users))
             return {user: Answer(reply).used for user, reply in zip(self.users, connection.read_lines(len(self.users)))}
 
-    def test_two_thousand_on_one_connection_are_all_told_and_one_more_is_refused(self):
+    def test_two_thousand_on_one_connection_all_get_changes_and_one_more_is_refused(self):
         with Subscriber(self.service, *self.users) as subscriber:
             refused = subscriber.send_command(f"SUBSCRIBE usage:{self.user()}")
             self.assertTrue(refused.startswith("-BADARG too many subscriptions"), refused)
@@ -317,7 +317,7 @@ class ManySubscriptions(Case):
                 messages += 1
             self.assertLess(messages, 30_000, "the newest of each user, not every change")
 
-    def test_a_silent_subscriber_is_not_idle_and_a_silent_other_is(self):
+    def test_a_silent_subscriber_is_not_idle_but_other_silent_connections_are(self):
         service = self.serve("--idle-timeout-ms", "1500")
         user = self.users[0]
         with Subscriber(service, user) as subscriber:
@@ -342,7 +342,7 @@ class SubscriptionsThroughOutages(Case):
     # Requests that come first while the database is away wait for so long.
     FLAGS = ("--request-timeout-ms", "8000")
 
-    def test_what_changed_while_the_database_was_away_is_told_when_it_is_back(self):
+    def test_changes_during_an_outage_are_published_afterwards(self):
         user = self.subscriber("paid", used=1)
         other = self.user()
         with Subscriber(self.service, user) as subscriber:
@@ -358,7 +358,7 @@ class SubscriptionsThroughOutages(Case):
             with Subscriber(self.service, other):
                 pass
 
-    def test_a_watchers_session_that_is_cut_is_no_end(self):
+    def test_a_lost_polling_session_is_reopened(self):
         user = self.subscriber("paid", used=1)
         stop = threading.Event()
 

@@ -60,7 +60,7 @@ class Tiers(Case):
                         answer = connection.answer(f"{verb} {user}")
                         self.assertEqual(self.fields(answer), (used, tier, display, banner), verb)
 
-    def test_each_message_of_a_paid_user_is_told_what_it_crosses_once(self):
+    def test_a_paid_user_gets_each_crossed_tier_once(self):
         user = self.subscriber("paid", used=0)
         steps = [
             (0, "silent", None), (638, "silent", None), (639, "gentle", "gentle"), (640, "gentle", None),
@@ -81,7 +81,7 @@ class Tiers(Case):
             self.assertEqual(refused["retry_after"], str((16 * 24 + 14) * 3600 + 1800))
             self.assertEqual(self.count(user), 800)
 
-    def test_each_message_of_a_trial_user_is_told_what_it_crosses_once(self):
+    def test_a_trial_user_gets_each_crossed_tier_once(self):
         user = self.user()
         crossed = {}
         with self.service.connect() as connection:
@@ -98,7 +98,7 @@ class Tiers(Case):
             self.assertNotIn("retry_after", answer, "a trial never comes back")
             self.assertEqual(answer["banner"], TRIAL_OVER)
 
-    def test_no_date_is_promised_where_access_ends_before_the_reset(self):
+    def test_no_date_is_shown_if_access_ends_before_the_reset(self):
         for options, is_dated in [
             ("state=cancelled expires=2026-03-31T23:59:59Z", False), ("state=cancelled", False), ("expires=2026-04-01", False),
             ("state=grace_period grace_until=2026-03-20", False), ("state=cancelled expires=2026-04-01T00:00:01Z", True),
@@ -158,7 +158,7 @@ class Tiers(Case):
             allowed = connection.answer(f"CONSUME {user} 5")
             self.assertEqual((allowed.status, allowed.used), ("ALLOWED", 800))
 
-    def test_waiting_does_not_mend_a_message_larger_than_the_whole_allowance(self):
+    def test_a_message_larger_than_the_whole_allowance_has_no_retry_after(self):
         user = self.subscriber("paid", used=1)
         self.assertIn("retry_after", self.service.connect().answer(f"CONSUME {user} 800"))
         self.assertNotIn("retry_after", self.service.connect().answer(f"CONSUME {user} 801"))

@@ -15,7 +15,7 @@ class TimePassing(Case):
         self.set_clock(instant)
         return Answer(self.send_command(f"{request} {user}"))
 
-    def test_a_monthly_allowance_comes_back_at_the_instant_that_was_announced(self):
+    def test_a_monthly_allowance_comes_back_at_the_announced_instant(self):
         user = self.subscriber("paid", used=800)
         refused = self.at("2026-03-31T23:59:59.5Z", user)
         self.assertEqual((refused.status, refused["retry_after"]), ("BLOCKED", "1"))
@@ -27,13 +27,13 @@ class TimePassing(Case):
         )
         self.assertEqual(rows, [["2026-03", "800"], ["2026-04", "1"]])
 
-    def test_a_usage_reading_in_a_new_month_starts_at_0_without_writing(self):
+    def test_usage_in_a_new_month_is_0_and_writes_nothing(self):
         user = self.subscriber("paid", used=800)
         usage = self.at("2026-04-02T12:00:00Z", user, "USAGE")
         self.assertEqual((usage.used, usage["period"], usage["tier"]), (0, "2026-04", "silent"))
         self.assertEqual(self.psql.number(f"select count(*) from message_usage where user_id = '{user}'"), 1)
 
-    def test_an_anchor_day_that_a_month_lacks_is_its_last(self):
+    def test_an_anchor_day_that_a_month_lacks_is_its_last_day(self):
         user = self.subscriber("paid", "anchor=31")
         for instant, period, resets in [
             ("2026-04-29T23:59:59Z", "2026-03", "2026-04-30T00:00:00Z"),
@@ -72,7 +72,7 @@ class TimePassing(Case):
         self.assertEqual((over["previous_plan"], over.used, over["remaining"]), ("paid", 6, "0"))
         self.assertNotIn("resets", over)
 
-    def test_grace_becomes_billing_retry_16_days_after_expiry_where_no_date_was_given(self):
+    def test_grace_becomes_billing_retry_16_days_after_expiry_if_no_date_was_given(self):
         user = self.subscriber("paid", "state=grace_period expires=2026-03-10")
         self.assertEqual(self.at("2026-03-25T23:59:59Z", user)["state"], "grace_period")
         over = self.at("2026-03-26T00:00:00Z", user)
@@ -88,7 +88,7 @@ class TimePassing(Case):
         self.assertEqual(self.at("2026-03-19T23:59:59Z", user).status, "ALLOWED")
         self.assertEqual(self.at("2026-03-20T00:00:00Z", user)["reason"], "expired")
 
-    def test_a_clock_that_was_set_back_does_not_take_a_user_back_to_an_earlier_period(self):
+    def test_a_clock_set_back_does_not_move_a_user_to_an_earlier_period(self):
         user = self.subscriber("paid", used=5)
         self.assertEqual(self.at("2026-04-01T00:00:01Z", user)["period"], "2026-04")
         back = self.at("2026-03-31T23:59:59Z", user)

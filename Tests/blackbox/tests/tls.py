@@ -85,12 +85,12 @@ class TLS(Case):
                 self.assertEqual(neighbour.send_command("PING"), "+PONG")
         self.assertEqual(self.count(user), 0)
 
-    def test_much_plain_text_that_goes_on_after_the_refusal_is_thrown_away(self):
+    def test_plain_text_after_the_refusal_is_discarded(self):
         with LineConnection(self.service.port) as connection:
             connection.send(b"CONSUME x\n" * 50_000)
             self.assertRegex(connection.read_to_end(), rb"\A-PROTOCOL this port speaks TLS; [^\r\n]*\r\n\Z")
 
-    def test_tls_to_a_port_without_it_is_refused_and_a_client_says_why(self):
+    def test_tls_to_a_port_without_it_is_refused_and_the_client_shows_the_reason(self):
         service = self.serve()
         with self.assertRaises(ssl.SSLError) as raised:
             LineConnection(service.port, tls=self.authority.client_context())
@@ -98,7 +98,7 @@ class TLS(Case):
         self.assertEqual(service.info()["tls"], "off")
         self.assertNotIn("tls_handshakes_failed", service.info())
 
-    def test_a_client_that_does_not_know_the_ca_ends_the_handshake_itself(self):
+    def test_a_client_without_the_ca_ends_the_handshake(self):
         before = int(self.service.info()["tls_handshakes_failed"])
         with self.assertRaises(ssl.SSLCertVerificationError):
             LineConnection(self.service.port, tls=ssl.create_default_context())
@@ -116,7 +116,7 @@ class TLS(Case):
         except (ssl.SSLError, Closed, OSError) as error:
             return str(error)
 
-    def test_client_certificates_of_the_ca_are_wanted_and_no_others(self):
+    def test_only_client_certificates_of_the_ca_are_accepted(self):
         clients, strangers = Authority("Clients"), Authority("Clients")
         service = self.serve_tls("--tls-client-ca", clients.certificate)
         right = self.authority.client_context(clients.issue("backend"))
@@ -130,7 +130,7 @@ class TLS(Case):
         self.assertNotEqual(expired, "+PONG")
         self.assertEqual(self.client_outcome(service, right), "+PONG", "the others are unharmed")
 
-    def test_the_ca_of_clients_is_read_again_too(self):
+    def test_sighup_reloads_the_client_ca(self):
         directory = processes.directory()
         first, second = Authority("First"), Authority("Second")
         ca = shutil.copy(first.certificate, directory + "/ca.pem")
@@ -170,7 +170,7 @@ class TLS(Case):
         with self.in_time(service.connect) as connection:
             self.assertEqual(connection.send_command("PING"), "+PONG")
 
-    def test_a_handshake_that_trickles_is_closed_all_the_same(self):
+    def test_a_trickling_handshake_is_closed(self):
         service = self.serve_tls("--tls-handshake-timeout-ms", "400")
         hello = RecordClient(service.port, service.tls, handshake=False).hello()
         began = time.monotonic()
@@ -182,14 +182,14 @@ class TLS(Case):
             self.assertEqual(connection.read_to_end(), b"")
         self.assertGreater(time.monotonic() - began, 0.35)
 
-    def test_the_time_for_the_handshake_does_not_end_who_has_done_it(self):
+    def test_the_handshake_timeout_does_not_end_completed_handshakes(self):
         service = self.serve_tls("--tls-handshake-timeout-ms", "1000")
         with self.in_time(service.connect) as connection, LineConnection(service.port) as stalled:
             # The one that connected later is closed, so the time of the first one is over, too.
             self.assertEqual(stalled.read_to_end(), b"")
             self.assertEqual(connection.send_command("PING"), "+PONG")
 
-    def test_a_connection_without_a_first_request_is_closed_and_with_tls_s_own_end(self):
+    def test_a_connection_without_a_first_request_is_closed_with_close_notify(self):
         service = self.serve_tls("--first-request-timeout-ms", "400")
         began = time.monotonic()
         with self.in_time(lambda: RecordClient(service.port, service.tls)) as client:
@@ -237,7 +237,7 @@ class TLS(Case):
             client.send(b"QUIT\n")
             self.assertEqual(client.read_to_end(), (b"+OK\r\n", True))
 
-    def test_who_takes_the_last_answers_slowly_gets_them_all(self):
+    def test_a_slow_reader_gets_the_last_answers(self):
         plain = self.serve()
         for service in (plain, self.service):
             with self.subTest(tls=service.tls is not None):
@@ -282,7 +282,7 @@ class TLS(Case):
         for connection in connections:
             connection.close()
 
-    def test_one_connection_too_many_is_told_so(self):
+    def test_one_connection_too_many_gets_an_error(self):
         service = self.serve_tls("--connections-maximum", "2")
         connections = [service.connect() for _ in range(2)]
         for connection in connections:
@@ -293,7 +293,7 @@ class TLS(Case):
             self.assertEqual(connection.send_command("PING"), "+PONG")
             connection.close()
 
-    def test_far_too_many_connections_that_shake_no_hands_take_few_descriptors(self):
+    def test_connections_without_a_handshake_take_few_descriptors(self):
         service = self.serve_tls("--connections-maximum", "2")
         with service.connect() as first:
             self.assertEqual(first.send_command("PING"), "+PONG")
@@ -304,7 +304,7 @@ class TLS(Case):
             for connection in silent:
                 connection.close()
 
-    def test_draining_answers_what_was_accepted_and_ends_the_rest(self):
+    def test_draining_answers_accepted_requests_and_ends_the_rest(self):
         service = self.serve_tls("--drain-timeout-ms", "300000")
         user = self.user()
         with service.connect() as busy, service.connect() as silent, LineConnection(service.port) as unshaken:
@@ -349,7 +349,7 @@ class TLS(Case):
 
     # New certificates
 
-    def test_a_hangup_puts_a_new_certificate_to_use_and_leaves_open_connections_alone(self):
+    def test_sighup_loads_a_new_certificate_and_keeps_open_connections(self):
         certificate, key = self.own_files()
         service = self.serve_tls(certificate=certificate, key=key)
         before = self.serial(service)
@@ -391,7 +391,7 @@ class TLS(Case):
                 self.assertEqual(self.serial(service), before)
                 service.stop()
 
-    def test_a_hangup_before_the_first_connection_does_not_end_the_service(self):
+    def test_sighup_before_the_first_connection_does_not_end_the_service(self):
         service = self.serve_tls()
         for _ in range(20):
             service.signal(signal.SIGHUP)
@@ -406,7 +406,7 @@ class TLS(Case):
         self.assertRegex(service.log(), error)
         self.assertLess(len(service.log().splitlines()), 4, service.log())
 
-    def test_files_that_cannot_be_used_are_named_at_the_start(self):
+    def test_unusable_files_are_named_at_the_start(self):
         other = self.authority.server(file="another")
         locked = self.authority.directory + "/locked.key"
         openssl("ec", "-in", self.key, "-aes256", "-passout", "pass:secret", "-out", locked)
@@ -425,12 +425,12 @@ class TLS(Case):
             "/nowhere cannot be read", "--tls-certificate", self.certificate, "--tls-key", self.key, "--tls-client-ca", "/nowhere"
         )
 
-    def test_settings_that_say_half_of_it_are_refused(self):
+    def test_incomplete_tls_settings_are_refused(self):
         self.assert_does_not_start("tls-certificate and tls-key go together", "--tls-certificate", self.certificate)
         self.assert_does_not_start("tls-certificate and tls-key go together", "--tls-key", self.key)
         self.assert_does_not_start("tls-client-ca needs tls-certificate", "--tls-client-ca", self.certificate)
 
-    def test_a_key_that_everybody_may_read_and_a_certificate_that_has_expired_are_told_and_used(self):
+    def test_a_world_readable_key_and_an_expired_certificate_are_logged_and_used(self):
         certificate, key = self.own_files()
         os.chmod(key, 0o644)
         service = self.serve_tls(certificate=certificate, key=key)
