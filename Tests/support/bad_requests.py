@@ -1,4 +1,4 @@
-"""Requests that are none, or not quite, and what each is answered: the tables of tests/bad_input.py."""
+"""Malformed requests with their expected replies: the tables of tests/bad_input.py."""
 
 from .wire import array
 
@@ -7,7 +7,7 @@ PROXY_2 = bytes.fromhex("0d0a0d0a000d0a515549540a") + b"\x21\x11\x00\x0c\x7f\x00
 
 
 def stays_open(user):
-    """(what, bytes, beginning of the reply); the connection goes on. No reply where it is None."""
+    """(name, bytes, beginning of the reply); the connection stays open. None: no reply."""
     consume = b"CONSUME " + user.encode()
     rows = [
         ("an empty line", b"\n", None),
@@ -97,7 +97,7 @@ def stays_open(user):
 
 
 def closes(user):
-    """(what, bytes, beginning of the reply), also after other requests; then the connection is closed."""
+    """(name, bytes, beginning of the reply), also after other requests; then the connection is closed."""
     return [
         ("one byte over the limit", b"ECHO " + b"x" * 1_020 + b"\n", b"-TOOLONG "),
         ("one byte over the limit without its end", b"ECHO " + b"x" * 1_020 + b"x", b"-TOOLONG "),

@@ -18,7 +18,7 @@ SCHEMES = ("light", "dark")
 
 
 def missing():
-    """What is not installed; None when everything is there."""
+    """The missing program or package; None if everything is installed."""
     if not CHROMIUM or not DRIVER:
         return "chromium and chromium-driver (script/bootstrap --test installs them)"
     for module in ("selenium", "axe_playwright_python"):
@@ -28,16 +28,16 @@ def missing():
 
 
 def axe_source():
-    """axe-core, which a package from PyPI carries."""
+    """axe-core, from a package on PyPI."""
     return (pathlib.Path(importlib.util.find_spec("axe_playwright_python").origin).parent / "axe.min.js").read_text()
 
 
 class Browser:
     PAGE_LOAD = "normal"
-    """What opening a page waits for, in WebDriver's words."""
+    """WebDriver's page load strategy."""
 
     def __init__(self, site, has_scripts=True):
-        """`site` is whatever has an address to open: a service, or a chat."""
+        """`site` has an `address` to open: a service, or a chat."""
         from selenium import webdriver
         from selenium.webdriver.chrome.service import Service
 
@@ -62,7 +62,7 @@ class Browser:
         self.driver.quit()
 
     def look(self, width, scheme, forced=None):
-        """The window's width in CSS pixels, and the colours that the person prefers."""
+        """Sets the window's width in CSS pixels, and the preferred colour scheme."""
         self.width, self.scheme = width, scheme
         features = [{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -82,11 +82,11 @@ class Browser:
         return self.driver.find_elements("css selector", selector)
 
     def text(self, selector="main"):
-        """What a person reads there; nothing while the page changes to another one."""
+        """The visible text; empty while the page changes to another one."""
         from selenium.common.exceptions import JavascriptException
 
         try:
-            # At one go: an element that is found first may be gone when it is asked.
+            # In one script: an element found first may be removed before its text is read.
             return self.run("const part = document.querySelector(arguments[0]); return part ? part.innerText.trim() : ''", selector)
         except JavascriptException:
             return ""
@@ -104,7 +104,7 @@ class Browser:
         field.send_keys(text)
 
     def press(self, *keys):
-        """On whatever has the focus."""
+        """Sends keys to the focused element."""
         from selenium.webdriver import ActionChains
 
         actions = ActionChains(self.driver)
@@ -113,7 +113,7 @@ class Browser:
         actions.perform()
 
     def sign_in(self, token):
-        """Sends the form and waits for the page that answers it, so that nothing is read from the page before."""
+        """Sends the form and waits for its answer, so that nothing is read from the previous page."""
         self.open("/dashboard/sign-in")
         self.fill("#token", token)
         self.run("window.isBefore = true")
@@ -129,7 +129,7 @@ class Browser:
             return False
 
     def complaints(self):
-        """What the browser's console says since the last time: errors, and violations of the Content-Security-Policy."""
+        """New entries of the browser's console: errors, and violations of the Content-Security-Policy."""
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
 
     def overflow(self):
@@ -137,14 +137,14 @@ class Browser:
         return self.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
     def axe_in_this_look(self):
-        """The same as `axe`, for pages that are opened at every width in every scheme. It takes its time, so it sees each width
-        and each scheme once, or, with HEADROOM_TEST_LONG, each with each."""
+        """As `axe`, for pages that are opened at every width in every scheme. Because axe is slow, it checks each width and each
+        scheme once, or, with HEADROOM_TEST_LONG, every combination."""
         is_due = (self.width, self.scheme) in (("desktop", "light"), ("phone", "dark"))
         return self.axe() if is_due or os.environ.get("HEADROOM_TEST_LONG") else []
 
     def axe(self):
-        """Rules that the page breaks, each with the elements that break it."""
-        # From outside the page, so that its Content-Security-Policy says nothing to it.
+        """Violated rules, each with the elements that violate it."""
+        # From outside the page, because its Content-Security-Policy would block it.
         if not self.run("return typeof window.axe === 'object'"):
             self.run(axe_source())
         report = self.driver.execute_async_script(
@@ -161,7 +161,7 @@ class Browser:
         ]  # fmt: skip
 
     def picture(self, name):
-        """The whole page as NAME-WIDTH-SCHEME.png in HEADROOM_SCREENSHOTS, where that is set."""
+        """The whole page as NAME-WIDTH-SCHEME.png in HEADROOM_SCREENSHOTS, if that is set."""
         directory = os.environ.get("HEADROOM_SCREENSHOTS")
         if not directory:
             return

@@ -1,4 +1,4 @@
-"""What tests have in common."""
+"""The base class of tests with a database and a service."""
 
 import unittest
 
@@ -18,28 +18,27 @@ LONG_TIMEOUTS = {
         for what in ("FIRST_REQUEST", "INCOMPLETE_REQUEST", "OUTPUT", "TLS_HANDSHAKE", "AUTHENTICATION", "HTTP_REQUEST")
     },
 }
-"""By default a service gives a request up after two seconds, refuses it when it would wait for half a second, and closes a
-connection that is slow for ten. A busy machine may take as long. Here nothing is given up that is merely slow; a test of a
-limit sets its own by a flag, which wins."""
+"""A busy machine may exceed the service's default timeouts, so tests run with long ones. A test of a timeout sets its own by a
+flag, which wins over the environment."""
 
 
 class Case(unittest.TestCase):
     """A database of its own for each class, with a service on it."""
 
     FLAGS = ()
-    """Of the class's service; None starts none."""
+    """Flags of the class's service; None starts no service."""
     OWN_CLUSTER = False
     """For classes that stop or break the database."""
     MIGRATED = True
-    """Whether the database is migrated from the beginning. Where it is not, for tests about what there was before or about who
-    migrates, the owner migrates it when the first service is started."""
+    """Whether the database is migrated at the start. If not (for tests of adoption and migration), the owner migrates it when the
+    first service is started."""
     CLOCK = None
-    """The database's clock, pinned; None lets it run."""
+    """A fixed time of the database's clock; None lets it run."""
     SHARED = False
-    """Whether the tests touch nothing but users of their own: then the class shares its database and service with the others of
-    its worker that have the same flags and clock."""
+    """Whether the tests use only users of their own: then the class shares its database and service with other classes of its
+    worker that have the same flags and clock."""
     _hosts = {}
-    """The classes whose database and service are shared, by flags and clock. They stay until the worker ends."""
+    """Classes that own a shared database and service, by flags and clock. They stay until the worker ends."""
 
     maxDiff = None
     longMessage = True
@@ -87,9 +86,9 @@ class Case(unittest.TestCase):
 
     @classmethod
     def serve(cls, *flags, wait=True, env=None, **options):
-        """Another instance on the class's database, with time for everything."""
+        """Starts another instance on the class's database, with long timeouts."""
         if not cls.MIGRATED:
-            # What is wrong, the service says itself.
+            # If this fails, the service reports the reason.
             command("migrate", database_url=cls.database_url)
         service = Service(*flags, database_url=cls.database_url, wait=wait, env={**LONG_TIMEOUTS, **(env or {})}, **options)
         cls.services.append(service)
@@ -97,7 +96,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def set_clock(cls, instant):
-        """Everything asks headroom.now(); replacing it moves time for all instances at once."""
+        """Replaces headroom.now(), which every statement calls: time moves for all instances at once."""
         cls.psql.run(
             "create or replace function headroom.now() returns timestamptz language sql stable parallel safe"
             f" return timestamptz '{instant}'"
@@ -115,21 +114,21 @@ class Case(unittest.TestCase):
         return self.service.send_command(request)
 
     def count(self, user):
-        """Messages of a user over all periods, as the table says."""
+        """A user's messages over all periods, from the table."""
         return self.psql.number(f"select coalesce(sum(message_count), 0) from message_usage where user_id = '{user}'")
 
     def wait_until_blocked(self):
-        """Until a statement of a service waits for a lock that the test holds. Not for use while `psql` itself is in a
-        transaction, in which pg_stat_activity stays as it was at first."""
+        """Waits until a statement of a service waits for a lock that the test holds. Do not use it while `psql` itself is in a
+        transaction, because pg_stat_activity does not change within one."""
         waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
         wait_until(lambda: self.psql.number(waiting), "a statement waits for the lock")
 
     def set_count(self, user, count):
-        """What an operator types."""
+        """Sets a count as an operator does, by a plain UPDATE."""
         self.psql.run(f"update message_usage set message_count = {count} where user_id = '{user}'")
 
     def subscriber(self, plan="paid", options="", used=None):
-        """A user on a plan, with a row in the current period that says `used`."""
+        """Creates a user on a plan, with `used` messages in the current period."""
         user = self.user()
         self.assertIn("+OK ", self.send_command(f"SETPLAN {user} {plan} {options}"))
         if used is not None:

@@ -1,4 +1,4 @@
-"""Certificates for tests, made by openssl: elliptic curves, since they take no time to make."""
+"""Certificates for tests, made by openssl on elliptic curves, which is fast."""
 
 import os
 import ssl
@@ -13,7 +13,7 @@ def openssl(*arguments):
 
 
 class Authority:
-    """A CA of the tests' own, with what it has signed, in a directory of its own."""
+    """A CA for tests, with the certificates that it signed, in a directory of its own."""
 
     def __init__(self, name="Test CA"):
         self.directory = processes.directory()
@@ -41,7 +41,7 @@ class Authority:
         return self.issue(name, f"DNS:{name}", "IP:127.0.0.1", "IP:::1", **how)
 
     def client_context(self, certificate=None):
-        """What a client that knows this CA connects with."""
+        """The SSLContext of a client that trusts this CA."""
         context = ssl.create_default_context(cafile=self.certificate)
         if certificate:
             context.load_cert_chain(*certificate)

@@ -1,5 +1,5 @@
-"""A package of somebody else's that depends on HeadroomClient: what the package manager fetches and builds for it, and what
-compiles in it. All packages come from what this clone's build has fetched; nothing is asked of the network."""
+"""A package that depends on HeadroomClient: what SwiftPM fetches and builds for it, and which programs compile in it. All packages
+come from the repositories that this clone's build has fetched, without the network."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from .service import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_SECONDS = 1_800
-"""Longer than all of it takes on a busy machine."""
+"""Seconds; longer than any step takes on a busy machine."""
 
 MAIN = """\
 import HeadroomClient
@@ -25,13 +25,13 @@ await headroom.shutDown()
 
 
 def local_git():
-    """Variables for git, which then takes the repositories that the build has fetched in place of those that they are from."""
+    """Environment variables with which git uses the repositories that the build has fetched."""
     rewrites = []
     for repository in sorted((ROOT / ".build/repositories").glob("*/config")):
         url = subprocess.run(
             ["git", "config", "--file", repository, "remote.origin.url"], check=True, capture_output=True, text=True
         ).stdout.strip()
-        # Packages spell the address of one repository in two ways; the longest that fits is taken.
+        # Packages write the address of one repository in two ways; git uses the longest match.
         name = url.removesuffix(".git")
         rewrites += [(f"url.{repository.parent}.insteadOf", spelling) for spelling in (name, name + ".git")]
     variables = {"GIT_ALLOW_PROTOCOL": "file", "GIT_CONFIG_COUNT": str(len(rewrites))}
@@ -41,7 +41,7 @@ def local_git():
 
 
 class Dependent:
-    """A fresh package with these traits of ours; None names none, which enables those by default."""
+    """A new package with these traits of ours; None enables the default traits."""
 
     def __init__(self, traits, directory=None, cache=None):
         self.directory = Path(directory or processes.directory())
@@ -76,7 +76,7 @@ let package = Package(
         return done.stdout
 
     def packages(self):
-        """The names of the packages that are fetched."""
+        """The names of the fetched packages."""
         self.swift("package", "resolve")
         resolved = json.loads((self.directory / "Package.resolved").read_text(encoding="utf-8"))
         return {pin["identity"] for pin in resolved["pins"]}
@@ -86,7 +86,7 @@ let package = Package(
 
 
 def c_module_options(built):
-    """What the compiler needs to import the C modules beneath those that a build has made."""
+    """Compiler options to import the C modules that the built modules use."""
     headers = sorted((ROOT / ".build/checkouts").glob("*/Sources/*/include/module.modulemap"))
     maps = headers + sorted(built.glob("*.build/module.modulemap"))
     options = [option for place in maps for option in ("-Xcc", f"-fmodule-map-file={place}")]
@@ -94,7 +94,7 @@ def c_module_options(built):
 
 
 class Manifest:
-    """What Package.swift lets a target import with some traits."""
+    """The modules that a target may import according to Package.swift, for a set of traits."""
 
     def __init__(self, traits):
         dumped = subprocess.run(
@@ -102,9 +102,9 @@ class Manifest:
             check=True, capture_output=True, text=True, env=environment(),
         ).stdout  # fmt: skip
         self.targets = {}
-        """The names of the targets, each with those of its own package that it depends on."""
+        """The targets by name, each with the targets of its own package that it depends on."""
         self.absent_products = set()
-        """Those that a target depends on with other traits only."""
+        """Dependencies that a target has with other traits only."""
         targets = json.loads(dumped)["targets"]
         names = {target["name"] for target in targets}
         for target in targets:
@@ -120,8 +120,8 @@ class Manifest:
 
 
 class CompiledLibrary:
-    """HeadroomClient, compiled with some traits over the modules of a build: in seconds, where building it takes a minute. The
-    compiler finds only modules that the manifest has for these traits."""
+    """HeadroomClient, compiled with a set of traits and the modules of a build, in seconds instead of a minute. The compiler finds only
+    modules that the manifest allows for these traits."""
 
     def __init__(self, traits, built):
         self.traits, self.built = traits, built
@@ -135,7 +135,7 @@ class CompiledLibrary:
         self._compile("HeadroomClient")
 
     def _compile(self, target):
-        """Makes the target's module, and first those that it depends on."""
+        """Compiles the target's module, after its dependencies."""
         module = f"{target}.swiftmodule"
         if (self.directory / module).exists():
             return
@@ -159,7 +159,7 @@ class CompiledLibrary:
         )  # fmt: skip
 
     def faults(self, program):
-        """What the compiler says against a program that imports the library; nothing when it compiles."""
+        """The compiler's errors for a program that imports the library; empty if it compiles."""
         source = self.directory / "program.swift"
         source.write_text(program, encoding="utf-8")
         done = self._swiftc("-typecheck", "-parse-as-library", source)
@@ -169,11 +169,11 @@ class CompiledLibrary:
 
 
 def package_name(built):
-    """The name by which modules of one package know each other: that of the clone's directory, as the build has written it."""
+    """The package name of `package` access: the clone directory's name, as the build has written it."""
     plan = (ROOT / f".build/{built.name}.yaml").read_text(encoding="utf-8")
     return re.search(r'"-module-name","HeadroomClient".*?"-package-name","(\w+)"', plan, re.DOTALL).group(1)
 
 
 def built_directory(binary):
-    """Of the build that is tested."""
+    """The tested build's modules."""
     return ROOT / ".build" / os.path.basename(os.path.dirname(binary))

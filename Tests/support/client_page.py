@@ -1,4 +1,4 @@
-"""docs/clients.md, taken apart: which programs it prints, how it says that they are run, and what it says to install."""
+"""Parses docs/clients.md: its programs, the commands that run them, and the packages to install."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "clients.md")
 USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
-"""As the page has it."""
+"""The chapter's Markdown."""
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Chapter:
 
     @property
     def commands(self):
-        """What is typed, a script for each block."""
+        """The shell blocks, one script each."""
         return re.findall(r"^```sh\n(.*?\n)```$", self.text, re.S | re.M)
 
     @property
@@ -36,12 +36,12 @@ class Chapter:
 
     @property
     def packages(self):
-        """What apt-get is said to install."""
+        """The packages in the chapter's apt-get command."""
         return [name for line in re.findall(r"`apt-get install ([^`]*)`", self.text) for name in line.split()]
 
 
 def chapters():
-    """Those with code in them."""
+    """The chapters with code."""
     with open(PAGE) as file:
         parts = re.split(r"^##+ (.*)\n", file.read(), flags=re.M)
     found = [Chapter(title, text) for title, text in zip(parts[1::2], parts[2::2])]
@@ -50,7 +50,7 @@ def chapters():
 
 @dataclass
 class Printed:
-    """A program with the command under it."""
+    """A program with the command that runs it."""
 
     file: str
     content: str
@@ -63,7 +63,7 @@ class Printed:
 
 
 def printed_programs():
-    """Those that are run, by their file's name."""
+    """The programs that tests run, by file name."""
     found = {}
     for chapter in chapters():
         if not chapter.is_run:
@@ -74,7 +74,7 @@ def printed_programs():
 
 
 def missing(packages):
-    """Those of them that are not installed, as far as that can be told."""
+    """The packages that are not installed, as far as that can be determined."""
     if shutil.which("dpkg-query") is None:
         return []
     states = {

@@ -1,10 +1,8 @@
-"""127.0.0.1:6747, the address that the programs in docs/clients.md have in them, with whatever service a test runs.
+"""127.0.0.1:6747, the address in the programs of docs/clients.md, relayed to the service of a test.
 
-The port is the whole machine's, and two suites may run at once; so the programs run in a network namespace in which there
-is nothing but this port. What listens there is a relay of the test's own, since a socket belongs to the namespace in which
-it was made, whoever uses it. Root makes the namespace, or somebody who may make a namespace of users first. Where neither
-is permitted (a container without CAP_SYS_ADMIN), the relay takes the port of the machine, one test after the other, if nobody
-else has it.
+Two test runs may use the machine at once, so the programs run in a network namespace that has only this port. A relay listens
+there. Creating the namespace needs root, or the right to create user namespaces. Without either (a container without
+CAP_SYS_ADMIN), the relay takes the machine's own port, one test after the other, if it is free.
 """
 
 import fcntl
@@ -23,7 +21,7 @@ from .waiting import TIMEOUT_SECONDS
 
 PORT = 6747
 
-# Brings the loopback up, listens, hands the listening socket over, and keeps the namespace until the other side is gone.
+# Brings the loopback up, listens, passes the listening socket on, and keeps the namespace until the other side closes.
 KEEPER = f"""
 import fcntl, socket, struct
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
@@ -34,17 +32,17 @@ with socket.socket(fileno=0) as suite, socket.create_server(("127.0.0.1", {PORT}
     suite.recv(1)
 """
 
-# A CONSUME as clients send it, in one piece, perhaps behind a handshake.
+# A CONSUME as clients send it, in one segment, perhaps after a handshake.
 ASKING = re.compile(rb"\*\d+\r\n\$7\r\nconsume\r\n", re.IGNORECASE)
 ECHO, ECHOED = b"*2\r\n$4\r\nECHO\r\n$6\r\nforged\r\n", b"$6\r\nforged\r\n"
 LOST = b""
 
 
 class AnswerConnection(Connection):
-    """Loses or forges the answer to a CONSUME."""
+    """Drops or replaces the answer to a CONSUME."""
 
     fault = None
-    """What becomes of the answer: LOST, another line, or None."""
+    """The fault for the answer: LOST, another line, or None."""
 
     async def request(self, data):
         asked = ASKING.search(data)
@@ -53,7 +51,7 @@ class AnswerConnection(Connection):
         if asked and self.fault is None and self.relay.is_silent:
             data = data[: asked.start()]
         elif self.fault:
-            # The service is asked something else, so that the line comes after the answers to a handshake before it.
+            # The service gets another request instead, so that the line comes after the answers to a preceding handshake.
             data = data[: asked.start()] + ECHO
         yield data
 
@@ -81,7 +79,7 @@ class AnswerRelay(Relay):
 
 
 class DefaultPort:
-    """Relays to the port `target`, and loses or forges answers when it is told to."""
+    """Relays to the port `target`, and drops or replaces the armed answers."""
 
     def __init__(self):
         self.target = None
@@ -91,28 +89,28 @@ class DefaultPort:
 
     @property
     def sent(self):
-        """What programs have sent since `behave`."""
+        """The bytes from programs since `behave`."""
         return self._relay.sent
 
     @property
     def connections(self):
-        """How many have come since then."""
+        """Connections since `behave`."""
         return self._relay.connections
 
     @property
     def fired(self):
-        """Answers lost or forged."""
+        """Dropped or replaced answers."""
         return self._relay.fired
 
     def run(self, script, directory, timeout=TIMEOUT_SECONDS):
-        """A shell script, as somebody types it who has saved the programs in `directory`."""
+        """Runs a shell script in `directory`, where the programs are saved."""
         return subprocess.run(
             [*self._inside, "bash", "-euo", "pipefail", "-c", script], cwd=directory, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=timeout, env=self._environment(),
         )  # fmt: skip
 
     def start(self, script, directory, **options):
-        """The same for one command that goes on."""
+        """Starts one command in the background."""
         return processes.start(
             [*self._inside, "bash", "-euo", "pipefail", "-c", f"exec {script}"], cwd=directory, stdin=subprocess.DEVNULL,
             env=self._environment(), **options,
@@ -120,15 +118,15 @@ class DefaultPort:
 
     @staticmethod
     def _environment():
-        # `python3` is the suite's own, which has the package that the page says to install.
+        # `python3` is the tests' own, which has the package that the page names.
         return {**os.environ, "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]}
 
     def lose_answers(self, count=1):
-        """The service does what the next CONSUME says, and the connection breaks before its answer has come."""
+        """The service executes the next CONSUME, and the connection breaks before its answer arrives."""
         self._arm([LOST] * count)
 
     def answer_instead(self, *lines):
-        """The service never sees the next CONSUME; these lines come back, one for each."""
+        """The service does not get the next CONSUMEs; each is answered with one of these lines."""
         self._arm([line.encode() + b"\r\n" for line in lines])
 
     def be_silent(self):
@@ -136,11 +134,11 @@ class DefaultPort:
         self._relay.is_silent = True
 
     def cut(self):
-        """Breaks every connection that there is."""
+        """Breaks every open connection."""
         self._relay.cut()
 
     def behave(self):
-        """Carries everything, and begins to count anew."""
+        """Relays everything, and resets the counters."""
         self._arm([])
         self._relay.sent, self._relay.connections = b"", 0
 
@@ -172,7 +170,7 @@ class DefaultPort:
                 if not listening:
                     processes.stop(keeper)
                     continue
-                # It goes when nobody holds this end any more, and the namespace with it.
+                # It ends, and the namespace with it, when this end is closed.
                 self._handle = ours.dup()
             self._keeper = keeper
             self._inside = ["nsenter", "--target", str(keeper.pid), "--net"]
@@ -182,7 +180,7 @@ class DefaultPort:
         return None
 
     def _on_this_machine(self):
-        # Another test may have it now. Whoever waits for the lock gets it when its holder is gone, however that ended.
+        # Releases the lock for another test; the kernel also releases it if this process is killed.
         self._turn = open(f"{tempfile.gettempdir()}/headroom-tests-port-{PORT}.lock", "w")  # noqa: SIM115  # the lock lives as long as it
         fcntl.flock(self._turn, fcntl.LOCK_EX)
         try:

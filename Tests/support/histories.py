@@ -1,5 +1,5 @@
-"""What stores tell of a subscription, event by event, and where its user stands then. One list for each store: every line
-of the tables is in one of them."""
+"""Histories of subscriptions: the events of a store, and the expected usage afterwards. One list for each store; every row of
+the tables in docs/reference.md is in one of them."""
 
 from .stores import revenuecat, stripe, stripe_checkout, stripe_customer, stripe_invoice, stripe_refund, stripe_subscription
 from .webhooks import END, PURCHASE
@@ -22,8 +22,8 @@ TRIAL_END = "2026-03-04T12:00:00Z"
 
 
 class History:
-    """`events` are functions of a user and a transaction; `standings` are instants, all after the last event, and what
-    holds at each."""
+    """`events` are functions of a user and a transaction; `expectations` are instants after the last event, with the expected
+    fields."""
 
     def __init__(self, name, events, *expectations):
         self.name, self.events, self.expectations = name, events, expectations
@@ -140,7 +140,7 @@ REVENUECAT = [
 def app_store_histories(store):
     def payload(kind, subtype, at, **fields):
         fields = {"expiresDate": END, "purchaseDate": PURCHASE, **fields}
-        # Only the purchase names the user: the others are found by their transaction.
+        # Only the purchase names the user; the others belong to it by their transaction.
         event = lambda user, transaction: store.notification(
             kind, subtype, at, user if kind in ("SUBSCRIBED", "ONE_TIME_CHARGE") else None, transaction,
             **{n: transaction + v[2:] if isinstance(v, str) and v.startswith("{}") else v for n, v in fields.items()},
@@ -290,11 +290,11 @@ def other(kind, at):
 
 
 SECOND, NEXT_ATTEMPT = "2026-04-01T13:00:00Z", "2026-04-04T13:00:00Z"
-"""When Stripe charges for a period, an hour after it began, and when it tries again."""
+"""The instants of Stripe's charge for a period, an hour after its beginning, and of the next attempt."""
 SUBSCRIBED = sub("created", "active", PURCHASE)
 CANCELS = sub("updated", "active", "2026-03-10T12:00:00Z", at_end=True, previous={"cancel_at_period_end": False})
 BEGINS_AGAIN = sub("updated", "active", END, (END, MAY), previous={"current_period_end": 1})
-"""Before anything was charged for it."""
+"""Before the first charge."""
 IS_DUE = sub("updated", "past_due", SECOND, (END, MAY), previous={"status": "active"})
 NOT_PAID = invoice("payment_failed", SECOND, next_attempt=NEXT_ATTEMPT)
 CANCELLED_AT = "2026-03-25T12:00:00Z"

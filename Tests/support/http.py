@@ -1,4 +1,4 @@
-"""Requests to the HTTP side, as any client sends them."""
+"""Requests to the HTTP server."""
 
 import http.client
 import json
@@ -11,7 +11,7 @@ from .waiting import TIMEOUT_SECONDS
 class Answer:
     status: int
     headers: http.client.HTTPMessage
-    """Found by name in any case."""
+    """Header fields, by case-insensitive name."""
     body: bytes
 
     @property
@@ -24,7 +24,7 @@ class Answer:
 
 
 def request(port, method, path, body=None, headers=None, timeout=TIMEOUT_SECONDS, tls=None):
-    """`body` is sent as it is when it is bytes or text, else as JSON. `tls` is an ssl.SSLContext."""
+    """Sends bytes and text as they are, any other `body` as JSON. `tls` is an ssl.SSLContext."""
     headers = dict(headers or {})
     if body is not None and not isinstance(body, (bytes, str)):
         body = json.dumps(body)

@@ -1,15 +1,15 @@
-"""What the kernel knows of connections."""
+"""The kernel's buffers of connections."""
 
 from .waiting import WaitTimeout, wait_until
 
 
 class ConnectionGone(Exception):
-    """There is no such connection any more."""
+    """The connection is closed."""
 
 
 def queues(local, remote):
-    """Bytes that the kernel holds for one end of a connection of 127.0.0.1: sent and not taken by the other end's kernel,
-    and come but not read."""
+    """Bytes that the kernel buffers for one end of a connection of 127.0.0.1: sent but not acknowledged, and received but not
+    read."""
     with open("/proc/net/tcp") as table:
         for row in table:
             fields = row.split()
@@ -20,7 +20,7 @@ def queues(local, remote):
 
 
 def fill(connection, port):
-    """Asks, without reading, until answers have to wait within the service; returns how many bytes of lines are due."""
+    """Sends requests without reading until answers wait within the service; returns the bytes of all answers."""
     own = connection.socket.getsockname()[1]
 
     def with_the_kernel():
@@ -32,8 +32,8 @@ def fill(connection, port):
         connection.send(("ECHO " + "x" * 900 + "\n") * 200)
         due += 200 * 903
         try:
-            # Nothing tells that they stay within the service. Where the machine was just slow, they are taken for it a little
-            # early, and what is due is right all the same.
+            # After a second without progress the answers wait within the service. On a slow machine this may be too early,
+            # which does not change the expected bytes.
             wait_until(lambda: with_the_kernel() >= held + 200 * 903, "the answers are with the kernel", seconds=1)
         except WaitTimeout:
             return due

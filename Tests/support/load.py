@@ -1,4 +1,4 @@
-"""Clients that send messages all the time and write down what became of each."""
+"""Clients that send messages continuously and record each outcome."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ from .wire import Answer, Closed
 
 
 class Client:
-    """One connection, one user: sends a message, waits for its answer, sends the next, until told to stop."""
+    """One connection, one user: sends a message, waits for its answer, sends the next, until stopped."""
 
     def __init__(self, service, user, timeout=TIMEOUT_SECONDS):
         self.service = service
@@ -18,7 +18,7 @@ class Client:
         self.used = []
         self.refused = []
         self.unknown = []
-        """Replies that leave open whether the message was counted, and lost connections."""
+        """Replies with an unknown outcome, and lost connections."""
         self.last_allowed_at = None
         self.failure = None
         self.thread = threading.Thread(target=self._run, daemon=True)
@@ -36,7 +36,7 @@ class Client:
                     line = None
                     continue
                 self._note(reply)
-        except BaseException as failure:  # told by `stop`
+        except BaseException as failure:  # raised by `stop`
             self.failure = failure
         finally:
             if line:
@@ -93,6 +93,6 @@ class Load:
             assert not client.thread.is_alive(), "a client did not stop"
 
     def of(self, user):
-        """Values of `used` in the order of each client, and how many outcomes are not known."""
+        """Values of `used` in the order of each client, and the number of unknown outcomes."""
         clients = [client for client in self.clients if client.user == user]
         return [client.used for client in clients], sum(len(client.unknown) for client in clients)

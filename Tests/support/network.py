@@ -1,4 +1,4 @@
-"""A network of a test's own, in which every port is free: for commands that are printed with the default ports."""
+"""A network namespace for one test, in which every port is free: for printed commands with the default ports."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ import unittest
 
 from . import processes
 
-# Brings the loopback up, says so, and keeps the namespace until the other side is gone.
+# Brings the loopback up, reports it, and keeps the namespace until the other side closes.
 KEEPER = """
 import fcntl, socket, struct
 SIOCSIFFLAGS, IFF_UP = 0x8914, 0x1
@@ -22,11 +22,11 @@ with socket.socket(fileno=0) as suite:
 
 
 class OwnNetwork:
-    """Root makes the namespace, or somebody who may make a namespace of users first. Skips the test where neither may."""
+    """Creates the namespace as root, or within a new user namespace. Skips the test if neither is permitted."""
 
     def __init__(self):
         self.inside = None
-        """What stands before a command that is to run in it."""
+        """The prefix of a command that runs in it."""
         if shutil.which("unshare") is None or shutil.which("nsenter") is None:
             raise unittest.SkipTest("unshare and nsenter (util-linux) are not installed")
         as_anybody = ["unshare", "--map-root-user", "--net"]

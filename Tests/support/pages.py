@@ -1,4 +1,4 @@
-"""A browser without a window: keeps cookies, fills in forms, and follows nothing by itself."""
+"""An HTTP client of the dashboard: keeps cookies, sends forms, and follows no redirects."""
 
 import html
 import http.client
@@ -10,7 +10,7 @@ from .waiting import TIMEOUT_SECONDS
 
 
 class DashboardClient:
-    """One person's browser. `host` is what it believes to have called."""
+    """One browser's session. `host` is the Host header."""
 
     def __init__(self, service, host=None):
         self.service = service
@@ -42,7 +42,7 @@ class DashboardClient:
         return self.request("GET", path, headers=headers)
 
     def send(self, path, fields, **headers):
-        """A form, as a browser sends it."""
+        """Sends a form as a browser does."""
         headers = {
             "Content-Type": "application/x-www-form-urlencoded", "Origin": f"http://{self.host}", "Sec-Fetch-Site": "same-origin",
             **headers,
@@ -50,7 +50,7 @@ class DashboardClient:
         return self.request("POST", path, urlencode(fields), {name: value for name, value in headers.items() if value is not None})
 
     def csrf_token(self, path="/dashboard/sign-in"):
-        """What the forms of a page carry."""
+        """The CSRF token in the forms of a page."""
         return hidden_fields(self.get(path))["seal"]
 
     def sign_in(self, token, to=None):
@@ -59,7 +59,7 @@ class DashboardClient:
 
 
 def hidden_fields(answer):
-    """The hidden fields of a page's last form, and those that stand in all of its forms."""
+    """The hidden fields of a page's last form, and those that are in all of its forms."""
     return {
         html.unescape(name): html.unescape(value)
         for name, value in re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)">', answer.text)
@@ -67,6 +67,6 @@ def hidden_fields(answer):
 
 
 def visible_text(answer):
-    """What a person reads, without the markup."""
+    """The visible text, without markup."""
     text = re.sub(r"<(title|desc|script|style)\b.*?</\1>", " ", answer.text, flags=re.S)
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]*>", " ", text))).strip()

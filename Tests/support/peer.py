@@ -1,4 +1,4 @@
-"""Somebody who answers PING and INFO, and wants a token or none: for what clients say before they ask."""
+"""A server that answers PING and INFO, with or without a required token, and records what clients send first."""
 
 import socketserver
 import threading
@@ -6,7 +6,7 @@ import threading
 
 class Peer:
     def __init__(self, token=None, version="1"):
-        """With a token it answers nothing without; without one it has no use for any."""
+        """With `token` it requires that token; without, it refuses any."""
         self.token = token
         self.version = version
         self.said = []

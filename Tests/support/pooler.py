@@ -11,7 +11,7 @@ from .postgres import as_postgres_user, chown_to_postgres
 from .waiting import wait_until
 
 PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/usr/local/sbin")
-"""None where it is not installed."""
+"""None if it is not installed."""
 
 USERS = ("postgres", "backend")
 
@@ -21,7 +21,7 @@ class Pooler:
         self.home = processes.directory()
         self.port = processes.free_port()
         self.cluster = cluster
-        # Its default port and its socket are one for all.
+        # The default port and socket would be shared by all tests.
         self.settings = {
             "listen_addr": "127.0.0.1", "listen_port": self.port, "unix_socket_dir": "", "auth_type": "trust",
             "auth_file": self.home + "/users", "logfile": self.home + "/log", "admin_users": "postgres",
@@ -31,7 +31,7 @@ class Pooler:
             file.writelines(f'"{user}" ""\n' for user in USERS)
         chown_to_postgres(self.home)
         self.write(pool_mode)
-        # It has nothing to save, and gentler signals wait for clients to leave, by version one or the other.
+        # It has nothing to save, and other signals may wait for clients, depending on the version.
         self.process = processes.start(
             [PROGRAM, "-q", self.home + "/ini"], signal.SIGKILL, self.home + "/output", **as_postgres_user()
         )
@@ -43,7 +43,7 @@ class Pooler:
             file.write("\n".join(lines + [f"{name} = {value}" for name, value in self.settings.items()]) + "\n")
 
     def reload(self, pool_mode):
-        """Another mode, while clients are connected."""
+        """Changes the mode while clients are connected."""
         self.write(pool_mode)
         self.process.send_signal(signal.SIGHUP)
         console = [self.cluster.bin + "/psql", "-X", "-A", "-t", "-c", "show config", self.url("pgbouncer")]

@@ -1,4 +1,4 @@
-"""A PostgreSQL of our own: in a directory of its own, on a Unix socket, as a user who is not root."""
+"""A PostgreSQL for tests: in a directory of its own, on a Unix socket, as a user other than root."""
 
 import contextlib
 import glob
@@ -32,14 +32,14 @@ DURABLE = {
     "lc_messages": "'C'",
     "log_checkpoints": "off",
 }
-"""For those that are, and for whatever is measured: what is acknowledged is on the disk."""
+"""Settings for tests of durability and for measurements: acknowledged commits are on the disk."""
 
 TEMPLATE_VARIABLE = "HEADROOM_TEST_CLUSTER_TEMPLATE"
 MIGRATED = "migrated"
 
 
 def programs():
-    """The directory of PostgreSQL's programs, found as the service finds it: the one that is named, else Debian's newest, else
+    """The directory of PostgreSQL's programs, found as the service finds it: HEADROOM_POSTGRES_BIN, else Debian's newest, else
     that in PATH."""
     named = os.environ.get("HEADROOM_POSTGRES_BIN")
     candidates = [named] if named else sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda p: -float(p.split("/")[4]))
@@ -53,12 +53,12 @@ def programs():
 
 
 def psql(url):
-    """The command of a psql that fails with the first statement that does."""
+    """A psql command that stops at the first failed statement."""
     return [programs() + "/psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url]
 
 
 def as_postgres_user():
-    """How to run a program as somebody whom PostgreSQL accepts: root it refuses."""
+    """Popen options to run a program as a user that PostgreSQL accepts; it refuses root."""
     if os.geteuid() != 0:
         return {}
     try:
@@ -69,15 +69,14 @@ def as_postgres_user():
 
 
 def chown_to_postgres(path):
-    """Gives a file or a directory to whom PostgreSQL runs as."""
+    """Changes the owner of a file or directory to PostgreSQL's user."""
     account = as_postgres_user()
     if account:
         os.chown(path, account["user"], account["group"])
 
 
 def template():
-    """A data directory as initdb leaves it: made once for this process and all that it starts after this, since initdb takes
-    a second or two and a copy of what it made does not."""
+    """A data directory made by initdb, once for this process and its children: initdb takes a second or two, a copy does not."""
     path = os.environ.get(TEMPLATE_VARIABLE)
     if path is None or not os.path.exists(path):
         home = processes.directory()
@@ -95,16 +94,16 @@ def template():
 class Cluster:
     """One server. It is our child, not a daemon, so that it cannot outlive us.
 
-    `home` is where its data, its socket and its log are, a temporary directory unless it is said. It begins as a copy of the
-    data directory `like`, else as a standby of the Cluster `primary`, else empty, with the roles that `headroom roles` makes
-    and the login that services use, or without either.
+    `home` contains its data, socket and log; by default it is a temporary directory. The data is a copy of the directory `like`,
+    else of the Cluster `primary` as its standby, else empty, with (`has_roles`) the roles of `headroom roles` and the
+    services' login.
     """
 
     _shared = None
 
     @classmethod
     def shared(cls):
-        """The one that nobody stops; each class of tests has a database in it."""
+        """The cluster that most test classes share; each has a database in it."""
         if cls._shared is None:
             cls._shared = Cluster()
         return cls._shared
@@ -117,7 +116,7 @@ class Cluster:
         self.databases = 0
         self._has_migrated = False
         os.makedirs(self.home, exist_ok=True)
-        # Its account makes the socket there, and whoever else connects passes through.
+        # Its user creates the socket there, and other users connect through it.
         chown_to_postgres(self.home)
         os.chmod(self.home, 0o711)
         if primary:
@@ -129,21 +128,21 @@ class Cluster:
         else:
             subprocess.run(["cp", "-a", like or template(), self.data], check=True)
         with open(self.data + "/postgresql.conf", "a") as file:
-            # What stands last counts.
+            # Later settings override earlier ones.
             file.writelines(f"{name} = {value}\n" for name, value in {**self.address(), **settings}.items())
         self.start()
         if has_roles and not like and not primary:
             self._create_roles()
 
     def address(self):
-        """The settings that say where it listens."""
+        """The settings of its address."""
         return {"listen_addresses": "''", "unix_socket_directories": f"'{self.home}'"}
 
     def url(self, database):
         return f"host={self.home} user=postgres dbname={database}"
 
     def _create_roles(self):
-        """As an administrator does who follows the reference."""
+        """Creates the roles as docs/reference.md says."""
         script = service.command("roles")
         assert script.returncode == 0, script.stderr
         session = self.session("postgres")
@@ -151,10 +150,10 @@ class Cluster:
         session.run("create role backend login in role headroom_service")
         session.close()
 
-    # Its life
+    # Starting and stopping
 
     def launch(self, environment=None):
-        """Starts it and does not wait until it can be used."""
+        """Starts it without waiting until it accepts connections."""
         # SIGQUIT is the immediate shutdown: nothing of a test's database is worth a checkpoint.
         self.process = processes.start(
             [self.bin + "/postgres", "-D", self.data], signal.SIGQUIT, self.log, env={**os.environ, **(environment or {})},
@@ -177,16 +176,16 @@ class Cluster:
         wait_until(answers, "PostgreSQL accepts connections")
 
     def stop(self):
-        """As `pg_ctl stop -m fast`: sessions are ended, and all is written."""
+        """As `pg_ctl stop -m fast`: ends sessions and writes everything."""
         self._end(signal.SIGINT)
 
     def stop_immediately(self):
-        """As `pg_ctl stop -m immediate`: every session is cut where it is, and the next start has to recover."""
+        """As `pg_ctl stop -m immediate`: cuts every session; the next start recovers."""
         self._end(signal.SIGQUIT)
 
     def _end(self, how):
         if self.is_running:
-            # It waits for its children, also for those that somebody has stopped.
+            # It waits for its children, also for those stopped by SIGSTOP.
             self.signal_all(signal.SIGCONT)
         processes.stop(self.process, TIMEOUT_SECONDS, how)
 
@@ -216,24 +215,24 @@ class Cluster:
         return self.url(name)
 
     def new_database(self, is_migrated=False):
-        """Its name. An empty one, or one that the owner has migrated."""
+        """Creates a database, empty or migrated by the owner; returns its name."""
         self.databases += 1
         name = f"t{self.databases}"
         self.create_database(name, self.migrated() if is_migrated else None)
         return name
 
     def migrated(self):
-        """The name of a database that is migrated once, when it is first wanted, and only there to be copied."""
+        """The name of a template database, migrated at the first call."""
         if not self._has_migrated:
             outcome = service.command("migrate", database_url=self.create_database(MIGRATED))
             assert outcome.returncode == 0, outcome.stderr
-            # One that somebody is connected to cannot be copied.
+            # A database with connections cannot be copied.
             self.sql(f"alter database {MIGRATED} allow_connections false")
             self._has_migrated = True
         return MIGRATED
 
     def sql(self, *statements, database="postgres", seconds=300):
-        """What the statements answer, columns with | between; each is a transaction of its own."""
+        """The rows of the statements, columns separated by |; each statement is a transaction of its own."""
         return processes.run([*psql(self.url(database)), *(f"--command={text}" for text in statements)], seconds).strip()
 
     def session(self, database):
@@ -245,7 +244,7 @@ class SQLError(Exception):
 
 
 class Session:
-    """One psql, kept open: statements go in, rows come out. It holds locks and transactions as a person's psql does."""
+    """An open psql, which keeps locks and transactions between statements."""
 
     def __init__(self, programs_directory, url):
         self.end = "end of answer"
@@ -263,7 +262,7 @@ class Session:
         self.lines.put(None)
 
     def send(self, sql):
-        """Sends without waiting for the answer: for statements that are to wait for a lock."""
+        """Sends a statement without waiting for its result, for example if it waits for a lock."""
         self.process.stdin.write(f"{sql.strip().rstrip(';')}\n;\n\\echo {self.end}\n")
         self.process.stdin.flush()
 
@@ -291,7 +290,7 @@ class Session:
         return self.receive()
 
     def value(self, sql):
-        """The one value of a statement; None for null."""
+        """A statement's only value; None for null."""
         rows = self.run(sql)
         return rows[0][0] if rows else None
 

@@ -12,9 +12,9 @@ INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n)(?:(?: {4}.*)?\n)*")
 @dataclass
 class Block:
     heading: str
-    """The nearest one above it, with its number signs."""
+    """The nearest heading above it, with its number signs."""
     language: str
-    """Of a fenced block; `indented` for the others."""
+    """The language of a fenced block; `indented` for the others."""
     text: str
 
     @property
@@ -23,12 +23,12 @@ class Block:
 
 
 def blocks(name):
-    """All of a page, in their order."""
+    """All blocks of a page, in order."""
     with open(os.path.join(ROOT, name)) as file:
         parts = re.split(r"^(##+ .+)\n", file.read(), flags=re.M)
     found = []
     for heading, text in zip(["", *parts[1::2]], parts[0::2]):
-        # The end of the heading's line, which the split has taken.
+        # The line end of the heading, removed by the split.
         text = "\n" + text
         placed = [(match.start(), Block(heading, match[1], match[2])) for match in FENCED.finditer(text)]
         plain = FENCED.sub(lambda match: "\n" * match[0].count("\n"), text)
@@ -40,8 +40,7 @@ def blocks(name):
 
 
 def pattern(printed):
-    """What is printed as an answer, as a regular expression: `…` stands for anything, and so do an instant and the beginning of a
-    token, which differ from run to run."""
+    """A printed answer as a regular expression: `…`, instants and tokens match anything, because they differ in each run."""
     parts = re.split(r"(headroom_\w+…|…|\d{4}-\d\d-\d\dT[\d:]+Z)", printed)
     return "".join(part_pattern(part) if index % 2 else re.escape(part) for index, part in enumerate(parts))
 

@@ -1,4 +1,4 @@
-"""Programs that are started, looked at and ended, each by its process id, so that none is left, however we end."""
+"""Starting, inspecting and ending processes by their ids, so that none is left over when the tests end."""
 
 import asyncio
 import atexit
@@ -23,20 +23,20 @@ _directories = []
 
 
 class Failure(Exception):
-    """A program did not do what it was started for; the text is for whoever started ours."""
+    """A program failed; the text is for the user."""
 
 
 # Starting and ending ------------------------------------------------------------------------------------------------------
 
 
 def start(arguments, stop_signal=signal.SIGTERM, log=None, **options):
-    """Starts a process that gets `stop_signal` when ours ends, also when ours is killed. With a log it reads nothing, has the
-    root directory for its own, and adds what it writes to that file.
+    """Starts a process that gets `stop_signal` when ours ends, also if ours is killed. With a log its input is empty, its directory
+    is /, and its output is appended to that file.
 
-    The kernel takes the end of the thread that starts it for our end, so that thread has to last.
+    The kernel sends the signal when the starting thread ends, so that thread must outlive the process.
     """
 
-    # In a process group of its own: Ctrl-C is for us alone, who then end everything in the right order.
+    # In a process group of its own: only this process gets Ctrl-C, and ends the others in order.
     options.setdefault("start_new_session", True)
     with contextlib.ExitStack() as files:
         if log is not None:
@@ -49,15 +49,15 @@ def start(arguments, stop_signal=signal.SIGTERM, log=None, **options):
 
 
 def die_with_parent(number):
-    """Has the kernel send a signal to this process when the one that started it ends, also when nobody is left to do it."""
+    """Makes the kernel send a signal to this process when its parent ends."""
     # prctl(PR_SET_PDEATHSIG)
     ctypes.CDLL(None).prctl(1, int(number))
 
 
 def stop(process, timeout=TIMEOUT_SECONDS, stop_signal=None):
-    """Stops a process and waits for its end, which it is given by SIGKILL when it takes too long; returns its exit status."""
+    """Stops a process and waits for its end, with SIGKILL after the timeout; returns its exit status."""
     if process.poll() is None:
-        # A stopped process would not take the signal before it is continued.
+        # A stopped process handles the signal only after SIGCONT.
         process.send_signal(signal.SIGCONT)
         process.send_signal(stop_signal or process.stop_signal)
         try:
@@ -70,13 +70,13 @@ def stop(process, timeout=TIMEOUT_SECONDS, stop_signal=None):
 
 
 def kill(process):
-    """Ends a process without its help; returns its exit status."""
+    """Kills a process; returns its exit status."""
     process.kill()
     return process.wait()
 
 
 def directory(mode=0o755):
-    """A temporary directory that goes away with us; a short path, because Unix sockets stand in some."""
+    """A temporary directory, deleted when this process ends; its path is short enough for Unix sockets."""
     path = tempfile.mkdtemp(prefix="hr-", dir="/tmp")
     os.chmod(path, mode)
     _directories.append(path)
@@ -92,11 +92,13 @@ def stop_all():
 
 
 def free_port():
-    """A port of 127.0.0.1 on which nobody listens, for those who cannot choose one themselves when they start."""
+    """An unused port of 127.0.0.1, for programs that cannot choose one themselves."""
     with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
         lowest = int(file.read().split()[0])
     while True:
-        # The kernel gives connections their ports from that range: below it none is taken between now and the start.
+            # Tests that run at the same time may have the same seed, and must not look in the same places.
+# Below the range from which the kernel takes ports of connections, so that the port stays free until the start. The random
+    # numbers are the system's, because concurrent tests may have the same seed.
         # Tests that run at the same time may have the same seed, and must not look in the same places.
         port = random.SystemRandom().randrange(10_000, lowest) if lowest > 12_000 else 0
         with socket.socket() as probe:
@@ -111,7 +113,7 @@ def free_port():
 
 
 def run(command, seconds=TIMEOUT_SECONDS, log=None, environment=None):
-    """A program's standard output. Its standard error goes to the log; where it fails, it is part of the Failure."""
+    """Runs a program; returns its standard output. Its standard error goes to the log, and into the Failure if it fails."""
     name = os.path.basename(command[0])
     try:
         done = subprocess.run(
@@ -131,8 +133,8 @@ def run(command, seconds=TIMEOUT_SECONDS, log=None, environment=None):
 
 
 async def run_async(command, seconds=TIMEOUT_SECONDS, text=""):
-    """Runs a program with a text on its standard input while other coroutines go on; a CompletedProcess, whatever its status.
-    Too late is status -9."""
+    """Runs a program with a text on its standard input, without blocking other coroutines; returns a CompletedProcess. A timeout
+    is status -9."""
     process = await asyncio.create_subprocess_exec(
         *command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd="/"
     )
@@ -149,11 +151,11 @@ async def run_async(command, seconds=TIMEOUT_SECONDS, text=""):
     return subprocess.CompletedProcess(command, process.returncode, out.decode(), err.decode())
 
 
-# Looking ------------------------------------------------------------------------------------------------------------------
+# Inspecting ---------------------------------------------------------------------------------------------------------------
 
 
 def state(pid):
-    """The letter in /proc: T is stopped, Z has ended and waits to be collected; empty is gone."""
+    """The state in /proc: T is stopped, Z a zombie; empty if there is no such process."""
     try:
         return _stat(pid)[0]
     except OSError:
@@ -161,12 +163,12 @@ def state(pid):
 
 
 def is_alive(pid):
-    """A zombie that nobody has collected yet is not."""
+    """Whether a process runs; false for a zombie."""
     return state(pid) not in ("", "Z")
 
 
 def pause(pid):
-    """Stops a process, and returns when all of its threads stand still: until then they may still do something."""
+    """Stops a process by SIGSTOP; returns when all of its threads are stopped."""
     os.kill(pid, signal.SIGSTOP)
     wait_until(lambda: all(state(f"{pid}/task/{thread}") in ("T", "") for thread in os.listdir(f"/proc/{pid}/task")), "the stop")
 
@@ -185,18 +187,18 @@ def children(pid):
 
 
 def resident_bytes(pid, which="VmRSS"):
-    """`VmHWM` is the most that it ever was."""
+    """`VmHWM` is the maximum so far."""
     with open(f"/proc/{pid}/status") as status:
         for line in status:
             if line.startswith(f"{which}:"):
                 return int(line.split()[1]) * 1_024
-    # What has ended and was not collected has a status, but no memory.
+    # A zombie has a status, but no memory.
     raise ProcessLookupError(pid)
 
 
 def processor_seconds(pid):
-    """Of a process, its living children, and those that it has collected."""
-    # Sessions that end are counted once they are collected, and not while that happens: wait until nobody comes or goes.
+    """Processor time of a process, its children, and its ended children."""
+    # A child that ends is counted only after wait(): repeat until the set of children does not change.
     present = children(pid)
     for _ in range(20):
         if not present:
@@ -209,7 +211,7 @@ def processor_seconds(pid):
 
 
 def collected_children_seconds():
-    """Of the programs that we ran to their end."""
+    """Processor time of this process's ended children."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -223,7 +225,7 @@ def _own_seconds(pid):
 
 
 def _stat(pid):
-    """The fields of proc(5) from the third on: the name before them may have anything in it."""
+    """The fields of /proc/PID/stat from the third on: the name before them may contain anything."""
     with open(f"/proc/{pid}/stat") as file:
         return file.read().rsplit(")", 1)[1].split()
 

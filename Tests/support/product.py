@@ -1,4 +1,4 @@
-"""A chat product's usage over a year, put into a database as it would be after that year."""
+"""Fills a database with a year of a chat product's usage."""
 
 from .stores import revenuecat
 from .webhooks import post_event
@@ -7,10 +7,10 @@ ADA = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
 
 def seed(case, users=4_000, months=12):
-    """Users on four plans, who use what people use, in the twelve months up to the current one; the days' sums; and the
-    story of ADA. The numbers differ from user to user and are the same in each run."""
+    """Users on four plans with different usage in the twelve months up to the current one, daily activity, and the history of ADA.
+    The numbers are the same in each run."""
     case.psql.run("select setseed(0.4711)")
-    # Without the audit log: nobody did this by hand.
+    # Without audit rows: this is not a change by hand.
     case.psql.run("set session_replication_role = replica")
     case.psql.run(
         f"""
@@ -57,8 +57,8 @@ def seed(case, users=4_000, months=12):
 
 
 def seed_user_history(case, user):
-    """A trial, a purchase, a renewal, a cancellation that was taken back, an outage that was made good. The case's service takes
-    RevenueCat's events."""
+    """A trial, a purchase, a renewal, a revoked cancellation, a grant after an outage. The case's service accepts RevenueCat's
+    events."""
     days = lambda ago: case.psql.value(f"select headroom.instant_text(headroom.now() - interval '{ago} days')")
     case.psql.run("set session_replication_role = replica")
     case.psql.run(
@@ -94,7 +94,7 @@ def seed_user_history(case, user):
 
 
 def token(case, name, *scopes):
-    """Made as an operator does; its number and its text."""
+    """Creates a token as an operator does; returns its number and its text."""
     from .service import command
 
     flags = [word for scope in scopes for word in ("--scope", scope)]

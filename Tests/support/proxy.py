@@ -1,8 +1,7 @@
-"""Relays between a client and a server that lose, delay and change exactly what they are told to.
+"""Relays between a client and a server that inject chosen faults: loss, delay, changed bytes.
 
-A relay is a few coroutines. Whoever has an event loop awaits `start` and `stop`; whoever has none calls `start_in_background`
-and `close`, and the relay has a loop and a thread of its own. What it is to do next is said by setting an attribute, which is
-one step also from another thread.
+A relay is a few coroutines. With an event loop, await `start` and `stop`; without one, call `start_in_background` and `close`,
+and the relay has a loop and a thread of its own. Attributes choose the faults; setting one is atomic, also from another thread.
 """
 
 import asyncio
@@ -16,15 +15,15 @@ from . import processes
 from .waiting import TIMEOUT_SECONDS
 
 READY_AND_IDLE = b"Z\x00\x00\x00\x05I"
-"""PostgreSQL's ReadyForQuery outside of a transaction: whatever was asked is committed."""
+"""PostgreSQL's ReadyForQuery outside a transaction: the statements before it are committed."""
 
 
 class Cut(Exception):
-    """Ends a connection; what was not passed on until then is lost."""
+    """Ends a connection; bytes that were not passed on are lost."""
 
 
 class Connection:
-    """One client's, through a relay. The two methods say what the other side gets, piece by piece, and may raise Cut."""
+    """One client's connection through a relay. The two methods yield the bytes for the other side, and may raise Cut."""
 
     def __init__(self, relay):
         self.relay = relay
@@ -37,18 +36,18 @@ class Connection:
 
 
 class Relay:
-    """Passes bytes on, in both directions. `target()` is where to: a port of 127.0.0.1, the path of a Unix socket, or None
-    while there is nobody."""
+    """Passes bytes on in both directions. `target()` is a port of 127.0.0.1, the path of a Unix socket, or None while there is no
+    server."""
 
     connection = Connection
-    """What looks at the bytes of each connection."""
+    """The class that handles the bytes of each connection."""
 
     def __init__(self, target, listener=None):
-        """`listener` is a socket that listens; without one, it is on a port of 127.0.0.1 that is free."""
+        """`listener` is a listening socket; without one, the relay takes a free port of 127.0.0.1."""
         self.target = target
         self.listener = listener or socket.create_server(("127.0.0.1", 0), backlog=512)
         self.connections = 0
-        """How many have come."""
+        """Accepted connections."""
         self._streams = set()
         self._tasks = set()
         self._server = self._loop = self._thread = None
@@ -69,12 +68,12 @@ class Relay:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def cut(self):
-        """Breaks every connection that there is; returns how many there were."""
+        """Breaks every open connection; returns their number."""
         if self._loop is None:
             return self._abort_all()
         return asyncio.run_coroutine_threadsafe(self._abort_all_here(), self._loop).result(TIMEOUT_SECONDS)
 
-    # For those without an event loop
+    # For callers without an event loop
 
     def start_in_background(self):
         self._loop = asyncio.new_event_loop()
@@ -89,7 +88,7 @@ class Relay:
         self._thread.join(TIMEOUT_SECONDS)
         self._loop.close()
 
-    # Passing on
+    # Relaying
 
     async def _accept(self, reader, writer):
         self.connections += 1
@@ -105,7 +104,7 @@ class Relay:
         streams = (writer, far_writer)
         connection = self.connection(self)
         self._streams.add(streams)
-        # Either may end before the other: a client that has said everything still wants its answers.
+        # Either may end before the other: a client that has closed its side still reads answers.
         pumps = [
             asyncio.ensure_future(self._pump(reader, far_writer, connection.request, streams)),
             asyncio.ensure_future(self._pump(far_reader, writer, connection.answer, streams)),
@@ -118,7 +117,7 @@ class Relay:
             each.close()
 
     async def _pump(self, source, sink, pieces, streams):
-        # What is passed on leaves at once: a cut loses what comes after it and nothing before.
+        # Bytes are sent at once: a cut loses only what comes after it.
         sink.transport.set_write_buffer_limits(0)
         try:
             while data := await source.read(1 << 16):
@@ -149,12 +148,12 @@ def _reset(writer):
     """Closes with RST instead of FIN."""
     end = writer.get_extra_info("socket")
     if end is not None and end.fileno() >= 0 and end.family != socket.AF_UNIX:
-        with contextlib.suppress(OSError):  # it has broken by itself
+        with contextlib.suppress(OSError):  # it is already closed
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
 
 
-# A network that does not do as it should ------------------------------------------------------------------------------------
+# A faulty network -----------------------------------------------------------------------------------------------------------
 
 
 BYTES_PER_TURN = 16
@@ -168,7 +167,7 @@ class DisturbedConnection(Connection):
     async def answer(self, data):
         relay = self.relay
         if relay.cut_after_bytes is not None:
-            # An answer that arrives in part only.
+            # Only a part of the answer arrives.
             count, relay.cut_after_bytes = relay.cut_after_bytes, None
             relay.fired["cut"] += 1
             yield data[:count]
@@ -190,23 +189,23 @@ class DisturbedConnection(Connection):
         relay.fired["split"] += 1
         for index, byte in enumerate(data):
             yield bytes((byte,))
-            # Others have their turn in between, as they would on a network; not after each byte, which would make the relay
-            # late by as many turns of the event loop as there are bytes.
+            # Other coroutines run in between, as on a network; not after each byte, which would delay the relay by one turn
+            # of the event loop for each byte.
             if index % BYTES_PER_TURN == 0:
                 await asyncio.sleep(0)
 
 
 class DisturbedRelay(Relay):
-    """Disturbs what it passes on, in the ways that its attributes say. For an event loop that is there already."""
+    """Injects the faults that its attributes choose. For callers with an event loop."""
 
     connection = DisturbedConnection
 
     def __init__(self, target):
         super().__init__(target)
         self.fired = {"reset": 0, "delay": 0, "split": 0, "silence": 0, "cut": 0}
-        """How often each has happened."""
+        """How often each fault has happened."""
         self.speaks = asyncio.Event()
-        """Not set is silence: nothing passes until it is."""
+        """While it is not set, no bytes pass."""
         self.heal()
 
     def reset(self):
@@ -214,11 +213,11 @@ class DisturbedRelay(Relay):
 
     def heal(self):
         self.delay = 0.0
-        """Seconds by which everything comes late."""
+        """Seconds by which all bytes are delayed."""
         self.is_split = False
-        """Whether each byte leaves by itself."""
+        """Whether each byte is sent separately."""
         self.cut_after_bytes = None
-        """How much of the next answer arrives before the connection breaks."""
+        """Bytes of the next answer that arrive before the connection breaks."""
         self.speaks.set()
 
     async def stop(self):
@@ -245,7 +244,7 @@ class DatabaseConnection(Connection):
 
 
 class Proxy(Relay):
-    """Stands before a Cluster: listens on a Unix socket in a directory of its own, as PostgreSQL does."""
+    """A proxy of a Cluster, on a Unix socket in a directory of its own."""
 
     connection = DatabaseConnection
 
@@ -265,15 +264,15 @@ class Proxy(Relay):
         return f"host={self.home} user=postgres dbname={database}"
 
     def cut_after_commit(self, matches):
-        """Loses the reply to the next message for which matches(bytes) holds, once the database has committed it."""
+        """Loses the reply to the next message for which matches(bytes) is true, after the database has committed it."""
         self._armed = ("reply", matches)
 
     def cut_before_request(self, matches):
-        """Loses the next such message itself: the database never sees it."""
+        """Loses the next such message itself: the database does not receive it."""
         self._armed = ("request", matches)
 
     def fires(self, kind, data):
-        """Whether this is what was waited for, which then is over."""
+        """Whether the armed fault applies to these bytes; it then applies once."""
         if self._armed is None or self._armed[0] != kind or not self._armed[1](data):
             return False
         self._armed = None

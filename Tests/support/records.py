@@ -1,4 +1,4 @@
-"""A TLS client that decides itself which bytes go to the socket, and when."""
+"""A TLS client that controls which bytes go to the socket, and when."""
 
 import contextlib
 import socket
@@ -35,7 +35,7 @@ class RecordClient:
                 self.receive_records()
 
     def hello(self):
-        """The first bytes of a handshake, not sent."""
+        """The first bytes of a handshake, without sending them."""
         try:
             self.session.do_handshake()
         except ssl.SSLWantReadError:
@@ -46,7 +46,7 @@ class RecordClient:
         self.socket.sendall(self.outgoing.read())
 
     def receive_records(self):
-        """False when the peer has ended the connection."""
+        """Returns False if the peer has closed the connection."""
         data = self.socket.recv(1 << 16)
         if data:
             self.incoming.write(data)
@@ -64,7 +64,7 @@ class RecordClient:
         self.send_records()
 
     def read_to_end(self):
-        """Everything until the end, and whether TLS's own end came before that of the connection."""
+        """All bytes until the end, and whether close_notify came before it."""
         received, until = b"", time.monotonic() + self.timeout
         while time.monotonic() < until:
             try:

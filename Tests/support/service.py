@@ -1,4 +1,4 @@
-"""A running headroom."""
+"""A running `headroom serve`."""
 
 import os
 import re
@@ -13,7 +13,7 @@ READY = re.compile(r"^ready listen=127\.0\.0\.1:(\d+) http=(?:127\.0\.0\.1:(\d+)
 
 
 def environment(**more):
-    """Ours, without what would tell the service anything by accident."""
+    """Our environment without variables that configure the service or libpq."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("HEADROOM_", "DATABASE_", "PG"))}
     return {**kept, **more}
 
@@ -21,9 +21,9 @@ def environment(**more):
 class Service:
     """Starts `headroom serve` on a free port; `ready` waits for the line that says so.
 
-    With the URL of the schema's owner it is started as in production: somebody has migrated as the owner, and the service logs
-    in as somebody who is granted headroom_service and nothing else. `as_owner` leaves both to the service. What it writes is
-    kept in `directory`, a temporary one unless it is said.
+    With the URL of the schema's owner it runs as in production: the database is migrated, and the service logs in with a role that
+    is granted only headroom_service. With `as_owner` the service logs in as the owner, and migrates. Its output is in
+    `directory`, by default a temporary one.
     """
 
     def __init__(
@@ -34,11 +34,11 @@ class Service:
         self.directory = str(directory) if directory else processes.directory()
         os.makedirs(self.directory, exist_ok=True)
         self.stdout, self.stderr = self.directory + "/ready", self.directory + "/headroom.log"
-        # The default port is one for all tests that run at once.
+        # The default port would be shared by all concurrent tests.
         http_flags = [] if "--http" in flags or "HEADROOM_HTTP" in (env or {}) else ["--http", "127.0.0.1:0"]
-        # As in production: the URL may hold a password, so it goes through the environment.
+        # In the environment, as in production, because the URL may contain a password.
         variables = {"DATABASE_URL": database_url} if database_url else {}
-        # It may be the directory of one that has ended.
+        # The directory may have the log of an ended service.
         open(self.stderr, "wb").close()
         with open(self.stdout, "wb") as out:
             self.process = processes.start(
@@ -47,9 +47,9 @@ class Service:
             )  # fmt: skip
         self.port = None
         self.http_port = None
-        """None where the HTTP side is off."""
+        """None if the HTTP server is off."""
         self.tls = None
-        """What to connect with, where the service speaks TLS."""
+        """The SSLContext for connections, if the service speaks TLS."""
         if wait:
             self.ready()
 
@@ -58,7 +58,7 @@ class Service:
         return self
 
     def is_ready(self):
-        """Whether it has written its ready line, from which its ports are known. Fails when it has ended instead."""
+        """Whether it has written its ready line, which has its ports. Fails if it has ended instead."""
         line = READY.search(self.output())
         if line is None:
             if not self.is_running:
@@ -73,11 +73,11 @@ class Service:
 
     @property
     def address(self):
-        """Of the HTTP side, as a browser writes it."""
+        """The URL of the HTTP server."""
         return f"http://127.0.0.1:{self.http_port}"
 
     def http(self, method, path, body=None, headers=None, timeout=TIMEOUT_SECONDS):
-        """One request to the HTTP side, on a connection of its own; see `support.http.Answer`."""
+        """Sends one request to the HTTP server, on a connection of its own; see `support.http.Answer`."""
         return http.request(self.http_port, method, path, body, headers, timeout, self.tls)
 
     def output(self):
@@ -92,7 +92,7 @@ class Service:
         return LineConnection(self.port, timeout, self.tls)
 
     def send_command(self, request):
-        """One request on a connection of its own; the reply's line."""
+        """Sends one command on a connection of its own; returns the reply's line."""
         with self.connect() as connection:
             return connection.send_command(request)
 
@@ -118,12 +118,12 @@ class Service:
 
 
 def information(connection):
-    """INFO's answer on a connection."""
+    """INFO's fields, requested on this connection."""
     return dict(entry[1:].split("=", 1) for entry in connection.send_list_command("INFO"))
 
 
 OWNER, BACKEND = "user=postgres ", "user=backend "
-"""As they stand in the URLs of a Cluster, which makes the second."""
+"""The logins in the URLs of a Cluster, which creates the second."""
 
 
 def least_privileged(database_url):
@@ -131,7 +131,7 @@ def least_privileged(database_url):
 
 
 def command(*arguments, database_url=None, timeout=TIMEOUT_SECONDS):
-    """Runs another command of the binary to its end."""
+    """Runs another command of the binary."""
     variables = {"DATABASE_URL": database_url} if database_url else {}
     return subprocess.run(
         [settings.binary, *arguments], capture_output=True, text=True, env=environment(**variables), cwd="/", timeout=timeout
@@ -139,7 +139,7 @@ def command(*arguments, database_url=None, timeout=TIMEOUT_SECONDS):
 
 
 def limited(command):
-    """A program in place of the binary's, which starts it after a shell command."""
+    """A script that runs a shell command (such as ulimit) and then the binary."""
     path = processes.directory() + "/headroom"
     with open(path, "w") as file:
         file.write(f'#!/bin/sh\n{command}\nexec "{settings.binary}" "$@"\n')

@@ -1,4 +1,4 @@
-"""What the command line said."""
+"""Settings from the command line."""
 
 binary = ""
 seed = 0

@@ -1,4 +1,4 @@
-"""The stores: what they post, signed as they sign it."""
+"""Store events with their signatures, as the stores post them."""
 
 import base64
 import datetime
@@ -23,7 +23,7 @@ STRIPE_SECRET = "whsec_of-the-tests"
 
 
 def milliseconds(instant):
-    """Of `2026-03-15T09:30:00Z`, with or without a fraction."""
+    """Parses `2026-03-15T09:30:00Z`, with or without a fraction."""
     return round(datetime.datetime.fromisoformat(instant.replace("Z", "+00:00")).timestamp() * 1000)
 
 
@@ -32,7 +32,7 @@ def compact(value):
 
 
 def revenuecat(kind, at, user, transaction, **fields):
-    """An event of RevenueCat's. Names that end in `_at_ms` may be instants; `...` leaves a field out."""
+    """A RevenueCat event. Fields that end in `_at_ms` may be instants; `...` omits a field."""
     event = {
         "id": str(uuid.uuid4()), "type": kind, "event_timestamp_ms": milliseconds(at), "app_id": "app1234567890",
         "app_user_id": user, "original_app_user_id": user, "aliases": user if user is ... else [user], "environment": "PRODUCTION",
@@ -47,12 +47,12 @@ def revenuecat(kind, at, user, transaction, **fields):
 
 
 def seconds(instant):
-    """Of `2026-03-15T09:30:00Z`, since 1970; None stays."""
+    """Seconds since 1970 of `2026-03-15T09:30:00Z`; None stays None."""
     return None if instant is None else milliseconds(instant) // 1000
 
 
 def stripe(kind, at, **fields):
-    """An event of Stripe's about the object with these fields. `previous` are the attributes that it changed."""
+    """A Stripe event about the object with these fields. `previous` are the changed attributes."""
     data = {"object": {name: value for name, value in fields.items() if value is not ... and name != "previous"}}
     if "previous" in fields:
         data["previous_attributes"] = fields["previous"]
@@ -63,7 +63,7 @@ def stripe(kind, at, **fields):
 
 
 def stripe_customer(transaction):
-    """Who has the subscription; one customer for each, so that tests do not meet."""
+    """The subscription's customer; each subscription has its own, so that tests are independent."""
     return "cus_" + transaction
 
 
@@ -71,7 +71,7 @@ def stripe_subscription(
     kind, status, at, user, transaction, period, product="premium", trial_end=None, cancel_at=None, at_end=False,
     ended_at=None, next_attempt=None, **fields
 ):  # fmt: skip
-    """An event of a subscription. `period` are its instants; without `user` its metadata names nobody."""
+    """An event of a subscription with the instants `period`; without `user` its metadata has no user."""
     invoice = "in_" + transaction
     start, end = (seconds(instant) for instant in period)
     return stripe(
@@ -86,7 +86,7 @@ def stripe_subscription(
 
 
 def stripe_invoice(kind, at, transaction, period, next_attempt=None, reason="subscription_cycle", product="premium"):
-    """An event of the invoice for a period of a subscription."""
+    """An event of an invoice for a period of a subscription."""
     start, end = (seconds(instant) for instant in period)
     return stripe(
         "invoice." + kind, at, id="in_" + transaction, object="invoice", customer=stripe_customer(transaction),
@@ -98,7 +98,7 @@ def stripe_invoice(kind, at, transaction, period, next_attempt=None, reason="sub
 
 
 def stripe_refund(at, transaction, **fields):
-    """A charge that was given back, with the invoice in it that it was for."""
+    """A refunded charge, with its invoice."""
     invoice = {"id": "in_" + transaction, "object": "invoice", "subscription": "sub_" + transaction}
     charge = {"refunded": True, "amount_refunded": 4990, "receipt_email": "ann@example.com", "invoice": invoice, **fields}
     return stripe("charge.refunded", at, id="ch_" + transaction, object="charge", customer=stripe_customer(transaction), **charge)
@@ -112,7 +112,7 @@ def stripe_checkout(at, user, transaction):
 
 
 def stripe_signature(body, *secrets, at=None, scheme="v1"):
-    """As Stripe signs: one code for each secret."""
+    """Stripe's signature: one code for each secret."""
     moment = int(time.time() if at is None else at)
     codes = (hmac.new(s.encode(), f"{moment}.".encode() + body, hashlib.sha256).hexdigest() for s in secrets or (STRIPE_SECRET,))
     return ",".join([f"t={moment}", *(f"{scheme}={code}" for code in codes)])
@@ -125,7 +125,7 @@ def revenuecat_signature(body, secret=SIGNING_SECRET, at=None):
 
 
 class AppStore:
-    """Signs as the App Store does, with a root, an intermediate and a signer of the tests' own."""
+    """Signs as the App Store does, with a test root, intermediate and signer."""
 
     SIGNER_MARK = "1.2.840.113635.100.6.11.1"
     INTERMEDIATE_MARK = "1.2.840.113635.100.6.2.1"
@@ -162,7 +162,7 @@ class AppStore:
         return key, builder.sign(issuer_key or key, hashes.SHA256())
 
     def sign(self, payload, algorithm="ES256", chain=None):
-        """A JWS in compact form; `payload` as it is when it is bytes."""
+        """A JWS in compact form; bytes are used as they are."""
 
         def part(data):
             return base64.urlsafe_b64encode(data).rstrip(b"=")
@@ -177,7 +177,7 @@ class AppStore:
         self, kind, subtype, at, user, transaction, product="premium", status=None, environment="Production",
         bundle=BUNDLE, grace_until=None, next_product=None, without=(), **fields
     ):  # fmt: skip
-        """A notification as it is posted. `fields` are the transaction's; those that end in `Date` may be instants."""
+        """A notification as the App Store posts it. `fields` are the transaction's; those that end in `Date` may be instants."""
         info = {
             "originalTransactionId": transaction, "transactionId": transaction + "1", "bundleId": bundle, "productId": product,
             "type": "Auto-Renewable Subscription", "environment": environment, "signedDate": milliseconds(at), "quantity": 1,

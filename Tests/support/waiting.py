@@ -1,20 +1,20 @@
-"""Waiting for conditions. Nothing here waits for time to pass."""
+"""Waits for conditions, never for time to pass."""
 
 import asyncio
 import inspect
 import time
 
 TIMEOUT_SECONDS = 60
-"""Seconds. Whatever is waited for has come by then, also on a machine many times slower than one that is idle."""
+"""The default timeout, long enough for a machine many times slower than an idle one."""
 
 
 class WaitTimeout(AssertionError):
-    """What was waited for did not come."""
+    """A condition did not become true in time."""
 
 
 def wait_until(condition, what, seconds=TIMEOUT_SECONDS):
-    """Polls until `condition` returns something true, and returns that. `what` completes "not within 60 s: …"; where it
-    takes work to say, it may be a function that is called only when it is too late."""
+    """Polls until `condition` returns a true value, and returns it. `what` completes "not within 60 s: …"; it may be a function
+    that returns the text."""
     for pause in _pauses(what, seconds):
         if value := condition():
             return value
@@ -22,7 +22,7 @@ def wait_until(condition, what, seconds=TIMEOUT_SECONDS):
 
 
 async def wait_until_async(condition, what, seconds=TIMEOUT_SECONDS):
-    """The same for a coroutine: other coroutines run between two looks, and the condition may be one itself."""
+    """As `wait_until`, in a coroutine; the condition may be a coroutine function."""
     for pause in _pauses(what, seconds):
         value = condition()
         if inspect.isawaitable(value):
@@ -33,12 +33,12 @@ async def wait_until_async(condition, what, seconds=TIMEOUT_SECONDS):
 
 
 def _pauses(what, seconds):
-    """The pause after each look. There is a last look when the time is over: a machine may have slept through all of it."""
+    """The pause after each check. There is a last check after the deadline: the process may have slept until then."""
     until = time.monotonic() + seconds
     pause, is_last = 0.001, False
     while not is_last:
         is_last = time.monotonic() > until
         yield 0 if is_last else pause
-        # A condition may cost a statement or a process, so what takes longer is looked at less often.
+        # A check may cost a statement or a process, so later checks are less frequent.
         pause = min(pause * 2, 0.05)
     raise WaitTimeout(f"not within {seconds:g} s: {what() if callable(what) else what}")

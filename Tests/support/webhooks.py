@@ -1,4 +1,4 @@
-"""What tests of the stores' webhooks have in common."""
+"""The base class of webhook tests."""
 
 import http.client
 import json
@@ -10,20 +10,20 @@ from .waiting import TIMEOUT_SECONDS
 from .wire import Answer
 
 PURCHASE, END = "2026-03-01T12:00:00Z", "2026-04-01T12:00:00Z"
-"""Of the subscription that most histories are about."""
+"""The instants of the subscription in most histories."""
 WEBHOOK_SETTINGS = {"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION}
-"""The environment of a service that takes RevenueCat's events."""
+"""The environment of a service that accepts RevenueCat's events."""
 
 
 def post_event(service, event):
-    """Posts one event of RevenueCat's to a service that takes them (`TAKES_EVENTS`); what became of it."""
+    """Posts a RevenueCat event to a service with `WEBHOOK_SETTINGS`; returns the answer."""
     answer = service.http("POST", "/webhooks/revenuecat", compact(event), {"Authorization": AUTHORIZATION})
     assert answer.status == 200, answer.text
     return answer.json
 
 
 class Webhooks(Case):
-    """A service that takes every store's events, and products that are mapped."""
+    """A service that accepts every store's events, with mapped products."""
 
     CLOCK = PURCHASE
     FLAGS = None
@@ -54,7 +54,7 @@ class Webhooks(Case):
         return str(random.randrange(10**14, 10**15))
 
     def post(self, path, body, headers=None):
-        """The status and the body, read as JSON."""
+        """Posts a body; returns the status and the JSON of the answer."""
         data = body if isinstance(body, bytes) else compact(body)
         self.connection.request("POST", path, data, {"Content-Type": "application/json", **(headers or {})})
         response = self.connection.getresponse()
@@ -62,7 +62,7 @@ class Webhooks(Case):
         return response.status, json.loads(text)
 
     def deliver(self, event):
-        """One event of any store; what became of it."""
+        """Posts one event of any store; returns the answer."""
         if "signedPayload" in event:
             status, answer = self.post("/webhooks/appstore", event)
         elif event.get("object") == "event":
@@ -74,7 +74,7 @@ class Webhooks(Case):
         return answer
 
     def purchase(self, user=None, **fields):
-        """A user who has just bought at RevenueCat, and the transaction."""
+        """A user with a new RevenueCat subscription, and its transaction."""
         user, transaction = user or self.user(), self.transaction()
         event = revenuecat(
             "INITIAL_PURCHASE", PURCHASE, user, transaction,
@@ -84,11 +84,11 @@ class Webhooks(Case):
         return user, transaction
 
     def answers(self, user):
-        """USAGE's and CONSUME's answers."""
+        """The answers to USAGE and CONSUME."""
         return [Answer(self.line.send_command(f"{verb} {user}")) for verb in ("USAGE", "CONSUME")]
 
     def assert_answers(self, user, expected, what):
-        """`expected`: the fields of USAGE, and of CONSUME `status` and `reason`; None is absent."""
+        """`expected` has fields of USAGE, and `status` and `reason` of CONSUME; None means absent."""
         usage, consume = self.answers(user)
         for name, value in expected.items():
             found = consume.status if name == "status" else consume.get(name) if name == "reason" else usage.get(name)

@@ -1,4 +1,4 @@
-"""The line protocol from a client's side: as little code as can be, so that it hides nothing of what was sent."""
+"""A minimal client of the line protocol, which shows exactly what was sent and received."""
 
 import re
 import select
@@ -12,18 +12,18 @@ FIELD = re.compile(r'([a-z_]+)=("(?:[^"\\]|\\["\\])*"|[^ "\\]+)')
 
 
 class Closed(Exception):
-    """The server ended the connection where a reply was due."""
+    """The server closed the connection before a reply."""
 
 
 class LineConnection:
-    """One connection."""
+    """One connection of the line protocol."""
 
     def __init__(self, port, timeout=TIMEOUT_SECONDS, tls=None, source="127.0.0.1"):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout, source_address=(source, 0))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.tls = tls
         if tls:
-            # Closed also where the handshake fails.
+            # It closes the socket also if the handshake fails.
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
         self.timeout = timeout
         self.received = b""
@@ -38,7 +38,7 @@ class LineConnection:
         self.socket.sendall(data.encode() if isinstance(data, str) else data)
 
     def send_byte_by_byte(self, data):
-        """Each byte in a segment of its own, until the server has had enough."""
+        """Sends each byte in a segment of its own, until the server closes."""
         for index in range(len(data)):
             try:
                 self.socket.send(data[index : index + 1])
@@ -46,7 +46,7 @@ class LineConnection:
                 return
 
     def readable(self, seconds):
-        """Waits for bytes, or for the end."""
+        """Waits for bytes or the end; returns False after the timeout."""
         if self.tls and self.socket.pending():
             return True
         poll = select.poll()
@@ -74,12 +74,12 @@ class LineConnection:
         return [self.read_line() for _ in range(count)]
 
     def send_command(self, request):
-        """Sends one request and returns the line of its reply."""
+        """Sends one command and returns the line of its reply."""
         self.send(request + "\n")
         return self.read_line()
 
     def send_list_command(self, request):
-        """Sends a request that is answered with a list; returns its lines."""
+        """Sends a command with a list reply; returns its lines."""
         header = self.send_command(request)
         assert re.fullmatch(r"\*\d+", header), f"a list was expected, not {header!r}"
         return self.read_lines(int(header[1:]))
@@ -91,7 +91,7 @@ class LineConnection:
         self.socket.shutdown(socket.SHUT_WR)
 
     def read_to_end(self):
-        """Everything until the server closes; fails when it does not."""
+        """All bytes until the server closes; fails if it does not."""
         until = time.monotonic() + self.timeout
         while True:
             if not self.readable(until - time.monotonic()):
@@ -115,7 +115,7 @@ class LineConnection:
 
 
 class Answer:
-    """A `+STATUS name=value …` line, taken apart."""
+    """A parsed `+STATUS name=value …` line."""
 
     def __init__(self, text):
         self.text = text
