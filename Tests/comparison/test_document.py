@@ -1,4 +1,4 @@
-"""What docs/performance.md is made from, and that it is what would be made of the committed result now."""
+"""The generation of docs/performance.md, and that the page matches the committed result."""
 
 import re
 import unittest
@@ -32,7 +32,7 @@ RUN = {
 
 
 def samples_of(row):
-    """Made up: round by round a little more, each measurement twice the one before."""
+    """Made-up samples: they grow with each round, and each measurement is twice the previous one."""
     return [
         {
             "name": name,

@@ -1,4 +1,4 @@
-"""What the load generators print, and what is read out of it."""
+"""Parsing the output of load generators."""
 
 import json
 import unittest

@@ -1,4 +1,4 @@
-"""One fault with one seed: what is set up for it, what happens, and what is read afterwards."""
+"""One run of a fault with one seed: set-up, injection, and the final state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from support.proxy import DisturbedRelay
 from support.waiting import wait_until_async
 from workload import FIVE, HOLD, HOT, RESET, RESET_USERS, Workload, user_id
 
-# The database's clock, ahead by what a table says. `create or replace` keeps the functions that call it working.
+# The database's clock, ahead by the value in a table. `create or replace` keeps the functions that call it valid.
 TEST_CLOCK = """
 create table headroom.clock (ahead interval not null);
 insert into headroom.clock values ('0');
@@ -33,7 +33,7 @@ grant select on headroom.clock to public;
 create or replace function headroom.now() returns timestamptz language sql stable parallel safe
     return pg_catalog.now() + (select ahead from headroom.clock);
 """
-# What each instance serves once the fault is over, so that it is seen to be back, and whether anything is wrong by then.
+# Requests that each instance must serve after the fault, to show that it has recovered.
 SERVED_AFTERWARDS = 200
 FINAL_SQL = """
 select json_build_object('t', 'row', 'user', user_id, 'period', billing_period, 'count', message_count, 'held', held,
@@ -46,7 +46,7 @@ from headroom.message_keys;
 
 @dataclass(frozen=True)
 class Assignment:
-    """What another process is to do."""
+    """The parameters of one run, for another process."""
 
     fault: str
     seed: int
@@ -54,7 +54,7 @@ class Assignment:
     binary: str
     # A data directory to begin with.
     prepared: Path
-    # Where the history and the logs go, and where the databases are.
+    # The directories of the history and logs, and of the databases.
     directory: Path
     clusters: Path
     # The name of a bug to plant.
@@ -77,7 +77,7 @@ class Result:
 
 
 class Case:
-    """Carries out an assignment, with a PostgreSQL and two instances of its own."""
+    """Runs an assignment, with a PostgreSQL and two instances of its own."""
 
     def __init__(self, assignment: Assignment) -> None:
         self.assignment = assignment
@@ -97,7 +97,7 @@ class Case:
             with open(history, "w", encoding="utf-8") as out:
                 await asyncio.wait_for(self.run_scenario(Recorder(out)), self.seconds * 3 + 150)
             self.check(history)
-        except Exception as error:  # whatever it is, it is this run's failure and not the others'
+        except Exception as error:  # any error fails this run only
             self.result.error = f"{type(error).__name__}: {error}"
             if not isinstance(error, (RuntimeError, TimeoutError)):
                 self.result.error += "\n" + traceback.format_exc()
@@ -152,7 +152,7 @@ class Case:
             for instance in self.instances:
                 client_proxies.append(await self.proxy(lambda instance=instance: instance.port))  # type: ignore[misc]
         ports = (lambda i: client_proxies[i].port) if client_proxies else (lambda i: self.instances[i].port)
-        # Holds end by the database's clock; where that jumps, their ends cannot be checked against ours.
+        # Holds expire by the database's clock; if it jumps, their ends cannot be checked with ours.
         kinds = (HOT, FIVE) if "clock" in needs else (HOT, FIVE, HOLD, RESET)
         workload = Workload(recorder, self.seed, ports, kinds)
         return Scene(
@@ -206,10 +206,10 @@ class Case:
             if self.fault.is_once or time.monotonic() > until:
                 break
             await asyncio.sleep(0.2 + scene.random.random() * 0.8)
-        # After a killed backend PostgreSQL recovers by itself. How long that takes is a matter of the disk, not of the service.
+        # After a killed backend PostgreSQL recovers by itself, in a time that depends on the disk, not on the service.
         await scene.cluster.accepts_connections()
         scene.recorder.healed()
-        # Longer only than those take that are late, which the checker finds.
+        # A longer wait is not needed: the checker reports instances that are late.
         await happens(lambda: all(scene.recorder.served[index] >= SERVED_AFTERWARDS for index in range(2)), 15)
 
     def check(self, path: Path) -> None:
@@ -220,7 +220,7 @@ class Case:
 
 
 async def operate(recorder: Recorder, url: str, stop: asyncio.Event, seed: int) -> None:
-    """The operator: resets and changed limits by psql, every half a second."""
+    """An operator who resets counts and changes limits in psql, every half a second."""
     chance = random.Random(f"operator/{seed}")
     while not stop.is_set():
         user = user_id(RESET, chance.randrange(RESET_USERS))
@@ -247,7 +247,7 @@ async def operate(recorder: Recorder, url: str, stop: asyncio.Event, seed: int) 
 
 
 async def read_final(scene: Scene, recorder: Recorder) -> None:
-    """All rows and keys, once no session of the service is left that might still commit."""
+    """Records all rows and keys, once no session of the service can still commit."""
 
     async def is_quiet() -> bool:
         return not await scene.cluster.lanes()

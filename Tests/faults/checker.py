@@ -1,5 +1,4 @@
-"""Verifies a history against the invariants of docs/faults.md. Pure: reads lines, touches nothing else. `history.py` says
-what is in one."""
+"""Checks a history against the invariants of docs/faults.md. Pure: it only reads the lines that `history.py` describes."""
 
 from __future__ import annotations
 
@@ -8,24 +7,24 @@ import sys
 from history import NEVER, SECOND, History, Violation, read
 from user_check import UserCheck
 
-# What an answer may come later than the deadline.
+# The allowed delay of an answer after its deadline.
 GRACE = SECOND // 2
-# The service is back this long after the database is.
+# The service must recover within this time after the database.
 BACK_WITHIN = 5 * SECOND
-# How long before a SIGTERM a request must have been sent to be sure that it was accepted.
+# A request that was sent this long before a SIGTERM was certainly accepted.
 SURELY_ACCEPTED = SECOND // 10
 
 
-# What concerns connections and instances ------------------------------------------------------------------------------
+# Connections and instances --------------------------------------------------------------------------------------------
 
 
 def lag(history: History) -> int:
-    """How late the clients were: what they wrote down cannot be more exact."""
+    """The delay of the clients' own event loop, which limits the precision of recorded times."""
     return int(history.meta.get("lag_ms", 0)) * 1_000_000
 
 
 def check_deadlines(history: History) -> list[Violation]:
-    """I12: answered or closed in time, and back in time."""
+    """I12: each request is answered or its connection closed in time."""
     deadline = history.meta.get("deadline_ms", 2000) * 1_000_000 + GRACE + lag(history)
     frozen = [event for event in history.events if event["t"] == "frozen"]
     violations = []
@@ -49,7 +48,7 @@ def check_deadlines(history: History) -> list[Violation]:
 
 
 def check_recovery(history: History) -> list[Violation]:
-    """I12: each instance serves again soon after everything is healed."""
+    """I12: each instance serves again soon after the fault is over."""
     violations = []
     for event in history.events:
         if event["t"] != "healed":
@@ -66,7 +65,7 @@ def check_recovery(history: History) -> list[Violation]:
 
 
 def check_replies(history: History) -> list[Violation]:
-    """I15 and errors that are bugs."""
+    """I15, and errors that are bugs."""
     violations = []
     for event in history.events:
         if event["t"] == "extra":
@@ -83,7 +82,7 @@ def check_replies(history: History) -> list[Violation]:
 
 
 def check_shutdown(history: History) -> list[Violation]:
-    """I17: what was accepted before a SIGTERM is answered; the process ends well and in time."""
+    """I17: requests accepted before a SIGTERM are answered; the process ends with status 0 in time."""
     violations = []
     for event in history.events:
         if event["t"] != "sigterm":

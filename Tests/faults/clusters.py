@@ -1,4 +1,4 @@
-"""PostgreSQL as the faults need it: reachable by TCP, and started, stopped and asked while coroutines go on."""
+"""PostgreSQL for faults: reachable by TCP, and controlled without blocking coroutines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETTINGS = {
 
 
 class FaultedCluster(Cluster):
-    """One PostgreSQL that faults happen to."""
+    """A PostgreSQL for fault injection."""
 
     def __init__(self, home: Path, like: Path | None = None, primary: FaultedCluster | None = None, **settings: str) -> None:
         self.port = free_port()
@@ -43,19 +43,19 @@ class FaultedCluster(Cluster):
 
     async def recover(self) -> None:
         """Starts it again."""
-        # Here and not in the other thread, whose end the kernel would take for ours.
+        # In this thread, because the kernel stops the process when the starting thread ends.
         self.launch()
         await self.accepts_connections()
 
     async def accepts_connections(self) -> None:
-        """Returns when it does, also after a recovery that it began by itself."""
+        """Waits until it accepts connections, also after a crash recovery."""
         await asyncio.to_thread(self.wait_until_ready)
 
     async def crash(self) -> None:
         await asyncio.to_thread(self.stop_immediately)
 
     async def query(self, text: str, seconds: float = 30) -> subprocess.CompletedProcess[str]:
-        """What psql answers, whether the statement succeeds or not."""
+        """Runs a statement by psql; returns the result, also if it fails."""
         return await psql(self.url(DATABASE), text, seconds)
 
     async def lanes(self) -> list[int]:
@@ -77,9 +77,8 @@ async def psql(url: str, text: str, seconds: float = 30) -> subprocess.Completed
 
 
 def prepare(home: Path) -> Path:
-    """A data directory with a database that has plans and users, of which each run's is a copy: so the runs can be side by side,
-    and what breaks one server is no other's."""
-    # Nothing of it has to outlive the machine before it is copied.
+    """Prepares a data directory with plans and users. Each run copies it, so runs are independent and can run concurrently."""
+    # It need not be durable before it is copied.
     cluster = FaultedCluster(home, fsync="off")
     try:
         migrated = command("migrate", database_url=cluster.create_database(DATABASE))

@@ -1,4 +1,4 @@
-"""The faults. Each returns after one injection and says how often it fired, proved by what it caused."""
+"""The faults. Each returns after one injection with the number of proven effects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workload import FIVE, HOT, Workload, user_id
 
 @dataclass
 class Scene:
-    """Everything that a fault may touch."""
+    """The objects that a fault may use."""
 
     random: random.Random
     directory: Path
@@ -59,7 +59,7 @@ Inject = Callable[[Scene], Awaitable[int]]
 
 
 async def happens(condition: Callable[[], bool], seconds: float) -> bool:
-    """Whether something that need not happen did within so many seconds."""
+    """Whether a condition becomes true within a number of seconds."""
     try:
         await wait_until_async(condition, "something that need not be", seconds)
     except WaitTimeout:
@@ -68,7 +68,7 @@ async def happens(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 async def is_stopped(pid: int) -> bool:
-    """SIGSTOP takes effect when the process is next given the processor; one that has ended needs no stopping."""
+    """Stops a process and waits until it is stopped; an ended one needs no stopping."""
     await wait_until_async(lambda: state(pid) in ("T", "Z", ""), f"process {pid} has stopped")
     return state(pid) == "T"
 
@@ -77,13 +77,13 @@ async def is_stopped(pid: int) -> bool:
 class Fault:
     name: str
     inject: Inject
-    # What the run has to set up: "standby", "tmpfs", "database proxy", "client proxy", "clock", "strace".
+    # The required set-up: "standby", "tmpfs", "database proxy", "client proxy", "clock", "strace".
     needs: frozenset[str] = frozenset()
-    # Injected once and not over and over.
+    # Injected once, not repeatedly.
     is_once: bool = False
     # PostgreSQL's deadlock detector may have to end the operator's session, or ours.
     may_deadlock: bool = False
-    # Nobody but the service locks rows for long, so a lock timeout would be a deadlock that lock_timeout cut short.
+    # Only the service locks rows for long, so a lock timeout would be a deadlock that lock_timeout ended.
     is_quiet: bool = False
 
 
@@ -100,7 +100,7 @@ async def kill_service(scene: Scene) -> int:
 
 
 async def kill_service_at_call(scene: Scene) -> int:
-    """Between two given instructions, as it were: at the nth time that a thread makes a system call."""
+    """Kills an instance at the nth system call of one of its threads."""
     instance = scene.instance()
     call = scene.random.choice(("sendto", "recvfrom", "write,writev,sendmsg", "read", "poll,ppoll", "epoll_wait"))
     tracer = scene.tracer()
@@ -120,7 +120,7 @@ async def stop_service(scene: Scene) -> int:
     fired = int(await is_stopped(instance.pid))
     await asyncio.sleep(scene.random.choice((0.2, 1.0, 3.0)))
     resume(instance.pid)
-    # What piled up is worked off first.
+    # The accumulated requests are executed first.
     await asyncio.sleep(0.3)
     scene.frozen(since, instance)
     return fired
@@ -136,7 +136,7 @@ async def terminate_service(scene: Scene) -> int:
 
 
 async def reconnect_storm(scene: Scene) -> int:
-    """2,000 connections at once; every one has to be answered or turned away."""
+    """2,000 connections at once; each must be answered or refused."""
     instance = scene.instance()
     question = f"CHECK {user_id(HOT, 0)}\n".encode()
 
@@ -152,7 +152,7 @@ async def reconnect_storm(scene: Scene) -> int:
 
     since = time.monotonic_ns()
     answered = sum(await asyncio.gather(*(visit() for _ in range(2000))))
-    # This process is what is slow here.
+    # This process is the slow part here.
     scene.frozen(since, None)
     scene.notes.append(f"{answered} of 2000 connections were answered")
     return int(answered >= 1900)
@@ -199,7 +199,7 @@ async def stop_backend(scene: Scene) -> int:
 
 
 async def stop_postmaster(scene: Scene) -> int:
-    """Nobody can connect; and the lanes have just lost their connections."""
+    """Stops the postmaster, so that no client can connect, and ends the lanes' sessions."""
     os.kill(scene.cluster.pid, signal.SIGSTOP)
     fired = int(await is_stopped(scene.cluster.pid))
     for child in children(scene.cluster.pid):
@@ -211,7 +211,7 @@ async def stop_postmaster(scene: Scene) -> int:
 
 
 async def cut_before_reply(scene: Scene) -> int:
-    """The backend commits, and its reply cannot be sent: the row is durable, the service sees a lost connection."""
+    """A backend commits and cannot send its reply: the row is durable, the service sees a lost connection."""
     lane = await scene.lane()
     if lane is None:
         return 0
@@ -236,7 +236,7 @@ async def slow_flush(scene: Scene) -> int:
 
 
 async def lock_in_reverse(scene: Scene) -> int:
-    """An operator's session locks the rows of many users, last first, and takes its time."""
+    """A session locks the rows of many users in descending order for some seconds."""
     before = scene.cluster.log_size()
     hot = scene.workload.hot_set % 200 * 8
     users = [user_id(HOT, hot + index) for index in range(8)] + [user_id(FIVE, index) for index in range(8)]
@@ -265,7 +265,7 @@ async def fill_disk(scene: Scene) -> int:
                 continue
     await asyncio.sleep(1)
     if scene.cluster.log_count("No space left on device", before) == 0 or scene.random.random() < 0.5:
-        # New segments of the log are needed at once, and when those kept in stock are used up there is no room.
+        # New WAL segments are needed at once; when the recycled ones are used up, there is no room.
         for _ in range(5):
             if not scene.cluster.is_running or scene.cluster.log_count("No space left on device", before):
                 break
@@ -273,7 +273,7 @@ async def fill_disk(scene: Scene) -> int:
             await asyncio.sleep(0.2)
     await asyncio.sleep(1)
     filler.unlink()
-    # Without room for its log PostgreSQL ends itself, and an operator starts it again.
+    # PostgreSQL ends when it has no room for its WAL, and an operator starts it again.
     await asyncio.sleep(0.5)
     if not scene.cluster.is_running:
         scene.notes.append("PostgreSQL ended itself and was started again")
@@ -281,7 +281,7 @@ async def fill_disk(scene: Scene) -> int:
     return scene.cluster.log_count("No space left on device", before)
 
 
-# Between them -----------------------------------------------------------------------------------------------------------
+# The network ------------------------------------------------------------------------------------------------------------
 
 
 async def disturb(scene: Scene, proxies: list[DisturbedRelay], ways: tuple[str, ...]) -> int:
@@ -317,7 +317,7 @@ async def disturb_clients(scene: Scene) -> int:
 
 
 async def promote(scene: Scene) -> None:
-    """Asks until the standby leads: where the disk is busy, a start or an answer takes longer than a session waits."""
+    """Promotes the standby and repeats until it is the primary; on a busy disk this may take several attempts."""
     standby = scene.standby
     assert standby is not None
     said = ""
@@ -343,7 +343,7 @@ async def fail_over_stopped(scene: Scene) -> int:
 
 
 async def fail_over_frozen(scene: Scene) -> int:
-    """The old primary is frozen, and back for a while beside the new one, until it is fenced off."""
+    """The old primary is frozen, and resumes for a while beside the new one, until it is stopped."""
     assert scene.standby is not None
     await asyncio.sleep(1 + scene.random.random())
     old = scene.cluster
@@ -354,7 +354,7 @@ async def fail_over_frozen(scene: Scene) -> int:
         await is_stopped(pid)
     await promote(scene)
     scene.cluster = scene.standby
-    # By now the service has to be back, on the new primary.
+    # The service must have recovered, on the new primary.
     await asyncio.sleep(5.2)
     for pid in frozen:
         resume(pid)
@@ -364,11 +364,11 @@ async def fail_over_frozen(scene: Scene) -> int:
 
 
 async def fail_over_unreplicated(scene: Scene) -> int:
-    """The standby is gone for a moment, and the sessions that wait for it are ended: what they had counted is on the
-    primary and nowhere else. Then the primary is lost and the standby comes back."""
+    """The standby stops, and the sessions that wait for it are ended: their commits are only on the primary. Then the primary is
+    lost and the standby starts again."""
     assert scene.standby is not None
     await asyncio.sleep(1 + scene.random.random())
-    # Not only stopped: what lies in a stopped process's sockets would still arrive.
+    # Killed, not stopped: bytes in a stopped process's sockets would still arrive.
     await scene.standby.crash()
     before = scene.cluster.log_size()
     fired = 0
@@ -377,7 +377,7 @@ async def fail_over_unreplicated(scene: Scene) -> int:
         nonlocal fired
         await asyncio.sleep(0.4)
         await terminate_backend(scene)
-        # The server's own words for a commit that it could not replicate.
+        # PostgreSQL's warning about a commit without replication.
         fired = scene.cluster.log_count("canceling the wait for synchronous replication", before)
         return fired > 0
 
@@ -393,11 +393,11 @@ async def fail_over_unreplicated(scene: Scene) -> int:
     return fired
 
 
-# Time -------------------------------------------------------------------------------------------------------------------
+# Timeouts -------------------------------------------------------------------------------------------------------------------
 
 
 async def roll_over(scene: Scene) -> int:
-    """The database's clock passes the month's end while everything runs, twice."""
+    """The database's clock passes the month's end under load, twice."""
     fired = 0
     for _ in range(2):
         result = await scene.cluster.query(
@@ -415,7 +415,7 @@ async def roll_over(scene: Scene) -> int:
 
 
 async def idle_day(scene: Scene) -> int:
-    """An instance is idle for two days, and another one is started meanwhile."""
+    """An instance is idle for two days before another one starts."""
     scene.workload.running.clear()
     await asyncio.sleep(1)
     result = await scene.cluster.query(
@@ -430,7 +430,7 @@ async def idle_day(scene: Scene) -> int:
 
 
 async def nothing(scene: Scene) -> int:
-    """The same load undisturbed: what the checker must find nothing in. Fires by not being disturbed."""
+    """The same load without a fault, in which the checker must find nothing."""
     await asyncio.sleep(1)
     return 1
 

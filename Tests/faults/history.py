@@ -7,15 +7,15 @@ A history is a list of JSON objects, one a line, times in monotonic nanoseconds:
     {"t": "send", "at": …, "op": 7, "c": client, "i": instance, "verb": "CONSUME", "user": U, "n": 1, "key": K, "ttl": 2}
     {"t": "reply", "at": …, "op": 7, "status": "ALLOWED", "fields": {…}}     or status "ERROR" with "code",
                                                                "CLOSED" (connection lost), "SILENT" (client gave up)
-    {"t": "extra", "at": …, "i": instance, "line": …}          a reply that nobody had asked for
+    {"t": "extra", "at": …, "i": instance, "line": …}          a reply without a request
     {"t": "frozen", "from": …, "to": …, "i": instance|None}    the harness kept this instance from answering in time
-    {"t": "healed", "at": …}                                   from here on nothing is broken
-    {"t": "sigterm", "at": …, "i": …, "exited": …, "code": 0}  an instance was told to stop
-    {"t": "deadlocks", "count": 0}                             what PostgreSQL's log says
-    {"t": "row", …} {"t": "key", …} {"t": "end", "at": …}      what the database holds once all is quiet
+    {"t": "healed", "at": …}                                   the fault is over
+    {"t": "sigterm", "at": …, "i": …, "exited": …, "code": 0}  an instance got SIGTERM
+    {"t": "deadlocks", "count": 0}                             deadlocks in PostgreSQL's log
+    {"t": "row", …} {"t": "key", …} {"t": "end", "at": …}      the final state of the database
 
-An operation that did not get an answer has an unknown outcome: whatever it asked for may take effect at any instant after
-it was sent, or never. Everything below is interval arithmetic over that.
+An operation without an answer has an unknown outcome: it may take effect at any instant after it was sent, or never. The
+checks are interval arithmetic over that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SECOND = 1_000_000_000
 
 @dataclass
 class Op:
-    """One attempt: a request and what became of it."""
+    """One attempt: a request and its outcome."""
 
     id: int
     client: int
@@ -102,7 +102,7 @@ class Violation:
 
 @dataclass
 class Effect:
-    """What one unkeyed operation, or all attempts under one key, did or may have done to a count."""
+    """The certain or possible effect on a count of one operation without a key, or of all attempts with one key."""
 
     n: int
     first: int
@@ -158,7 +158,7 @@ def read(lines: Iterable[str | dict[str, Any]]) -> History:
             op.status, op.code = entry["status"], entry.get("code")
             op.fields = entry.get("fields", {})
             op.answered_at = entry["at"]
-            # Not knowing the outcome means that it may still take effect.
+            # An unknown outcome may still take effect.
             op.replied = NEVER if op.is_unknown else entry["at"]
         elif kind == "meta":
             history.meta.update(entry)

@@ -1,4 +1,4 @@
-"""The service that is broken on purpose."""
+"""An instance of the service under fault injection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support.waiting import WaitTimeout, wait_until_async
 
 
 class Instance:
-    """One of the places where a `headroom serve` runs, and is started again after it was ended."""
+    """One `headroom serve`, restarted after it was ended."""
 
     def __init__(self, index: int, directory: Path, url: str) -> None:
         self.index, self.directory, self.url = index, directory, url
@@ -28,7 +28,7 @@ class Instance:
 
     @property
     def port(self) -> int | None:
-        """None while nobody is there."""
+        """None while it does not run."""
         return self.service.port if self.service and self.service.is_running else None
 
     @property

@@ -1,7 +1,7 @@
-"""Bugs, planted to see that they are caught.
+"""Planted bugs, which the checker must catch.
 
-Each changes the functions of one run's own database, and so what the release build does; nothing of it is in the service
-or its migrations. A plant that no longer finds the text it replaces fails its run."""
+Each replaces text in the functions of one run's database; the service and its migrations contain none of it. A plant that does
+not find the text to replace fails its run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Plant:
     name: str
     what: str
     sql: str
-    # The fault under which it shows, and the invariants of which one must be reported.
+    # The fault that reveals it, and the invariants of which one must be reported.
     fault: str
     caught_by: frozenset[str]
     seconds: float = 4

@@ -1,4 +1,4 @@
-"""Writes down what clients send and what comes back."""
+"""Records requests and replies of clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import IO, Any
 
 
 class Recorder:
-    """Writes the history, a line an event."""
+    """Writes the history, one line for each event."""
 
     def __init__(self, out: IO[str]) -> None:
         self.out = out
@@ -33,14 +33,14 @@ class Recorder:
     def send(self, client: int, instance: int | None, verb: str, user: str, **more: Any) -> int:
         self.next_op += 1
         self.counts["ops"] += 1
-        # The time is taken before the bytes leave, so that a reply can never seem to come before its request.
+        # The time is taken before the bytes are sent, so that no reply seems to precede its request.
         at = time.monotonic_ns()
         self.open[self.next_op] = (instance, at)
         self.write(t="send", at=at, op=self.next_op, c=client, i=instance, verb=verb, user=user, **more)
         return self.next_op
 
     def healed(self) -> None:
-        """From here on nothing is broken."""
+        """Records the end of the fault."""
         self.healed_at = time.monotonic_ns()
         self.served.clear()
         self.write(t="healed", at=self.healed_at)

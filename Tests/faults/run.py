@@ -1,4 +1,4 @@
-"""Runs faults against the service under load and has the histories checked. script/faults starts it."""
+"""Runs faults against the service under load, and checks the histories. Started by script/faults."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def table_row(result: Result) -> str:
 
 
 def report(result: Result) -> None:
-    """A row, and below it what was wrong; the same invariant broken often is shown a few times."""
+    """Prints a row with its violations; each invariant is shown at most a few times."""
     print(table_row(result), flush=True)
     if result.error:
         print(f"    {result.error}")
@@ -72,7 +72,7 @@ def chosen_faults(only: str | None) -> list[Fault]:
 
 
 class Cases:
-    """Makes the assignments of one run, whose directories are below one of its own."""
+    """Creates the assignments of a run, with directories below its own."""
 
     def __init__(self, binary: Path, directory: Path) -> None:
         self.binary, self.directory = binary, directory
@@ -140,7 +140,7 @@ def run_all(arguments: argparse.Namespace, cases: Cases) -> tuple[int, int]:
 
 
 def end_by_signal(number: int, _: FrameType | None) -> NoReturn:
-    # As an exception, so that everything is ended on the way out; once.
+    # As an exception, so that everything is cleaned up; only once.
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, signal.SIG_IGN)
     sys.exit(128 + number)
@@ -158,13 +158,13 @@ def main() -> int:
     parser.add_argument("--planted", action="store_true", help="plant bugs instead, and see that they are caught")
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
-    # Should whoever started us be killed, so are we, and with us (in our namespace) all that we started.
+    # If our parent is killed, so are we, and with us (in our namespace) every process that we started.
     processes.die_with_parent(signal.SIGTERM)
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(name, end_by_signal)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(16384, hard), hard))
-    # On a disk, and not where temporary files may be in memory.
+    # On a disk, because the temporary directory may be in memory.
     directory = Path(tempfile.mkdtemp(prefix="headroom-faults-", dir="/var/tmp"))
     directory.chmod(0o711)
     try:

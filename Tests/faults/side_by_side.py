@@ -1,4 +1,4 @@
-"""Runs cases at the same time, each in a process of its own: what one computes makes no other's clients late."""
+"""Runs cases concurrently, each in a process of its own, so that one does not delay another's clients."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from support import processes
 
 
 def results(assignments: Sequence[Assignment], jobs: int) -> Iterator[tuple[Assignment, Result]]:
-    """Each as soon as it is there."""
-    # A fork would take what we have started and our temporary directories for its own.
+    """Yields each result as soon as it is available."""
+    # A forked process would treat our processes and temporary directories as its own.
     context = multiprocessing.get_context("spawn")
     waiting = list(reversed(assignments))
     running: dict[Connection, tuple[Assignment, multiprocessing.process.BaseProcess]] = {}
@@ -26,7 +26,7 @@ def results(assignments: Sequence[Assignment], jobs: int) -> Iterator[tuple[Assi
                 assignment = waiting.pop()
                 process = context.Process(target=carry_out, args=(assignment, sender))
                 process.start()
-                # So that the end of the process is the end of what can be received.
+                # So that the pipe ends when the process does.
                 sender.close()
                 running[receiver] = (assignment, process)
             for receiver in wait(list(running)):
@@ -48,9 +48,9 @@ def results(assignments: Sequence[Assignment], jobs: int) -> Iterator[tuple[Assi
 
 
 def carry_out(assignment: Assignment, sender: Connection) -> None:
-    """In the process that was made for it."""
+    """Runs an assignment in its own process."""
     processes.die_with_parent(signal.SIGTERM)
-    # Whoever types Ctrl-C means the process that started this one, which says what to do.
+    # Ctrl-C is for the parent process, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     async def bounded() -> Result:

@@ -1,4 +1,4 @@
-"""The checker, tested: a sound history passes, and the history that each planted bug would leave does not."""
+"""Tests of the checker: correct histories pass, and the histories of bugs do not."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class SoundHistories(unittest.TestCase):
         self.assertEqual(history.violated(), set())
 
     def test_random_sound_histories(self) -> None:
-        """A simulated service that counts right, with lost replies, retries, refusals and overlap."""
+        """A simulated correct service, with lost replies, retries, refusals and overlap."""
         for seed in range(200):
             self.assertEqual(simulate(seed), set(), f"seed {seed}")
 
@@ -200,7 +200,7 @@ class PlantedBugs(unittest.TestCase):
         self.assertEqual(history.violated(), {"I12"})
 
     def test_window_sum_grants(self) -> None:
-        """Remaining 5, asked for 4, 3 and 1 at once: 4 and 1 fit. A running sum refuses the 1 as well."""
+        """With 5 remaining, requests of 4, 3 and 1 at once: 4 and 1 fit. A running sum would refuse the 1 as well."""
         history = HistoryBuilder(limit=5)
         ops = [(history.send(10, n=n), n) for n in (4, 3, 1)]
         history.reply(ops[0][0], 20, "ALLOWED", 4)
@@ -295,7 +295,7 @@ class PlantedBugs(unittest.TestCase):
         self.assertEqual(history.violated(), {"I8"})
 
     def test_hold_forgotten(self) -> None:
-        """An expired hold that goes on counting as used refuses messages that fit."""
+        """An expired hold that still counts as used refuses messages that fit."""
         history = HistoryBuilder(limit=1)
         history.operation(10, 15, "HELD", 0, verb="RESERVE", key="a", ttl=2, held=1)
         history.operation(5000, 5005, "BLOCKED", 0, held=1)
@@ -340,8 +340,8 @@ class PlantedBugs(unittest.TestCase):
 
 
 def simulate(seed: int) -> set[str]:
-    """A service that counts right, and a network that loses replies. Effects happen within their calls or, where the
-    reply was lost, at any time later."""
+    """A correct service on a network that loses replies. Effects happen within their calls or, if the reply was lost, at any time
+    later."""
     chance = random.Random(seed)
     history = HistoryBuilder(limit=chance.randrange(3, 30))
     used, now = 0, 0

@@ -29,7 +29,7 @@ class Tracer:
         )
 
     def injected(self) -> int:
-        """How often the fault was put in, which strace notes beside each call."""
+        """The number of injected faults, from strace's output."""
         if not self.log.exists():
             return 0
         text = self.log.read_text(errors="replace")

@@ -1,4 +1,4 @@
-"""The invariants of docs/faults.md that concern one user's count."""
+"""The invariants of docs/faults.md about one user's count."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Sums:
 
 
 class UserCheck:
-    """All that concerns one user. A user's requests touch nobody else's count."""
+    """Checks one user, whose requests affect no other user's count."""
 
     def __init__(self, history: History, user: str, ops: list[Op]) -> None:
         self.history = history
@@ -47,13 +47,13 @@ class UserCheck:
         self.counts = self.effects_of("CONSUME", "ALLOWED") + self.effects_of("COMMIT", "ALLOWED")
         self.releases = [op for op in self.ops if op.verb == "RELEASE"]
         counted_keys = {effect.key for effect in self.counts if effect.key}
-        # A release with an unknown outcome, or one that did give back, of something that may have been counted.
+        # Releases of possibly counted messages that succeeded, or whose outcome is unknown.
         self.released = [op for op in self.releases if op.key in counted_keys and (op.is_unknown or op.status == "OK")]
 
     def fail(self, invariant: str, text: str, *evidence: Op) -> None:
         self.violations.append(Violation(invariant, f"user {self.user}: {text}", list(evidence)))
 
-    # What took effect, and when at the earliest and the latest ----------------------------------------------------
+    # Effects, with the earliest and latest possible instants ------------------------------------------------------
 
     def effects_of(self, verb: str, granted: str) -> list[Effect]:
         effects = []
@@ -87,8 +87,8 @@ class UserCheck:
             if stored == "no":
                 return None
             first = min(op.sent for op in unknowns)
-            # A later attempt that was answered with a refusal proves that the earlier ones had not counted by then,
-            # not that they never will: a lost transaction may still be running.
+            # A later refused attempt proves that the earlier ones had not counted by then, not that they never will: a lost
+            # transaction may still be running.
             key = self.keys.get(attempts[0].key or "", {})
             return Effect(n, first, NEVER, stored == "yes", None, key.get("period"), attempts)
         originals = [op for op in grants if not op.is_replay]
@@ -103,7 +103,7 @@ class UserCheck:
         return reserved[0].n if reserved else 0
 
     def stored(self, op: Op) -> str:
-        """Whether the database knows at the end that a keyed operation took effect."""
+        """Whether a keyed operation took effect, according to the final keys."""
         if not self.history.is_final or op.key is None:
             return "perhaps"
         key = self.keys.get(op.key)
@@ -117,7 +117,7 @@ class UserCheck:
             return "yes" if key["committed_used"] is not None else "no"
         return "no"
 
-    # Bounds of the count as an operation may have seen it -------------------------------------------------------------
+    # Bounds of the count during an operation ---------------------------------------------------------------------------
 
     def prepare_bounds(self) -> None:
         periods = {effect.period for effect in self.counts}
@@ -141,19 +141,19 @@ class UserCheck:
         return max((e.n for e in self.counts if e.key == op.key), default=0)
 
     def lower(self, period: str | None, sent: int, replied: int) -> int:
-        """At least so much was counted at some instant between sent and replied."""
+        """A lower bound of the count at some instant between `sent` and `replied`."""
         if period not in self.certain_by_last:
             return 0
         total = self.certain_by_last[period].before(sent)
         seen = [reset for reset in self.resets if reset.sent < replied]
         if seen:
-            # What may have been counted before the last reset that may have happened does not count.
+            # Messages that may have been counted before the last possible reset are subtracted.
             latest = max(reset.replied for reset in seen)
             total -= self.certain_by_first[period].until(latest)
         return max(total - self.released_by_sent.before(replied), 0)
 
     def upper(self, period: str | None, sent: int, replied: int) -> int:
-        """At most so much was counted at every instant between sent and replied."""
+        """An upper bound of the count at every instant between `sent` and `replied`."""
         if period not in self.possible_by_first:
             return sum(e.n for e in self.counts if e.period is None and e.first < replied)
         total = self.possible_by_first[period].before(replied)
@@ -186,7 +186,7 @@ class UserCheck:
         if self.start_limit is None:
             return None
         done = [change for change in self.limit_changes if change.replied < op.sent]
-        # Changes by one operator, one after the other; the last of those that are done replaced those before.
+        # One operator makes changes one after the other; the last completed one replaced the earlier ones.
         latest = max(done, key=lambda change: change.sent, default=None)
         limits = {latest.value if latest and latest.value is not None else self.start_limit}
         for change in self.limit_changes:
@@ -211,7 +211,7 @@ class UserCheck:
         return self.violations
 
     def check_grants(self) -> None:
-        """I1, on what each grant says of itself."""
+        """I1, by the fields of each grant."""
         for op in self.ops:
             if op.verb not in ("CONSUME", "RESERVE") or not op.is_grant or op.is_replay:
                 continue
@@ -228,7 +228,7 @@ class UserCheck:
                 self.fail("I1", f"limit {limit} was not in force during the call, only {sorted(allowed)}", op)
 
     def check_refusals(self) -> None:
-        """I6: somebody had used what was asked for."""
+        """I6: a refused request did not fit."""
         for op in self.ops:
             if op.status != "BLOCKED" or "limit" not in op.fields:
                 continue
@@ -244,7 +244,7 @@ class UserCheck:
                 self.fail("I6", f"blocked, but at most {most} can have been used of {min(limits)}", op)
 
     def check_reads(self) -> None:
-        """I7 and I2: every `used` that an answer shows is between what surely and what possibly was counted."""
+        """I7 and I2: every answered `used` is between the certain and the possible count."""
         for op in self.ops:
             used = op.number("used")
             # A release is answered with the count of the current period, which may not be the key's.
@@ -259,7 +259,7 @@ class UserCheck:
                 self.fail("I2", f"sees used {used}, but at most {upper} were ever asked for by then", op)
 
     def epochs(self, effects: list[Effect]) -> list[list[Effect]]:
-        """Effects that surely lie between the same two resets."""
+        """Groups of effects that certainly happened between the same two resets."""
         if not self.resets:
             return [effects]
         groups: dict[int, list[Effect]] = defaultdict(list)
@@ -271,7 +271,7 @@ class UserCheck:
         return list(groups.values())
 
     def check_order(self) -> None:
-        """I3: counts are handed out once, in real-time order, without a gap that nobody can explain."""
+        """I3: each count is answered once, in real-time order, without unexplained gaps."""
         if self.released:
             return
         for period in {e.period for e in self.counts if e.used is not None}:
@@ -300,7 +300,7 @@ class UserCheck:
             self.fail("I3", f"{gaps} counts were never handed out, only {unexplained} have unknown outcomes")
 
     def check_keys(self) -> None:
-        """I4: one effect a key, the same answer always, a conflict for anything else."""
+        """I4: a key has one effect and always the same answer; other requests with it are conflicts."""
         for (verb, key), attempts in self.attempts.items():
             if verb == "RELEASE":
                 continue
@@ -369,10 +369,10 @@ class UserCheck:
             if latest is not None and op.fields["period"] < latest.fields["period"]:
                 self.fail("I10", f"the period went back from {latest.fields['period']} to {op.fields['period']}", latest, op)
 
-    # What the database holds at the end ---------------------------------------------------------------------------------
+    # The final state of the database ------------------------------------------------------------------------------------
 
     def check_stored_keys(self) -> None:
-        """I5 for keyed operations: what was answered is there."""
+        """I5 for keyed operations: answered effects are stored."""
         for effect in self.counts + self.holds:
             if effect.key is None or not effect.is_certain:
                 continue
@@ -419,7 +419,7 @@ class UserCheck:
         unkeyed = any(op.verb == "CONSUME" and op.key is None and (op.is_grant or op.is_unknown) for op in self.ops)
         if unkeyed:
             return
-        # Every message has a key, and each key knows which incarnation of the row it is counted in.
+        # Every message has a key, and each key has the generation of the row in which it was counted.
         expected = sum(
             key["messages"] for key in self.keys.values()
             if key["status"] == "c" and key["period"] == row["period"] and key["generation"] == row["generation"]

@@ -1,4 +1,4 @@
-"""Clients that ask two instances, retry what they must, and write down what they sent and what came back."""
+"""Clients of two instances, which retry unknown outcomes and record requests and replies."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ RESET_USERS = 6
 LIMITS = {HOT: 1000, FIVE: 5, HOLD: 50, RESET: 1000}
 PLANS = {HOT: "hot", FIVE: "five", HOLD: "hold", RESET: "swung"}
 COUNTS = {HOT: HOT_SETS * 8, FIVE: FIVE_USERS, HOLD: HOLD_SETS * HOLD_SET, RESET: RESET_USERS}
-# The client gives up after this: by then the service has broken its word by seconds.
+# The client gives up after this time, seconds after the service's deadline.
 TIMEOUT_SECONDS = 8.0
-# At most nine requests, and three turns for the reply to each.
+# At most nine requests, and three turns of the event loop for each reply.
 TURNS_PER_BURST = 27
 UNCOUNTED = {"UNAVAILABLE", "OVERLOADED", "DRAINING", "INTERNAL", "UNKNOWN"}
 
@@ -55,7 +55,7 @@ KEPT = {
 
 
 def parse(line: bytes) -> tuple[str, str | None, dict[str, str]]:
-    """Status, code, fields. Quoted values are banners at the end of the line, which nothing here needs."""
+    """Returns status, code and fields; quoted values (banners at the end of the line) are ignored."""
     text = line.decode("utf-8", "replace").rstrip("\r\n")
     if text.startswith("-"):
         code, _, why = text[1:].partition(" ")
@@ -71,7 +71,7 @@ def parse(line: bytes) -> tuple[str, str | None, dict[str, str]]:
 
 @dataclass
 class Intent:
-    """Something that a caller wants, under one key where it has one."""
+    """A caller's request, repeated with the same key if it has one."""
 
     verb: str
     user: str
@@ -133,7 +133,7 @@ class Client:
             if intent.key and not intent.is_retry and intent.verb == self.repeatable and self.random.random() < 0.3
         ]
         for intent in repeated:
-            # The same key again: half of them now and on the other instance, in a race, half of them later.
+            # Repeats keys: half of them now on the other instance, concurrently, half of them later.
             again = Intent(intent.verb, intent.user, intent.n, intent.key, intent.ttl, None, True)
             if self.random.random() < 0.5:
                 bursts.setdefault(1 - first, []).append(again)
@@ -155,7 +155,7 @@ class Client:
             else:
                 self.waiting.append(intent)
         if self.kind == FIVE and self.random.random() < 0.3:
-            # Several of one user's at once, of which some fit and some do not.
+            # Several requests of one user at once, of which only some fit.
             first = self.make_five(self.random.randrange(FIVE_USERS))
             intents.append(self.with_existing_key(first))
             for _ in range(self.random.randrange(2, 5)):
@@ -170,7 +170,7 @@ class Client:
         self.serial += 1
         return f"c{self.id}-{self.serial}"
 
-    # What is asked -------------------------------------------------------------------------------------------------
+    # Generating requests -------------------------------------------------------------------------------------------
 
     def make(self) -> Intent:
         intent = {HOT: self.make_hot, FIVE: self.make_five, HOLD: self.make_hold, RESET: self.make_reset}[self.kind]()
@@ -197,7 +197,7 @@ class Client:
             if status == "BLOCKED":
                 self.workload.hot_blocked(chosen)
             elif status == "ALLOWED" and intent.key and self.random.random() < 0.03:
-                # The same key for something else must be a conflict.
+                # The same key for another request must be a conflict.
                 other = Intent("CONSUME", intent.user, intent.n + 1, intent.key, 0, None, True)
                 self.waiting.append(other)
 
@@ -205,7 +205,7 @@ class Client:
 
     def make_five(self, index: int | None = None) -> Intent:
         if index is None:
-            # Log-uniform, which is Zipf's law: few users are asked for often, most hardly ever.
+            # Log-uniform, as in Zipf's law: few users are frequent, most are rare.
             index = int(FIVE_USERS ** self.random.random()) - 1
         n = self.random.choice((1, 1, 1, 1, 2, 2, 3, 4))
         key = self.new_key() if self.random.random() < 0.5 else None
@@ -247,17 +247,17 @@ class Client:
             return Intent("CHECK", user, 1)
         intent = Intent("CONSUME", user, self.random.choice((1, 1, 1, 3)), self.new_key())
         if self.random.random() < 0.1:
-            # Given back at once, or when a reset has probably come in between.
+            # Released at once, or later, probably after a reset.
             later = time.monotonic() + self.random.choice((0.0, 0.6))
             intent.on_outcome = lambda status: self.follow("RELEASE", intent, later) if status == "ALLOWED" else None
         return intent
 
-    # Asking ----------------------------------------------------------------------------------------------------------
+    # Sending requests ------------------------------------------------------------------------------------------------
 
     async def exchange(self, instance: int, burst: list[Intent]) -> None:
         link = await self.link(instance)
         if link is None:
-            # Nothing was sent, so nothing is written down.
+            # Nothing was sent, so nothing is recorded.
             self.waiting.extend(intent for intent in burst if intent.key)
             await asyncio.sleep(0.03)
             return
@@ -276,7 +276,7 @@ class Client:
             await asyncio.sleep(0.02 + 0.05 * self.random.random())
 
     async def collect(self, instance: int, link: Link, sent: list[tuple[int, Intent]]) -> bool:
-        """Reads a reply for each request; whether any was an error or missing."""
+        """Reads a reply for each request; returns whether any was an error or missing."""
         troubled, gone = False, ""
         until = time.monotonic() + TIMEOUT_SECONDS
         for op, intent in sent:
@@ -311,7 +311,7 @@ class Client:
         return troubled or bool(gone)
 
     def again(self, intent: Intent) -> None:
-        # With a key until it is answered; without one it stays unknown.
+        # Retried until answered if it has a key; without one it stays unknown.
         if intent.key:
             intent.is_retry = True
             self.waiting.append(intent)
@@ -334,7 +334,7 @@ class Client:
         return self.links[instance]
 
     async def settle(self, until: float) -> None:
-        """Asks again, with the same keys, until everything is answered."""
+        """Retries with the same keys until everything is answered."""
         while self.waiting and time.monotonic() < until:
             burst = [self.waiting.popleft() for _ in range(min(len(self.waiting), 16))]
             for intent in burst:
@@ -348,7 +348,7 @@ class Client:
 
 
 class Workload:
-    """All clients of one run, and the operator who resets and changes limits meanwhile."""
+    """All clients of one run."""
 
     def __init__(
         self, recorder: Recorder, seed: int, port_of: Callable[[int], int | None], kinds: tuple[int, ...] = (HOT, FIVE, HOLD, RESET)
@@ -372,7 +372,7 @@ class Workload:
         self.tasks: list[asyncio.Task[None]] = []
 
     def hot_blocked(self, chosen: int) -> None:
-        """When the hot users have used everything up, others become hot."""
+        """Chooses new hot users when the present ones have used everything up."""
         if chosen == self.hot_set % HOT_SETS:
             self.blocked_hot += 1
             if self.blocked_hot > 200:
@@ -390,8 +390,8 @@ class Workload:
         self.tasks.append(asyncio.create_task(self.watch_lag()))
 
     async def watch_lag(self) -> None:
-        """How late this process itself is: what it measures cannot be more exact. The replies to a burst take several turns of
-        the event loop, and on a busy machine each turn is late."""
+        """Measures the delay of this process's event loop, which limits the precision of its times: the replies to a burst take
+        several turns."""
         while not self.is_over:
             before = time.monotonic()
             await asyncio.sleep(0.02)
@@ -405,7 +405,7 @@ class Workload:
         await asyncio.gather(*self.tasks)
 
     async def settle(self, seconds: float) -> int:
-        """How many keyed operations are still without an answer after trying for so long."""
+        """The number of keyed operations without an answer after retrying for this many seconds."""
         until = time.monotonic() + seconds
         await asyncio.gather(*(client.settle(until) for client in self.clients))
         for client in self.clients:

@@ -1,4 +1,4 @@
-"""Runs the tests side by side: the Swift ones, and the Python ones, nearly all of which are black-box tests."""
+"""Runs the Swift and the Python tests concurrently."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ def main() -> int:
     def guarded(part: Callable[[], None]) -> None:
         try:
             part()
-        except Exception:  # a fault of the runner is a failure like any other
+        except Exception:  # an error of the runner is a failure as well
             report.add(Result("runner", "script/test", "runs all tests", 0, traceback.format_exc()))
 
     def end(*_: object) -> None:
         # Once: `timeout` signals its child and then the whole group, and stopping must not be interrupted.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        # As an exception, so that everything is stopped on the way out.
+        # As an exception, so that everything is stopped.
         sys.exit(1)
 
     signal.signal(signal.SIGTERM, end)
-    # A shell that starts this in the background has it ignored, and so would every program that a test interrupts.
+    # A shell that runs this in the background ignores SIGINT, and programs that tests interrupt would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threads = [threading.Thread(target=guarded, args=(part,), daemon=True) for part in parts]
     try:
@@ -81,7 +81,7 @@ def main() -> int:
     finally:
         processes.stop_all()
     if report.is_stopped:
-        # What was running is named now, because its process has ended.
+        # The tests that were running are reported now, because their process has ended.
         for thread in threads:
             thread.join(10)
         report.add(Result("runner", "script/test", "runs to its end", 0, "it was stopped from outside, perhaps after its time"))

@@ -1,4 +1,4 @@
-"""The Python tests: classes, shared out among worker processes, the longest first. Nearly all are black-box tests."""
+"""Runs the Python tests: distributes classes to worker processes, the longest first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PART = "Python"
 CLASS_LIMIT_SECONDS = 900
 HERE = Path(__file__).resolve().parent
 REMEMBERED = HERE / "seconds.json"
-"""How long each class took once, in seconds; `script/test --remember` writes it."""
+"""The duration of each class in seconds, written by `script/test --remember`."""
 
 
 def worker_command(*arguments: str) -> list[str]:
@@ -33,10 +33,10 @@ def environment() -> dict[str, str]:
 
 
 class Schedule:
-    """Classes that wait for a worker. Those that take longest begin first, so that none is left alone at the end."""
+    """Classes that wait for a worker. The longest begin first, so that none runs alone at the end."""
 
     def __init__(self, classes: list[str], remembered: dict[str, float]) -> None:
-        # One that nobody remembers may take long.
+        # An unmeasured class may take long.
         self._waiting = sorted(classes, key=lambda name: remembered.get(name, float("inf")))
         self._lock = threading.Lock()
         self.seconds: dict[str, float] = {}
@@ -47,7 +47,7 @@ class Schedule:
 
 
 class Worker:
-    """A process that runs one class after the other, and its share of the schedule."""
+    """A process that runs classes from the schedule one after the other."""
 
     def __init__(self, binary: Path, words: list[str], seed: int, log: Path, schedule: Schedule, report: Report) -> None:
         self.command = worker_command("--seed", str(seed), str(binary), *words)
@@ -62,7 +62,7 @@ class Worker:
             self._run(name)
             self.schedule.seconds[name] = round(time.monotonic() - began, 1)
         if self.process is not None:
-            # At the end of its input it stops what it has started.
+            # At the end of its input it stops the processes that it has started.
             self.process.stdin.close()
             try:
                 self.process.wait(CLASS_LIMIT_SECONDS)
@@ -107,7 +107,7 @@ def run(root: Path, binary: Path, words: list[str], jobs: int, report: Report, h
     report.print_line(f"Python tests with seed {seed} (HEADROOM_TEST_SEED runs the same again)")
     remembered = json.loads(REMEMBERED.read_text()) if REMEMBERED.exists() else {}
     classes = discover(binary, words)
-    # Here, so that not every worker makes its own.
+    # Created here, so that all workers share it.
     postgres.template()
     schedule = Schedule(classes, remembered)
     workers = [
@@ -119,13 +119,13 @@ def run(root: Path, binary: Path, words: list[str], jobs: int, report: Report, h
     if not report.is_stopped:
         report_missing(classes, schedule, report)
     if has_to_remember:
-        # Of a class that is gone nothing is remembered.
+        # Removed classes are dropped.
         seconds = schedule.seconds if not words else {**remembered, **schedule.seconds}
         REMEMBERED.write_text(json.dumps(dict(sorted(seconds.items())), indent=4) + "\n")
 
 
 def report_missing(classes: list[str], schedule: Schedule, report: Report) -> None:
-    """Classes whose thread of ours died, or for which no thread was left."""
+    """Reports classes without a result, because a thread of the runner died."""
     for name in classes:
         if name not in schedule.seconds:
             report.add(Result(PART, name, "runs to its end", 0, "it did not, by a fault of the runner that is printed above"))

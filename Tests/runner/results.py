@@ -1,4 +1,4 @@
-"""What became of each test, and how that is printed."""
+"""Results of tests, and their output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Result:
     name: str
     seconds: float
     failure: str | None = None
-    """What was expected and what came instead; None where the test passed."""
+    """The failure's text; None if the test passed."""
     is_skipped: bool = False
 
     @property
@@ -34,7 +34,7 @@ class Report:
     def __init__(self) -> None:
         self.results: list[Result] = []
         self.is_stopped = False
-        """Nothing new is to begin."""
+        """Set when no further test may begin."""
         self.began = time.monotonic()
         self._printed_at = self.began
         self._lock = threading.Lock()
@@ -62,7 +62,7 @@ class Report:
         return [result for result in self.results if result.failure is not None]
 
     def print_slowest(self, count: int = 10) -> None:
-        """Seconds are those of the class's tests added up: tests that ran side by side count each."""
+        """Seconds are the sum over the class's tests, also if they ran concurrently."""
         seconds: dict[tuple[str, str], float] = defaultdict(float)
         tests: Counter[tuple[str, str]] = Counter()
         for result in self.results:
@@ -83,7 +83,7 @@ class Report:
         elif passed + failed > 10:
             self.print_slowest()
         print(f"\ntest: {time.monotonic() - self.began:.0f} s" + (f", {skipped} skipped" if skipped else ""))
-        # A log's end is what one is shown of a long run, and what failed may stand thousands of lines above it.
+        # Often only the end of a long log is shown, so failures are listed again there.
         for result in self.failures:
             print(f"failed: {result.title}")
         print(f"{passed} passed, {failed} failed")

@@ -1,4 +1,4 @@
-"""The Swift tests: one process, whose stream of events says what became of each test (swift-testing's ABI, version 0)."""
+"""Runs the Swift tests in one process, and reads its stream of events (swift-testing's ABI, version 0)."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ LIMIT_SECONDS = 3_000
 
 
 class EventReader:
-    """Makes results of events, also when the process dies before it has written them all.
+    """Computes results from events, also if the process dies before it has written them all.
 
-    A test without arguments says that it has started before it waits for its turn, and no event tells when its turn came. So it is
-    worked out: so many tests run at a time, in the order in which they said so, and each case of a test with arguments tells
-    when it has begun.
+    The event that starts a test without arguments comes before the test waits for a free slot, and no event says when it gets one.
+    So the time is computed: `jobs` tests run at a time, in the order of their events, and each case of a test with arguments has
+    an event when it begins.
     """
 
     def __init__(self, report: Report, jobs: int) -> None:
         self.report, self.jobs = report, jobs
         self.names: dict[str, str] = {}
-        """Of the test functions, by their id."""
+        """The test functions' names, by id."""
         self.waiting: list[str] = []
-        """Tests without arguments whose turn has not come, the next one first."""
+        """Tests without arguments that wait for a slot, the next one first."""
         self.began: dict[str, float] = {}
-        """When the turn of those came that run now, the earliest first."""
+        """The start times of the running ones, the earliest first."""
         self.parameterized: set[str] = set()
         self.seconds: dict[str, float] = {}
         self.cases: dict[str, list[float]] = {}
-        """When the cases that run now began, by the id of their test."""
+        """The start times of running cases, by the id of their test."""
         self.issues: dict[str, list[str]] = {}
         self.running: set[str] = set()
         self.has_ended = False
@@ -64,12 +64,12 @@ class EventReader:
         elif kind == "testCaseStarted":
             self.cases.setdefault(test, []).append(instant)
             if self._count_running() > self.jobs and self.began:
-                # It was this one's turn, not that of the test that was thought to have come last.
+                # This test had the slot, not the one that was assumed to have started last.
                 last = list(self.began)[-1]
                 del self.began[last]
                 self.waiting.insert(0, last)
         elif kind == "testCaseEnded":
-            # Which of several cases has ended makes no difference to their sum.
+            # The sum does not depend on which of several cases has ended.
             self.seconds[test] = self.seconds.get(test, 0) + instant - self.cases[test].pop()
         elif kind in ("testEnded", "testSkipped"):
             self.running.discard(test)
@@ -103,7 +103,7 @@ class EventReader:
         self.report.add(Result(PART, group, self.names[test], self.seconds.get(test, 0), failure, is_skipped))
 
     def finish(self, status: int) -> None:
-        """After the process has ended: it may have died in the middle of tests."""
+        """Reports tests that were running when the process ended."""
         if not self.has_ended:
             names = sorted(self.names[test] for test in self.running)
             text = f"the tests ended with status {status} before their end, in one of:\n    " + "\n    ".join(names)
@@ -113,7 +113,7 @@ class EventReader:
 
 
 def follow(path: Path, reader: EventReader, has_ended: threading.Event) -> None:
-    """Reads what is written there until nothing more comes."""
+    """Reads the file until the writer has ended."""
     with open(path, encoding="utf-8", errors="replace") as stream:
         part = ""
         while True:
@@ -129,7 +129,7 @@ def follow(path: Path, reader: EventReader, has_ended: threading.Event) -> None:
 
 
 def seeds_in(log: Path) -> list[str]:
-    """What tests have printed of their seeds, so that a failed one can be run again."""
+    """The seeds that tests have printed, to repeat a failed one."""
     text = log.read_text(encoding="utf-8", errors="replace")
     return sorted(set(re.findall(r"^.*\bseeds?\b.*$", text, re.MULTILINE)))
 
@@ -138,8 +138,8 @@ def run(root: Path, binaries: Path, filters: list[str], jobs: int, report: Repor
     work = root / ".build/test"
     events, log = work / "swift-events.jsonl", work / "swift.log"
     events.write_bytes(b"")
-    # The program that `swift test` would run. Asking it instead takes half a minute on a busy machine, in which the package
-    # manager looks through all packages once more, and holds up every other build until the tests are over.
+    # The program that `swift test` would run. `swift test` itself takes half a minute longer on a busy machine, because it checks
+    # all packages again, and it blocks every other build until the tests end.
     command = [str(binaries / "headroomPackageTests.xctest"), "--testing-library", "swift-testing", "--parallel"]
     command += ["--event-stream-output-path", str(events), "--event-stream-version", "0"]
     for text in filters:
@@ -147,7 +147,7 @@ def run(root: Path, binaries: Path, filters: list[str], jobs: int, report: Repor
     environment = {
         **os.environ,
         "HEADROOM_TEST_BINARIES": str(binaries),
-        # Hundreds of tests at once, each with sessions of its own, would make every one of them wait for the others.
+        # Hundreds of concurrent tests with sessions of their own would delay each other.
         "SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH": str(jobs),
     }
     reader, has_ended = EventReader(report, jobs), threading.Event()

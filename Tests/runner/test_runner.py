@@ -1,4 +1,4 @@
-"""The runner, tested: what fails is counted and shown, whatever way it fails."""
+"""Tests of the runner: every kind of failure is counted and shown."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class SwiftEvents(unittest.TestCase):
         self.event("testStarted", "fourth", 0)
         self.event("testStarted", "second", 0)
         self.event("testEnded", "third", 5)
-        # A turn was free at 5, and this case was before the fourth in the row.
+        # A slot was free at 5, and this case came before the fourth in the queue.
         self.event("testCaseStarted", "second", 5.1)
         self.event("testCaseEnded", "second", 7)
         self.event("testEnded", "second", 7)
@@ -129,7 +129,7 @@ class SwiftEvents(unittest.TestCase):
 
 
 class Examples(unittest.TestCase):
-    """Made by `Recording`; never run by themselves."""
+    """Instantiated by `Recording`; never run by themselves."""
 
     def passes(self):
         pass

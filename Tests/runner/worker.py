@@ -1,5 +1,5 @@
-"""Runs classes of Python tests, as their names come on standard input; writes a line of JSON on standard output for each
-test, and one at the end of each class. What tests print goes to standard error.
+"""Runs classes of Python tests, whose names it reads from standard input; writes a line of JSON to standard output for each
+test, and one at the end of each class. Output of tests goes to standard error.
 
     worker --seed N BINARY [WORD …]     only tests whose class or sentence contains one of the words
     worker --list BINARY [WORD …]       prints the classes instead
@@ -27,7 +27,7 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 class Recorder(unittest.TestResult):
-    """Writes what became of each test. A test fails once, however many of its subtests do."""
+    """Writes the result of each test. A test with several failed subtests fails once."""
 
     def __init__(self, write: Any) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Recorder(unittest.TestResult):
         if isinstance(test, unittest.TestCase):
             self.traces.append(trace)
         else:
-            # While the class is set up or taken down.
+            # An error in setUpClass or tearDownClass.
             self.write(name=str(test), seconds=0, failure=trace)
 
     def addFailure(self, test: Any, err: Any) -> None:
@@ -64,7 +64,7 @@ class Recorder(unittest.TestResult):
             self._note(test, err, f"{subtest._subDescription()}\n")
 
     def addSkip(self, test: Any, reason: str) -> None:
-        # A test that did not run shows nothing; on a machine that is meant to have everything it is a failure.
+        # In continuous integration everything should be installed, so a skipped test is a failure.
         is_failure = os.environ.get("CI") == "true"
         if not isinstance(test, unittest.TestCase):
             failure = f"skipped under CI: {reason}" if is_failure else None
@@ -93,7 +93,7 @@ def each(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
 
 
 def chosen(words: list[str]) -> dict[str, list[unittest.TestCase]]:
-    """The tests of each class. A file that cannot be imported is a class with one test, which fails."""
+    """The tests by class. A file that cannot be imported is a class with one failing test."""
     modules = [f"tests.{file.stem}" for file in sorted(TESTS.glob("blackbox/tests/*.py")) if file.stem != "__init__"]
     # Unit tests: the checker of faults, the figures of the benchmarks, this runner.
     modules += [file.stem for file in sorted(TESTS.glob("*/test_*.py"))]
@@ -116,7 +116,7 @@ def main() -> None:
     if arguments.list:
         print(json.dumps(list(classes)))
         return
-    # What a test prints by mistake is no answer.
+    # Accidental output of a test must not reach standard output.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
 
@@ -126,13 +126,15 @@ def main() -> None:
     settings.binary, settings.seed = os.path.abspath(arguments.binary), arguments.seed
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8_192) if hard > 0 else 8_192, hard))
-    # As an exception, so that everything is stopped on the way out; as this one, because unittest takes any other for a
+            # failure of the test that runs.
+# As an exception, so that everything is stopped; SystemExit, because unittest treats others as a failure of the running
+        # test.
     # failure of the test that runs.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for line in sys.stdin:
             name = line.strip()
-            # So that a class does the same whatever ran before it.
+            # So that a class does not depend on the classes before it.
             random.seed(f"{arguments.seed}/{name}")
             unittest.TestSuite(classes[name]).run(Recorder(write))
             write(end=name)

@@ -1,4 +1,4 @@
-"""A message_usage table that was there before the service is adopted with its counts."""
+"""An existing message_usage table is adopted with its counts."""
 
 from support.case import Case
 from support.service import command
@@ -14,7 +14,7 @@ class Adoption(Case):
     ROWS = None
     KIND = "table"
     VIEW = "create view my_dashboard as select user_id, message_count from message_usage"
-    """Some of the application's that reads the table."""
+    """An application's view of the table."""
     COLUMNS = """
         user_id uuid not null, billing_period text not null, message_count integer not null default 0,
         "limit" integer not null, updated_at timestamptz not null default now(), primary key (user_id, billing_period)
@@ -91,7 +91,7 @@ class AdoptionWithAnotherPrimaryKey(Adoption):
 
 
 class AdoptionWithASurrogateUUID(Adoption):
-    """As Supabase projects make tables: a generated key, a unique constraint, row level security for the clients."""
+    """A typical table of a Supabase project: a generated key, a unique constraint, row level security for the clients."""
 
     COLUMNS = """
         id uuid primary key default gen_random_uuid(), user_id uuid not null, billing_period text not null,
@@ -104,7 +104,7 @@ class AdoptionWithASurrogateUUID(Adoption):
 
 
 class AdoptionOfOtherTypes(Adoption):
-    """What holds the same values is converted. Serial keys and text ids are what a framework makes that knows no better."""
+    """Columns of other types with valid values are converted: serial keys and text ids, as some frameworks create them."""
 
     KIND = "unlogged table"
     VIEW = "create view my_dashboard as select 1 as user_id from generate_series(1, 4)"
@@ -128,7 +128,7 @@ class AdoptionOfOtherTypes(Adoption):
 
 
 class AdoptionOfAnApplicationThatCountsByItself(Case):
-    """It has a function of the name that its clients call, and a view of a name that is ours."""
+    """The application has a function with the name of ours that its clients call, and a view with a name of ours."""
 
     FLAGS = None
     MIGRATED = False
@@ -215,7 +215,7 @@ class AdoptionOfRowsOutOfRange(Case):
     MIGRATED = False
 
     def refused(self, columns, row, *words):
-        """Has such a table refused, unchanged, and then adopted once the hint's statement has corrected it."""
+        """Checks that such a table is refused and unchanged, and adopted after the suggested statement."""
         self.psql.run(f"create table message_usage ({columns})")
         self.psql.run(f"insert into message_usage values {row}")
         outcome = command("migrate", database_url=self.database_url)

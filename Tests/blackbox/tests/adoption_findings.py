@@ -1,11 +1,11 @@
-"""What keeps a message_usage from being adopted is told before anything is changed."""
+"""Everything that prevents the adoption of a message_usage is reported before any change."""
 
 from support.case import Case
 from support.service import command
 
 
 class AdoptionThatIsRefused(Case):
-    """Each finding, with the statement that mends it: after that, the table is adopted."""
+    """Each finding with the statement that solves it, after which the table is adopted."""
 
     FLAGS = None
     MIGRATED = False
@@ -34,7 +34,7 @@ class AdoptionThatIsRefused(Case):
         return outcome.stderr
 
     def check(self, statements, *words, fixed_by=None):
-        """Refused with these words, of which the last is the statement that mends it, unless another one is said."""
+        """Checks the refusal with these words. The last is the statement that solves it, unless `fixed_by` is given."""
         session, url = self.prepare(*statements)
         error = self.assert_refused(url, session)
         for word in words:
@@ -74,7 +74,7 @@ class AdoptionThatIsRefused(Case):
             ("skip", "trigger", "before update", "return null;"),
             ("twice", "trigger", "before update", "new.message_count := new.message_count + 1; return new;"),
             ("keep", "trigger", "before delete", "return null;"),
-            # It fails when a transaction is committed, where nobody would expect it.
+            # It would fail at the commit.
             ("late", "constraint trigger", "after insert", "raise exception 'too late';"),
         ):
             function = f"create function {name}() returns trigger language plpgsql as $$ begin {body} end $$"

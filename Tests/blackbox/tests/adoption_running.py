@@ -1,4 +1,4 @@
-"""What an adopted table does to a running service, and to one that starts."""
+"""Effects of an adopted table on a running and on a starting service."""
 
 import json
 
@@ -7,7 +7,7 @@ from support.waiting import wait_until
 
 
 class AdoptionWithAForeignKey(Case):
-    """As on Supabase, where users are rows of auth.users."""
+    """A foreign key to auth.users, as on Supabase."""
 
     FLAGS = None
     MIGRATED = False
@@ -107,7 +107,7 @@ class ReadyMeansThatItCounts(Case):
             self.assertIn("permission denied for table message_usage", error)
             self.psql.run("grant update on message_usage to headroom_service")
         with self.subTest("a right that the first message of a user needs"):
-            # A new user is tried only where there is none who can be.
+            # The check uses a new user only if there is no existing one.
             self.psql.run("delete from message_usage")
             error = self.refused("revoke insert on headroom.subscriptions from headroom_service")
             self.assertIn("permission denied for table subscriptions", error)
@@ -118,7 +118,7 @@ class ReadyMeansThatItCounts(Case):
         service.stop()
 
     def test_it_is_not_ready_before_a_lane_is_connected(self):
-        # A lane sweeps old receipts when it connects.
+        # A lane deletes old receipts when it connects.
         self.psql.run("revoke delete on headroom.lane_receipts from headroom_service")
         service = self.serve("--log-level", "debug", "--lanes", "1", wait=False)
         away = "database is still away"

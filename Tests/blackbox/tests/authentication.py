@@ -1,4 +1,4 @@
-"""Tokens: who may ask, what, and for how long."""
+"""Tokens: authentication, scopes, revocation and expiry."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from support.wire import Closed, array
 class TokenCase(Case):
     @classmethod
     def token(cls, name, *scopes, days=None):
-        """Makes a token as an operator does; its number and its text."""
+        """Creates a token as an operator does; returns its number and its text."""
         flags = [word for scope in scopes for word in ("--scope", scope)] + (["--expires-in-days", str(days)] if days else [])
         created = command("token", "create", name, *flags, database_url=cls.database_url)
         assert created.returncode == 0, created.stderr
@@ -40,7 +40,7 @@ class TokenCase(Case):
         return connection
 
     def assert_closed_with(self, connection, code):
-        """The next request is told the code, and then the connection ends."""
+        """Checks that the next request gets the code, and that the connection then ends."""
         def last_reply():
             try:
                 return connection.send_command("PING")
@@ -87,7 +87,7 @@ class TokensRequired(TokenCase):
     }
 
     def state(self):
-        """Everything that a request could have changed."""
+        """All rows that a request could change."""
         return self.psql.run(
             "select (select md5(coalesce(string_agg(u::text, ',' order by u::text), '')) from message_usage u),"
             " (select count(*) from headroom.audit_log), (select count(*) from headroom.message_keys),"
@@ -114,7 +114,7 @@ class TokensRequired(TokenCase):
             for needed, verbs in self.VERBS.items():
                 for verb in verbs:
                     allowed = not needed or granted & set(needed.split())
-                    # A subscribed connection is another one afterwards.
+                    # A subscribed connection cannot be used further.
                     connection_with_token = self.connect(token) if verb == "SUBSCRIBE" else line
                     with self.subTest(token=name, verb=verb):
                         before = self.state()
@@ -194,7 +194,7 @@ class TokensRequired(TokenCase):
         wait_until(lambda: is_closed(asking), "asking gives no more time")
         self.assertEqual(silent.read_to_end(), b"")
         self.assertGreater(time.monotonic() - began, 0.9)
-        # It was the first to connect, so its time was over before.
+        # It connected first, so its timeout ended earlier.
         self.assertEqual(known.send_command("PING"), "+PONG")
         service.stop()
 
@@ -259,7 +259,7 @@ class TokensRequired(TokenCase):
             return dict(entry[1:].split("=", 1) for entry in connection.send_list_command("INFO"))
 
         connection = self.connect(self.tokens["dashboard"])
-        # Connections of the tests before may not have been noticed to be closed.
+        # The service may not have noticed yet that earlier tests' connections are closed.
         wait_until(lambda: info(connection)["token_dashboard"] == "1", "nobody else is connected")
         before = info(connection)
         self.assertEqual(before["authentication"], "required")
@@ -327,7 +327,7 @@ class TokensRequired(TokenCase):
 
 
 class TokenChanges(TokenCase):
-    """Tokens come and go while the service runs."""
+    """Tokens are created and revoked while the service runs."""
 
     @classmethod
     def setUpClass(cls):
@@ -375,7 +375,7 @@ class TokenChanges(TokenCase):
         number, token = self.token("short", "chat", days=1)
         wait_until(lambda: self.connect().send_command(f"AUTH {token}") == "+OK", "it is known")
         line = self.connect(token)
-        # What the schema's owner may do by hand, instead of waiting for a day.
+        # Only the schema's owner may do this; it avoids waiting for a day.
         self.psql.run(f"update headroom.tokens set expires_at = headroom.now() + interval '300 ms' where id = {number}")
         self.assert_closed_with(line, "NOAUTH")
         self.assertTrue(self.connect().send_command(f"AUTH {token}").startswith("-NOAUTH "))
@@ -413,7 +413,7 @@ class TokenChanges(TokenCase):
 
 
 class FirstToken(TokenCase):
-    """A service that asked nobody, until there was a token."""
+    """A service that requires no token until the first one is created."""
 
     def test_from_the_first_token_on_every_connection_needs_one_also_after_the_last_is_revoked(self):
         connection, subscribed, late = self.connect(), self.connect(), self.connect()
@@ -454,10 +454,10 @@ class FirstToken(TokenCase):
 
 
 class DatabaseAway(TokenCase):
-    """What was known of tokens stays known."""
+    """Tokens that were read stay valid."""
 
     OWN_CLUSTER = True
-    # Requests that come first wait for so long.
+    # The first requests wait for this long.
     FLAGS = ("--request-timeout-ms", "1000")
 
     def test_known_tokens_stay_valid_without_a_database_and_requests_are_answered_unavailable(self):
@@ -481,7 +481,7 @@ class DatabaseAway(TokenCase):
 
 
 class UnreadableTokens(TokenCase):
-    """Tokens that cannot be read, and rows among them that are wrong."""
+    """Tokens that cannot be read, and invalid rows."""
 
     FLAGS = None
 

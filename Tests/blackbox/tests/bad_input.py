@@ -1,4 +1,4 @@
-"""Nonsense, malice and accidents on the wire. Each is answered with its code, harms no neighbour and counts nothing."""
+"""Malformed, malicious and truncated requests: each gets its code, counts nothing, and does not affect other requests."""
 
 import contextlib
 import random
@@ -14,7 +14,7 @@ from support.wire import Answer, array
 
 
 class CutRow:
-    """A row of the table on a connection of its own, and the neighbour that stands before and after it."""
+    """A row of the table on a connection of its own, between two good requests."""
 
     def __init__(self, line, user, what, data, expected):
         self.line, self.what, self.data, self.expected = line, what, data, expected
@@ -38,7 +38,7 @@ class BadInput(Case):
         self.assertIsNone(self.service.process.poll(), self.service.log()[-2000:])
 
     def messages(self):
-        """Of everybody."""
+        """The messages of all users."""
         return self.psql.number("select coalesce(sum(message_count), 0) from message_usage")
 
     def check_open(self, what, data, expected, send):
@@ -47,7 +47,7 @@ class BadInput(Case):
             send(connection, f"CONSUME {user}\n".encode() + data + f"CONSUME {user}\n".encode())
             self.assertEqual(Answer(connection.read_line()).used, 1, "the neighbour before")
             if expected is not None:
-                # A bulk string has its length on a line of its own.
+                # A bulk string's length is a line of its own.
                 lines = 2 if expected.startswith(b"$") else 1
                 reply = b"".join(connection.read_line().encode() + b"\r\n" for _ in range(lines))
                 self.assertTrue(reply.startswith(expected), f"{what}: {reply!r}")
@@ -102,7 +102,7 @@ class BadInput(Case):
                     self.check_closed(what, data, expected, send)
 
     def test_the_answers_are_the_same_wherever_a_request_is_cut_in_two(self):
-        """All rows side by side, a connection each: in every round each is cut one byte later."""
+        """All rows at once, a connection each; in every round each is cut one byte later."""
         rows = [row for row in stays_open(self.target) if len(row[1]) < 200]
         rows += [
             ("a good request", f"CHECK {self.target} 5\r\n".encode(), b"+ALLOWED "),
@@ -117,7 +117,7 @@ class BadInput(Case):
             for row in cut_rows_left:
                 row.line.send(row.neighbour + row.data[:cut])
             for row in cut_rows_left:
-                # Its answer shows that what came with it was read.
+                # Its answer shows that the bytes sent with it were read.
                 self.assertEqual(row.used_by_the_next_answer(), cut, f"{row.what}, the neighbour before cut {cut}")
             for row in cut_rows_left:
                 row.line.send(row.data[cut:])
@@ -136,7 +136,7 @@ class BadInput(Case):
         before, good = self.messages(), 0
         cuts = []
         for what, data, expected in closes(self.target):
-            # Of long ones, around the limit: the rest of them is the same letter.
+            # Long ones only around the limit: the rest repeats one letter.
             where = range(1, len(data)) if len(data) < 200 else (1, 500, 1_023, 1_024, 1_025, 1_026)
             cuts += [(what, data, expected, cut) for cut in where if cut < len(data)]
         request = f"CONSUME {self.subscriber('pro')}\n".encode()
@@ -164,7 +164,7 @@ class BadInput(Case):
                 with self.subTest(what=what, cut=cut), self.service.connect() as connection:
                     connection.send(data[:cut])
                     if cut is not None:
-                        # The kernel may join the parts; where it does not, the answer must be the same.
+                        # The kernel may join the parts; the answer must be the same if it does not.
                         connection.send(data[cut:]) if not connection.readable(0.001) else None
                     received = connection.read_to_end()
                     self.assertTrue(received.startswith(b"-PROTOCOL "), received)
@@ -222,7 +222,7 @@ class BadInput(Case):
 
             thread = threading.Thread(target=send, daemon=True)
             thread.start()
-            # Nothing is read until all is sent, or until everybody's buffers are full.
+            # Nothing is read until everything is sent or all buffers are full.
             sent.wait(1)
             for index in range(10_000):
                 reply = connection.read_line()
@@ -263,7 +263,7 @@ class BadInput(Case):
 
 
 class BadInputOverTLS(BadInput):
-    """Records cut what is sent elsewhere than the network does."""
+    """The same over TLS, whose records split the bytes differently."""
 
     @classmethod
     def serve(cls, *flags, **options):
@@ -274,10 +274,10 @@ class BadInputOverTLS(BadInput):
         return service
 
     def check_nothing_follows(self, connection, what):
-        # After its own end Python's TLS reads nothing more.
+        # Python's TLS reads nothing more after it has sent close_notify.
         self.assertEqual(connection.send_command("PING"), "+PONG", f"{what}: no reply too many")
 
-    # Those that go on reading after their end: tls has TLS's own.
+    # Tests that read after a half-close; those for TLS are in tls.py.
     test_after_a_half_close_every_complete_request_is_answered_and_a_cut_one_is_not_executed = None
     test_a_cut_array_is_not_executed = None
     test_10000_pipelined_without_reading_are_all_answered_in_order = None

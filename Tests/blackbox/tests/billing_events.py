@@ -1,4 +1,4 @@
-"""Billing events in Headroom's own words, by HTTP: what a billing system without an adapter sends."""
+"""Billing events in Headroom's own format, over HTTP."""
 
 import json
 import re
@@ -18,7 +18,7 @@ class BillingEvents(Case):
     CLOCK = NOW
 
     def send(self, headers=None, **event):
-        """Status and body of the answer; what is left out is a purchase's."""
+        """Posts an event, by default a purchase; returns status and body of the answer."""
         event = {"source": "chargebee", "id": str(uuid.uuid4()), "at": START, "kind": "purchased", **event}
         answer = self.service.http("POST", "/v1/billing-events", json.dumps(event), headers=headers)
         return answer.status, json.loads(answer.body)
@@ -56,7 +56,7 @@ class BillingEvents(Case):
             found = json.loads(self.psql.value(f"select {rows} from message_usage where user_id = '{user}'"))
             self.assertEqual(found, [["2026-11", 0, 800], ["trial", 100, 100]])
             self.assertEqual(Answer(self.service.send_command(f"CONSUME {user}")).fields["used"], "1")
-        # A refund before the first message takes the period with it.
+        # A refund before the first message deletes the period's row.
         refunded, transaction = self.user(), str(uuid.uuid4())
         self.apply(user=refunded, transaction=transaction, plan="paid", expires="2026-12-05T12:00:00Z")
         self.apply(kind="revoked", at="2026-11-05T12:50:00Z", transaction=transaction)
@@ -94,7 +94,7 @@ class BillingEvents(Case):
             self.assertEqual((fields["state"], fields.get("grace_until")), ("grace_period", until), fields)
 
     def assert_renews(self, user, expected):
-        """Alone, beside messages and holds of the same user, and over HTTP."""
+        """Checks USAGE alone, in a batch with messages and holds of the same user, and over HTTP."""
         with self.service.connect() as connection:
             connection.send(f"CONSUME {user}\nUSAGE {user}\nRESERVE {user} key={uuid.uuid4()}\nUSAGE {user}\n")
             counted, after, held, beside = (Answer(text) for text in connection.read_lines(4))

@@ -25,7 +25,7 @@ def trial(used, held=0, **more):
 BLOCKED = trial(58, display="blocked", tier="blocked", remaining=0)
 
 # Each step is a function of counter.js and its arguments; `shown` is what the page shows after it, held messages included.
-# Times are milliseconds of a clock of the case's own.
+# Timeoutss are milliseconds of a clock of the case's own.
 COUNTING = {
     "pressing counts at once, and the hold is not counted again": [
         (["told", trial(58), 0], 58), (["pressed", "a"], 59), (["held", "a", trial(58, 1), 50], 59), (["settled", "a", trial(59), 90], 59),

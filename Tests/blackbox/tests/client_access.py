@@ -1,4 +1,4 @@
-"""The commands that ask a running service speak TLS, and say their token first."""
+"""The commands that connect to a running service use TLS and authenticate first."""
 
 import json
 import os
@@ -211,7 +211,7 @@ class WithAToken(Case):
 
 
 class WithARealToken(Case):
-    """The same against the service itself."""
+    """The same with a real service."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,4 +1,4 @@
-"""The programs in docs/clients.md do what they say, run exactly as they are printed."""
+"""The programs in docs/clients.md, run exactly as they are printed."""
 
 import shutil
 import signal
@@ -16,11 +16,11 @@ from support.waiting import TIMEOUT_SECONDS, wait_until
 WORDS = "You have 99 conversations left this month\n"
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1.\n"
 CONSUMING = ("consume.", "predis.")
-"""How the files are called of programs that ask before a message."""
+"""The file names of programs that send a CONSUME for a message."""
 
 
 class PrintedProgramCase(Case):
-    """Each test puts the page's own user at a known count, and has the programs in a directory of their own."""
+    """Sets the page's user to a known count, and saves the programs in a directory of their own."""
 
     CLOCK = NOON
 
@@ -36,7 +36,7 @@ class PrintedProgramCase(Case):
             program.save(cls.directory)
 
     def prepare_user(self, used, plan="paid"):
-        """The user as if new, but for what was sent this month; nothing goes wrong."""
+        """Resets the user to a count, and the port to no faults."""
         self.send_command(f"FORGET {USER}")
         self.assertIn("+OK ", self.send_command(f"SETPLAN {USER} {plan}"))
         self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {USER}"))
@@ -47,7 +47,7 @@ class PrintedProgramCase(Case):
         return self.port.run(program.command.replace(USER, user), self.directory)
 
     def each_program(self, check):
-        """Every program that asks before a message, and is installed."""
+        """The installed programs that send a CONSUME for a message."""
         for program in self.retrying_programs():
             with self.subTest(program=program.file):
                 check(program)

@@ -1,4 +1,4 @@
-"""The same port serves redis-cli, redis-py and hiredis."""
+"""redis-cli, redis-py and hiredis on the port of the line protocol."""
 
 import asyncio
 import os
@@ -182,7 +182,7 @@ class ClientLibraries(Case):
                     for _ in range(int(head[1:])):
                         self.assertRegex(connection.read_line(), r"^\+[a-z0-9_]+=")
                 elif head.startswith("$"):
-                    # The text, and a line end that does not count.
+                    # The text, and a line end outside its length.
                     length = int(head[1:]) + 2
                     while length > 0:
                         length -= len(connection.read_line().encode()) + 2

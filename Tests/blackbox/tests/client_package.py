@@ -1,5 +1,4 @@
-"""HeadroomClient in a package that depends on it: what it fetches, what compiles with each choice of traits, and which mistakes
-do not."""
+"""HeadroomClient in a package that depends on it: fetched packages, and what compiles with each choice of traits."""
 
 import re
 
@@ -46,7 +45,7 @@ func run(_ headroom: HeadroomClient) async throws {
 
 
 def asking(call):
-    """A program with a call in it, where the parameters are optionals."""
+    """A program with a call whose arguments are optionals."""
     return f"""
 import HeadroomClient
 
@@ -65,7 +64,7 @@ class ClientPackage(Case):
             with self.subTest(traits=traits):
                 expected = EVERY_CLIENT.union(*(OF_TRAITS[trait] for trait in traits))
                 self.assertEqual(Dependent(traits, cache=cache).packages(), expected)
-                # As the library's page has it.
+                # As on the library's page.
                 page = (ROOT / "docs/client-library.md").read_text(encoding="utf-8")
                 choice = ", ".join(f'"{trait}"' for trait in traits)
                 row = re.search(rf"^\| `traits: \[{choice}\]` \| (\d+) \|", page, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The command line itself: pipes, mistyped words, terminals, completion, and what errors say."""
+"""The command line: pipes, suggestions, terminals, completion, error messages."""
 
 import fcntl
 import os
@@ -23,7 +23,7 @@ USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
 
 def run(*arguments, **options):
-    """A command with no setting in its environment but what `env` says."""
+    """Runs a command with only the settings in `env`."""
     variables = options.pop("env", {})
     options = {"capture_output": True, "cwd": "/", **options}
     return subprocess.run(
@@ -32,7 +32,7 @@ def run(*arguments, **options):
 
 
 class Pipes(Case):
-    # Also when there are tokens.
+    # This also works when tokens are required.
     FLAGS = ("--authentication", "off")
 
     def commands(self):
@@ -137,7 +137,7 @@ class Suggestions(unittest.TestCase):
 
 
 class Screen:
-    """`headroom top` on a terminal of a size."""
+    """`headroom top` on a terminal of a given size."""
 
     def __init__(self, port, columns, rows=40, **variables):
         self.ours, theirs = pty.openpty()
@@ -158,7 +158,7 @@ class Screen:
         return self.seen
 
     def pictures(self):
-        """Those that are complete, as they were drawn."""
+        """The complete screens, as they were drawn."""
         return [part.split("\x1b[J")[0] for part in self.read().split("\x1b[H")[1:] if "\x1b[J" in part]
 
     def close(self, end=b"q"):
@@ -175,7 +175,7 @@ class Terminals(Case):
         self.blocked = self.subscriber("paid", used=800)
 
     def picture(self, columns, **variables):
-        """One that has the busiest user, without what ends its lines."""
+        """A screen with the busiest user, without line ends."""
         screen = Screen(self.service.port, columns, **variables)
         found = wait_until(
             lambda: [picture for picture in screen.pictures() if self.blocked[:8] in picture], "a picture with the busiest user"
@@ -236,7 +236,7 @@ class Targets(Case):
 
 
 class ErrorMessages(unittest.TestCase):
-    """Each names what is wrong by its address, setting or file, and what to do; none has the words of a framework."""
+    """Each names the address, setting or file, and what to do; none has a framework's text."""
 
     RAW = re.compile(r"errno|error set|NIO|SocketAddressError|IOError|Domain=|bind\(|couldn.t be completed|could not be completed")
 
@@ -310,7 +310,7 @@ class ErrorMessages(unittest.TestCase):
 
 class Completion(unittest.TestCase):
     SHELLS = {"bash": ["bash", "-n"], "zsh": ["zsh", "-n"], "fish": ["fish", "--no-execute"]}
-    # What is typed before the tabulator key, and what its last word becomes.
+    # The typed words before the Tab key, and the completed last word.
     COMPLETED = (("headroom stat", "status"), ("headroom token cre", "create"), ("headroom status --targ", "--target"))
 
     def test_there_is_a_script_for_each_shell_that_the_shell_reads(self):
@@ -343,7 +343,7 @@ class Completion(unittest.TestCase):
                 self.assertIn("status", file.read())
 
     def test_bash_completes_commands_and_options(self):
-        # As the shell calls it when a person presses the tabulator key.
+        # As bash calls it for the Tab key.
         script = """
             source <("$0" --generate-completion-script bash)
             COMP_WORDS=("${@}") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMP_POINT=${#COMP_LINE}
@@ -361,7 +361,7 @@ class Completion(unittest.TestCase):
                 self.assertEqual(ran.stdout.split(), [offered], ran.stderr)
 
     def place(self, shell, name):
-        """A directory with the shell's script, and the path on which `headroom` is."""
+        """A directory with the shell's script, and a PATH with `headroom`."""
         if shutil.which(shell) is None:
             self.skipTest(f"{shell} is not installed; script/bootstrap --test installs it")
         home = processes.directory()
@@ -385,13 +385,13 @@ class Completion(unittest.TestCase):
         with open(f"{home}/.zshrc", "w") as file:
             file.write(
                 f"fpath=({home} $fpath)\nautoload -U compinit && compinit -u -D\n"
-                # zsh completes in its line editor alone; Ctrl-T says what is in it.
+                # zsh completes only in its line editor; Ctrl-T prints its contents.
                 'show() { print -r -- "<<$BUFFER>>"; BUFFER=; zle accept-line }\nzle -N show\nbindkey "^T" show\n'
                 "PROMPT='ready> '\n"
             )
         ours, theirs = pty.openpty()
         self.addCleanup(os.close, ours)
-        # A line of its own for each of them, wide enough for all of it.
+        # A line for each of them, wide enough for its description.
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
         shell = processes.start(
             ["zsh", "-d", "-i"], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,

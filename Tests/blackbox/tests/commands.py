@@ -1,4 +1,4 @@
-"""The commands with which a person looks at a running service and its database."""
+"""The commands that show a running service and its database."""
 
 import json
 import os
@@ -98,7 +98,7 @@ class Commands(Case):
         self.assertEqual(
             {name: grown(name) for name in after if name.startswith(("answers_", "tier_", "errors")) and "second" not in name
              and grown(name)},
-            # The SETPLAN and the CONSUME of subscriber() are silent, and so is the first of ours.
+            # The SETPLAN and the CONSUME of subscriber() are in the tier silent, and so is our first message.
             {"answers_allowed": 5, "answers_blocked": 1, "answers_held": 1, "answers_ok": 2, "tier_silent": 3,
              "tier_gentle": 6, "errors": 3, "errors_badarg": 1, "errors_err": 1, "errors_notfound": 1},
         )  # fmt: skip
@@ -143,7 +143,7 @@ class Commands(Case):
             passed = time.monotonic() - began
         slowest = int(service.info()["latency_p99_us"])
         self.assertGreaterEqual(slowest, 200_000)
-        # Nothing waited for longer than all of this took, but for what the histogram's buckets are wide.
+        # No request waited longer than the whole test, up to the width of the histogram's buckets.
         self.assertLessEqual(slowest, (passed * 1.1 + 0.1) * 1e6)
 
     def test_an_unreachable_service_is_reported_with_status_69(self):
@@ -285,7 +285,7 @@ blocked        2  40.0 %
         self.assertRegex(text, r"answers a second, p50 ")
 
     def test_top_without_a_terminal_prints_a_line_a_second_and_continues_after_a_restart(self):
-        # Nobody is given it by accident while the service is away.
+        # The kernel does not give this port to connections while the service is down.
         port = processes.free_port()
         service = self.serve("--listen", f"127.0.0.1:{port}")
         out = processes.directory() + "/out"
@@ -335,7 +335,7 @@ blocked        2  40.0 %
                 self.assertIn(b"answers a second", seen)
                 self.assertNotEqual(termios.tcgetattr(theirs), before)
                 if end == b"\x03":
-                    # Without a controlling terminal the driver sends no signal; what it would send.
+                    # Without a controlling terminal the driver sends no signal, so send it here.
                     top.send_signal(signal.SIGINT)
                 elif isinstance(end, bytes):
                     os.write(ours, end)
@@ -397,7 +397,7 @@ blocked        2  40.0 %
 
 class WithoutItsDatabase(Case):
     OWN_CLUSTER = True
-    # Requests that come first wait for so long.
+    # The first requests wait for this long.
     FLAGS = ("--request-timeout-ms", "500")
 
     def test_commands_report_a_lost_database_and_recover_with_it(self):
@@ -429,7 +429,7 @@ class WithAStandby(Case):
     def test_status_shows_the_replication_lag(self):
         service = self.serve()
         standby = Cluster(primary=self.cluster)
-        # The service's own role sees no standby.
+        # The service's role may not read the standby's lag.
         self.cluster.session("postgres").run("grant pg_read_all_stats to headroom_service")
         lag = wait_until(lambda: service.info().get("replication_lag_s"), "the standby is seen")
         self.assertRegex(lag, r"^\d+\.\d{3}$")

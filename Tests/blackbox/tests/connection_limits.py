@@ -1,4 +1,4 @@
-"""What one connection, or too many, may not do to the others."""
+"""Limits of one connection, and of the number of connections."""
 
 import threading
 import time
@@ -38,7 +38,7 @@ class ConnectionLimits(Case):
                 return None
 
         with wait_until(in_time, "a first request within the time") as connection, service.connect() as silent:
-            # The one that connected later is closed, so the time of the first one is over, too.
+            # A later connection is closed, so the first one's timeout has passed as well.
             self.assertEqual(silent.read_to_end(), b"")
             self.assertEqual(connection.send_command("PING"), "+PONG")
 
@@ -57,7 +57,7 @@ class ConnectionLimits(Case):
                     self.assertEqual(idle.read_to_end(), b"")
                     self.assertEqual(busy.send_command("PING"), "+PONG")
                 except (Closed, OSError):
-                    # On a machine that held this test up, busy was not.
+                    # On a slow machine the test may not have kept this connection busy.
                     self.assertGreater(time.monotonic() - asked, 0.9)
                     return False
                 self.assertGreater(time.monotonic() - began, 0.9)
@@ -91,7 +91,7 @@ class ConnectionLimits(Case):
         service = self.serve("--connections-maximum", "1")
         with service.connect() as connection:
             self.assertEqual(connection.send_command("PING"), "+PONG")
-            # The requests are there before the service accepts the connection: closing it with them unread is a reset.
+            # The requests arrive before the service accepts the connection; closing it with them unread would be a reset.
             processes.pause(service.process.pid)
             try:
                 refused = service.connect()
@@ -125,7 +125,7 @@ class ConnectionLimits(Case):
         with service.connect() as connection:
             expected = fill(connection, service.port)
             connection.end_input()
-            # The connection may not linger only: by then one that does would be closed.
+            # A connection that only lingers would be closed by then.
             self.assertFalse(threading.Event().wait(0.5))
             self.assertEqual(len(connection.read_to_end()), expected)
 
@@ -198,7 +198,7 @@ class ConnectionLimits(Case):
             self.assertEqual(self.count(user), 1 if reply.startswith("+ALLOWED") else 0, reply)
 
     def test_a_refused_burst_gets_an_error_for_each_request(self):
-        """Each refusal makes room for what was read with it, and that is refused in its turn."""
+        """Each refusal makes room for the next request that was read with it, which is refused as well."""
         service = self.serve("--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1", "--in-flight-maximum", "16")
         user = self.user()
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))

@@ -545,7 +545,7 @@ class Away(Case):
     """The database goes away under an open dashboard."""
 
     OWN_CLUSTER = True
-    # Requests that come first wait for so long.
+    # The first requests wait for this long.
     FLAGS = ("--request-timeout-ms", "8000")
 
     def test_pages_say_so_with_what_is_still_known_and_recover(self):

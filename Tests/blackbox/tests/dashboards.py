@@ -1,4 +1,4 @@
-"""REPORT and TOP: what they say is what SQL says, also while messages are counted."""
+"""REPORT and TOP equal SQL, also while messages are counted."""
 
 import threading
 
@@ -74,7 +74,7 @@ class Dashboards(Case):
         with self.service.connect() as connection:
             lines = connection.send_list_command("TOP 2")
         self.assertEqual(len(lines), 2)
-        # Of the 30,000 rows of February each counts more, or could, but these are over.
+        # The 30,000 rows of February have more messages, but their periods have ended.
         self.assertTrue(all(" period=2026-02 " not in entry for entry in lines), lines)
 
     def test_malformed_arguments_are_refused_with_the_syntax(self):
@@ -144,7 +144,7 @@ class Dashboards(Case):
         self.assertIn("report-timeout-ms", refused)
 
         def report():
-            # A machine may be too slow for all the rows in a second, but not each time.
+            # A slow machine may need more than a second for all rows, but not each time.
             reply = hurried.send_command("REPORT 2026-02")
             return reply.startswith("+REPORT ") and Answer(reply)
 

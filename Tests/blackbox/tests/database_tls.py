@@ -1,4 +1,4 @@
-"""TLS to PostgreSQL: sslmode=verify-full lets in the server that it should be, and no other."""
+"""TLS to PostgreSQL: with sslmode=verify-full only the right server is accepted."""
 
 import os
 import shutil
@@ -34,9 +34,9 @@ class DatabaseTLS(Case):
         with open(cls.cluster.data + "/postgresql.conf", "a") as file:
             file.write(f"ssl = on\nlisten_addresses = '127.0.0.1'\nport = {cls.port}\n")
         with open(cls.cluster.data + "/pg_hba.conf", "w") as file:
-            # Over TCP nobody gets in without TLS.
+            # TCP connections require TLS.
             file.write("local all all trust\nhostssl all all 127.0.0.1/32 trust\n")
-        # psql and pg_isready go by the socket, which has the port in its name.
+        # psql and pg_isready use the socket, whose name contains the port.
         os.environ["PGPORT"] = str(cls.port)
         try:
             cls.cluster.start()
@@ -45,7 +45,7 @@ class DatabaseTLS(Case):
             del os.environ["PGPORT"]
 
     def url(self, host="localhost", ca=None, mode="verify-full"):
-        # The address is said so that no other of that name is tried.
+        # The address is given so that libpq tries no other address of that name.
         return (
             f"host={host} hostaddr=127.0.0.1 port={self.port} dbname={self.database} user=postgres sslmode={mode}"
             f" sslrootcert={ca or self.authority.certificate}"
@@ -86,7 +86,7 @@ class DatabaseTLS(Case):
     def test_a_server_that_speaks_no_tls_is_refused(self):
         class Plain(socketserver.BaseRequestHandler):
             def handle(self):
-                # PostgreSQL's answer to the request for TLS, where it has none.
+                # PostgreSQL's answer to a request for TLS if it has none.
                 self.request.recv(8)
                 self.request.sendall(b"N")
 

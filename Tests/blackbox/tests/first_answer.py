@@ -1,4 +1,4 @@
-"""What somebody sees who has just started the service."""
+"""The first requests after the start, as in the documentation."""
 
 import re
 import subprocess
@@ -86,7 +86,7 @@ class FirstAnswer(Case):
             self.assertTrue(connection.send_command("HELP NOSUCH").startswith("-BADARG "))
 
     def test_info_has_version_uptime_connections_queue_database_and_counters(self):
-        # The ready line says that the port is open; the second lane may still be connecting.
+        # The ready line means that the port is open; the second lane may still be connecting.
         wait_until(lambda: self.service.info()["database"] == "up", "all lanes are connected")
         info = self.service.info()
         for name in ("version", "uptime_s", "connections", "queue_depth", "database", "requests"):

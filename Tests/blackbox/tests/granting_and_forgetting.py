@@ -1,4 +1,4 @@
-"""GRANT and FORGET, over the wire and in psql, with a service that goes on answering."""
+"""GRANT and FORGET, over the line protocol and in psql, with a running service."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""Peers that want more than their share, or hold what they do not use: what the others notice of it, and what it costs."""
+"""Greedy and idle peers: their effect on other connections, and their cost."""
 
 import contextlib
 import os
@@ -24,12 +24,12 @@ def descriptors(service):
 
 
 class GreedyConnections(Case):
-    """One lane and small loads, so that a few hundred requests are a long queue."""
+    """One lane and small batches, so that a few hundred requests are a long queue."""
 
     FLAGS = None
 
     def held(self, service, *requests_of_lines):
-        """Sends to each connection in turn while nothing can be counted, then lets all of it go."""
+        """Sends to each connection while a lock prevents counting, then releases the lock."""
         locks = self.cluster.session(self.database)
         locks.run("begin")
         locks.run("lock table message_usage in access exclusive mode")
@@ -38,7 +38,7 @@ class GreedyConnections(Case):
             for connection, requests, count in requests_of_lines:
                 connection.send(requests)
                 waiting += count
-                # What is under way in the lane does not wait any more.
+                # The batch in progress does not wait any more.
                 wait_until(
                     lambda: int(service.info()["queue_depth"]) >= waiting - 16, f"{waiting} requests were taken in"
                 )
@@ -51,7 +51,7 @@ class GreedyConnections(Case):
         user = self.subscriber_of(service)
         with service.connect() as greedy, service.connect() as good:
             self.held(service, (greedy, f"CONSUME {user}\n" * 700, 700), (good, f"CONSUME {user}\n", 1))
-            # Of one user, so that the counts tell the order.
+            # One user, so that the counts show the order.
             self.assertLess(Answer(good.read_line()).used, 100)
             uses = [Answer(greedy.read_line()).used for _ in range(700)]
         self.assertEqual(uses, sorted(uses), "the greedy one's own order is kept")
@@ -70,7 +70,7 @@ class GreedyConnections(Case):
         with service.connect() as greedy, service.connect() as good:
             self.held(service, (good, f"CONSUME {user}\n", 1), (greedy, grants, 300), (good, f"CHECK {other}\n", 1))
             self.assertIn("+ALLOWED ", good.read_line())
-            # The limit tells how many went before.
+            # The limit shows how many were executed before.
             self.assertLess(int(Answer(good.read_line())["limit"]) - 800, 150, "half of the pipeline at most went before")
             self.assertEqual(Answer(greedy.read_lines(300)[-1])["limit"], "1100")
 
@@ -81,12 +81,12 @@ class GreedyConnections(Case):
             with service.connect() as greedy, service.connect() as good:
                 return self.long_replies_before(greedy, good)
 
-        # It depends on this side, too: a machine that is held up reads the other's answer late. Where a service answers all of
-        # one connection first, there is no attempt with fewer.
+        # A slow client may read the other's answer late, so several attempts are made; a service that answers one connection
+        # completely first fails all of them.
         wait_until(lambda: replies_before_the_others() < 350, "half of the long replies at most come before the other's")
 
     def long_replies_before(self, greedy, good):
-        """How many replies come to the greedy one before the good one's: of 700, all of which come."""
+        """The number of the greedy connection's 700 replies that arrive before the good one's."""
         good.send_command("PING")
         received, began = bytearray(), threading.Event()
 
@@ -129,7 +129,7 @@ class GreedyConnections(Case):
         try:
             for connection, user in zip(connections, users):
                 connection.send(f"CONSUME {user}\n")
-            # Three statements that take half a second each, so that 32 messages a second are what it can do.
+            # Three statements of half a second each, so that its capacity is 32 messages a second.
             turns = "select last_value * is_called::integer from public.turn"
             for turn in (1, 2, 3):
                 wait_until(lambda: self.psql.number(turns) == turn, "its turn has come")
@@ -137,7 +137,9 @@ class GreedyConnections(Case):
             wait_until(lambda: self.psql.number(turns) == 4, "the next one waits")
             for connection, user in zip(connections, users):
                 connection.send(f"CONSUME {user}\n" * 10)
-            # Each connection has a place for one; what else comes waits for half a second at most, or is told at once, while
+                    # the database does nothing.
+# Each connection may have one waiting request; others wait for at most half a second, or are refused at once, while the
+        # database is idle.
             # the database does nothing.
             wait_until(lambda: int(service.info().get("errors_overloaded", 0)) >= 800, "most are told before anybody is served")
         finally:
@@ -157,7 +159,7 @@ class GreedyConnections(Case):
 
 
 class ConnectionPressure(Case):
-    """Connections: how many, from where, and how long one is kept for what is not used."""
+    """Limits on the number of connections, in all and for each address, and on unused ones."""
 
     FLAGS = None
 
@@ -191,7 +193,7 @@ class ConnectionPressure(Case):
                 trickle.send(first + "\n")
                 trickle.read_lines(1 if first == "PING" else 6)
                 began = time.monotonic()
-                # By single bytes, none of which gives it more time.
+                # Single bytes do not extend the timeout.
                 wait_until(lambda: trickle.readable(0.02) or trickle.send("x"), "the end, or an answer")
                 self.assertGreater(time.monotonic() - began, 0.35)
                 self.assertEqual(trickle.read_to_end(), b"")
@@ -210,7 +212,7 @@ class ConnectionPressure(Case):
                         connection.send("NG\n")
                         self.assertEqual(connection.read_line(), "+PONG")
                     except (Closed, OSError):
-                        # On a machine that held this test up, the request was not completed in time.
+                        # On a slow machine the test may not complete the request in time.
                         self.assertGreater(time.monotonic() - began, 0.45)
                         return False
             return True
@@ -270,7 +272,7 @@ class ConnectionPressure(Case):
                 connection.close()
 
     def test_hostile_connections_have_their_memory_descriptors_and_sessions_bounded(self):
-        """The full 4,096 are in Benchmarks/hostile; here a few, so that it is seen at once when a bound is gone."""
+        """Benchmarks/hostile uses 4,096; a few are enough to notice a missing bound."""
         resource_limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self.assertGreater(resource_limit, 1_000)
         service = self.serve()
@@ -285,7 +287,7 @@ class ConnectionPressure(Case):
                 peer.connect(("127.0.0.1", service.port))
                 peer.setblocking(False)
                 sockets.append(peer)
-                # None of them ever reads; a quarter says nothing, a quarter half of what it has to say.
+                # None of them reads; a quarter sends nothing, a quarter half a request.
                 data = (b"", b"ECHO " + b"x" * 1_000, b"HELP\n" * 1_000, f"USAGE {user}\n".encode() * 1_024)[number % 4]
                 with contextlib.suppress(BlockingIOError):
                     peer.send(data)
@@ -324,7 +326,7 @@ sys.stdin.readline()
 
 
 class NetworkGone(Case):
-    """A peer whose network is cut while a reply is on its way: nobody says so, neither FIN nor RST."""
+    """A peer whose network is cut while a reply is sent, without FIN or RST."""
 
     FLAGS = None
 
@@ -334,7 +336,7 @@ class NetworkGone(Case):
         probe = subprocess.run(["unshare", "--net", "ip", "link", "set", "lo", "up"], capture_output=True, text=True)
         if probe.returncode != 0:
             self.skipTest(f"no network namespace can be made here: {probe.stderr.strip()}")
-        # The database is on a Unix socket and does not notice.
+        # The database is on a Unix socket, so it is not affected.
         binary = processes.directory() + "/headroom"
         with open(binary, "w") as file:
             file.write(
@@ -346,7 +348,7 @@ class NetworkGone(Case):
         inside = ["nsenter", "--target", str(service.process.pid), "--net"]
 
         def established():
-            """Connections of the port, as the service's side has them."""
+            """The service's side of its connections."""
             listed = subprocess.run(
                 [*inside, "ss", "-Htno", "state", "established", "sport", "=", f":{service.port}"],
                 capture_output=True, text=True, check=True,
@@ -367,7 +369,7 @@ class NetworkGone(Case):
                 lambda: f"idle peers are asked within a minute: {established()}",
             )
             subprocess.run([*inside, "ip", "link", "set", "lo", "down"], check=True)
-            # Something to tell it, which it does not acknowledge.
+            # A reply that the peer does not acknowledge.
             self.psql.run(f"select increment_and_check_usage('{user}')")
             wait_until(lambda: len(established()) == 1, "the subscriber whose network is gone is given up")
         finally:

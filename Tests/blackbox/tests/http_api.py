@@ -286,7 +286,7 @@ class Tokens(Case):
 
 class Health(Case):
     OWN_CLUSTER = True
-    # Requests that come first wait for so long.
+    # The first requests wait for this long.
     FLAGS = ("--request-timeout-ms", "1000")
 
     def ready(self):

@@ -118,7 +118,7 @@ class Metrics(Case):
     def test_gauges_are_what_info_says(self):
         with self.service.connect() as connection:
             connection.send_command("PING")
-            # Connections of the tests before may not have been noticed to be closed.
+            # The service may not have noticed yet that earlier tests' connections are closed.
             wait_until(lambda: self.service.info()["connections"] == "2", "this one and the question's")
             wait_until(lambda: samples(self.read())[("headroom_connections", frozenset())] == 1, "this one alone")
             found, info = samples(self.read()), self.service.info()

@@ -1,4 +1,4 @@
-"""`headroom bench`: what it says was counted is what the table says."""
+"""`headroom bench`: its reported counts equal the table's."""
 
 import json
 import os
@@ -17,7 +17,7 @@ class Load(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        # As docs/benchmarking.md tells: nobody of the load meets a limit.
+        # As docs/benchmarking.md says: no user of the load reaches a limit.
         cls.psql.run("insert into headroom.plans (plan, label, cycle, allowance) values ('roomy', 'Roomy', 'monthly', 1000000000)")
         cls.psql.run(
             "insert into headroom.subscribers (user_id)"
@@ -32,7 +32,7 @@ class Load(Case):
         return self.psql.number("select coalesce(sum(message_count), 0) from message_usage")
 
     def bench(self, *options, target=None, status=0):
-        """Its report, and how far the counts grew meanwhile."""
+        """The report, and the increase of the counts."""
         before = self.counted()
         target = target or f"127.0.0.1:{self.service.port}"
         done = command("bench", "--json", "--target", target, "--users", "1000", *options)
@@ -89,7 +89,7 @@ class Load(Case):
     def test_idle_connections_are_there_while_the_load_runs(self):
         before = int(self.service.info()["connections_total"])
         self.bench("--requests", "100", "--warmup", "0", "--idle-connections", "50", "--connections", "8")
-        # One more is the question itself.
+        # The query itself is one more.
         self.assertEqual(int(self.service.info()["connections_total"]), before + 58 + 1)
 
     def test_too_few_connections_are_reported_with_the_services_error(self):

@@ -1,4 +1,4 @@
-"""The connection to the database breaks at the worst moment: after the commit, before the service could hear of it."""
+"""The connection to the database breaks after the commit, before the service gets the reply."""
 
 from support.case import Case
 from support.proxy import Proxy, commits, runs, runs_any_of
@@ -6,7 +6,7 @@ from support.waiting import wait_until
 from support.wire import Answer
 
 CAREFUL = (b"perform_batch",)
-"""Prepared statements of the slow path, by the names they have had."""
+"""Names of the slow path's prepared statements."""
 
 
 class LostReplies(Case):

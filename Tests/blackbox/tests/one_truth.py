@@ -1,4 +1,4 @@
-"""The database's functions and the service derive answers in two languages. Here both answer for the same standing."""
+"""The SQL functions and the service give the same answer for the same usage."""
 
 import datetime
 import itertools
@@ -39,7 +39,7 @@ class OneTruth(Case):
         )
 
     def fields_in_sql(self, user, messages):
-        """What increment_and_check_usage would answer, as the fields of a line; nothing is counted."""
+        """The answer of increment_and_check_usage as the fields of a line, rolled back."""
         self.psql.run("begin")
         try:
             row = json.loads(self.psql.value(f"select to_json(increment_and_check_usage('{user}', {messages}))"))
@@ -64,7 +64,7 @@ class OneTruth(Case):
         # The same names in the same order with the same values.
         self.assertEqual(list(in_sql.items()), [("status", consume.status), *consume.fields.items()], consume.text)
         self.assertEqual(check.status, consume.status)
-        # CHECK and USAGE are the standing before.
+        # CHECK and USAGE show the usage before.
         if consume.status == "BLOCKED":
             self.assertEqual(check.text, consume.text)
             self.assertEqual(detail["accessible"], usage["accessible"])
@@ -88,7 +88,7 @@ class OneTruth(Case):
         for plan, option, count in self.matrix():
             user = self.user()
             if count is not None:
-                # A row must be there to be changed, so the user sends a message before the state is set.
+                # The user sends a message before the state is set, so that there is a row to change.
                 connection.send_command(f"SETPLAN {user} {plan}")
                 self.assertIn("+ALLOWED", connection.send_command(f"CONSUME {user}"))
                 self.set_count(user, count)
@@ -146,7 +146,7 @@ class OneTruth(Case):
 
 
 class OneTruthForUnknownUsers(OneTruth):
-    """The same standing where unknown users are denied, in psql by the database's setting."""
+    """The same with unknown users denied, in psql by the database's setting."""
 
     FLAGS = ("--unknown-users", "deny")
 
@@ -157,7 +157,7 @@ class OneTruthForUnknownUsers(OneTruth):
         cls.psql.close()
         cls.psql = cls.cluster.session(cls.database)
 
-    # What does not depend on the setting was shown above.
+    # The rest does not depend on the setting.
     test_the_row_of_the_sql_function_equals_the_line_in_every_state_count_and_time = None
     test_the_row_of_the_sql_function_equals_the_line_for_several_messages = None
     test_the_words_in_the_database_are_those_of_the_answers = None

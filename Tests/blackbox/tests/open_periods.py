@@ -1,4 +1,4 @@
-"""REPORT, TOP, /v1/report, the dashboard and the views without a period: every period that is open now, whatever its label."""
+"""REPORT, TOP, /v1/report, the dashboard and the views without a period: all open periods, whatever their labels."""
 
 import re
 
@@ -8,7 +8,7 @@ from support.wire import Answer
 
 
 class OpenPeriods(Case):
-    """December 10. Who is in a period now has `open`, with its label and messages; the others' periods are over."""
+    """The clock is at December 10. `open` has the users with an open period, its label and messages."""
 
     CLOCK = "2026-11-26T09:00:00Z"
 
@@ -27,22 +27,22 @@ class OpenPeriods(Case):
         cls.expect(cls.user(), "trial", 81, "CONSUME {} 81")
         cls.expect(cls.user(), "founder", 50, "SETPLAN {} founder", "CONSUME {} 50")
         cls.expect(cls.user(), "2026-12", 7, "CONSUME {} 20", "SETPLAN {} paid", "CONSUME {} 7")
-        # Both rows last, and no message can be counted in either.
+        # Both rows last, but no message can be counted in either.
         lapsed = ["SETPLAN {} founder", "CONSUME {}", "SETPLAN {} paid expires=2026-12-09", "CONSUME {} 9"]
         cls.expect(cls.user(), "2026-12", 9, *lapsed)
-        # The row of the plan's cycle before could be counted in until the month ends.
+        # The row of the plan's previous cycle is valid until the month ends.
         moved = cls.user()
         cls.send(f"SETPLAN {moved} team", f"CONSUME {moved} 4")
         cls.psql.run("update headroom.plans set cycle = 'lifetime' where plan = 'team'")
         cls.expect(moved, "team", 2, "CONSUME {} 2")
-        # Of clients that count by themselves.
+        # Rows of clients that count without Headroom.
         adopted, before = cls.user(), cls.user()
         cls.psql.run(
             "insert into message_usage (user_id, billing_period, message_count, \"limit\") values"
             f" ('{adopted}', '2026-12', 3, 800), ('{adopted}', '2026-11', 700, 800), ('{before}', '2026-11', 700, 800)"
         )
         cls.open[adopted] = ("2026-12", 3)
-        # One of them has a plan by now, and uses it.
+        # One of these users has a plan now, and uses it.
         known_user = cls.user()
         cls.psql.run(f"insert into message_usage (user_id, billing_period, message_count, \"limit\")"
                      f" values ('{known_user}', '2026-12', 60, 800)")
@@ -61,7 +61,7 @@ class OpenPeriods(Case):
         cls.open[user] = (period, used)
 
     def sums(self):
-        # Blocked: the subscriber of the 25th, and one who used a lifetime's allowance. Gentle: the trial.
+        # Blocked: the subscriber with anchor day 25, and the user of a used-up lifetime allowance. Gentle: the trial.
         messages = sum(used for _, used in self.open.values())
         users = len(self.open)
         return {

@@ -1,4 +1,4 @@
-"""Each recipe of docs/operations.md, run as it stands there, and what came of it."""
+"""Runs each recipe of docs/operations.md as printed, and checks its effect."""
 
 import os
 import re
@@ -18,7 +18,7 @@ USER = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
 
 def recipes(*parts):
-    """The recipes of the page, or of some of its parts: heading → its blocks, (language, text) each."""
+    """The recipes of the page, or of some parts: heading → blocks as (language, text)."""
     found = {}
     with open(PAGE) as file:
         chapters = re.split(r"^## (.+)\n", file.read(), flags=re.M)
@@ -64,8 +64,8 @@ class Operations(Case):
         self.send_command(f"CONSUME {USER}")
 
     def run_recipe(self, heading, url=None, **variables):
-        """Runs its blocks in their order, and returns what they printed."""
-        # What is done to users is an operator's; to make, copy and prune a database takes its owner or the service's login.
+        """Runs the blocks in order, and returns their output."""
+        # Recipes about users run as an operator; creating, copying and pruning a database needs its owner or the service's login.
         operators = recipes("One user", "Everybody", "Stores")
         default = self.as_operator if heading in operators else self.database_url
         directory = processes.directory()
@@ -156,7 +156,7 @@ class Operations(Case):
         self.set_count(USER, 41)
         run()
         answer = self.answer(f"CONSUME {USER}")
-        # The period that began on February 20 would be one of before; March's count goes on, until April 20.
+        # The period from February 20 would be an earlier one, so March's row continues until April 20.
         self.assertEqual((answer.used, answer["period"], answer["resets"]), (42, "2026-03", "2026-04-20T00:00:00Z"))
         self.assertEqual((answer["state"], answer["expires"]), ("cancelled", "2026-05-01T00:00:00Z"))
         self.set_clock("2026-04-20T00:00:00Z")
@@ -320,7 +320,7 @@ class Operations(Case):
         self.assertIn("the schema is current", run(cwd=directory, RESTORED_URL=url))
         service = Service(database_url=url)
         try:
-            # What the page says of keys: one from before the dump counts once, one from after it counts again.
+            # As the page says: a key from before the dump counts once, one from after it counts again.
             self.assertEqual(Answer(service.send_command(f"CONSUME {USER} key=before"))["replayed"], "1")
             self.assertEqual(Answer(service.send_command(f"CONSUME {USER} key=after")).used, 642)
             self.assertTrue(service.send_command(f"COMMIT {USER} key=held-after").startswith("-NOTFOUND"))
@@ -334,7 +334,7 @@ class Operations(Case):
         self.assertIn("tables/0002_message_usage.sql  pending", missing.stdout)
         self.assertIn("applied tables/0002_message_usage.sql", run(url=url))
         self.assertEqual(command("migrate", "--status", database_url=url).returncode, 0)
-        # Beside a running service it changes nothing and stops nobody.
+        # It does not affect a running service.
         self.assertIn("the schema is current", run())
         self.assertEqual(self.answer(f"CONSUME {USER}").status, "ALLOWED")
 

@@ -1,4 +1,4 @@
-"""The database goes away: everybody is answered in time, nothing is counted twice, and service resumes by itself."""
+"""Outages of the database: requests are answered in time, nothing is counted twice, and the service recovers by itself."""
 
 import os
 import signal
@@ -49,12 +49,12 @@ class UnderLoad(Case):
         self.psql = self.cluster.session(self.database)
 
     def assert_resumes(self):
-        """By itself, for every client."""
+        """Checks that every client is served again."""
         since = time.monotonic()
         wait_until(lambda: self.load.every_client_allowed_since(since), "service is back")
 
     def assert_counted_once(self):
-        """Allowed ≤ counted ≤ allowed + unknown, and no two messages were the same one."""
+        """Checks allowed ≤ counted ≤ allowed + unknown, and that no value of `used` was answered twice."""
         self.load.stop()
         for user in self.users:
             each, unknown = self.load.of(user)
@@ -72,7 +72,7 @@ class UnderLoad(Case):
 
 
 class Outages(UnderLoad):
-    """The fault is not mended before requests were answered that met it."""
+    """Waits until requests were answered during the fault."""
 
     FLAGS = ("--request-timeout-ms", "1000")
 
@@ -118,8 +118,8 @@ class Outages(UnderLoad):
         self.assert_counted_once()
 
     def stop_a_backend_between_statements(self) -> int:
-        """One that is stopped in the middle of a flush keeps the lock that every commit needs, and so stops all."""
-        # Of a lane that has users: chance may give one none of the six.
+        """A backend that is stopped during a flush holds the lock that every commit needs, and so stops all."""
+        # A lane with users: by chance, one may have none of the six.
         now = self.psql.value("select clock_timestamp()")
         lanes = (
             "select pid, wait_event from pg_stat_activity"
@@ -140,7 +140,7 @@ class Outages(UnderLoad):
             wait_until(
                 lambda: self.load.refused + self.load.unknown > failures, "who was under way there is answered"
             )
-            # Its own users may have to wait; all others go on.
+            # Its own users may have to wait; all others are served.
             answered = time.monotonic()
             wait_until(
                 lambda: sum(client.last_allowed_at > answered for client in self.load.clients) >= 6, "the others go on while it hangs"
@@ -152,7 +152,7 @@ class Outages(UnderLoad):
 
 
 class CutSessions(UnderLoad):
-    """An operator ends sessions; the server stays. Nobody has to notice, given the time to connect again."""
+    """An operator ends sessions; the server keeps running. Clients notice nothing if there is time to reconnect."""
 
     def test_sessions_that_an_operator_terminates_lose_nothing_and_count_nothing_twice(self):
         for _ in range(25):
@@ -186,7 +186,7 @@ class CutSessions(UnderLoad):
 
 class AllowedWhenUnavailable(Case):
     OWN_CLUSTER = True
-    # Also what a machine may be held up for without a message being let through for that.
+    # Long enough that a slow machine lets no message through uncounted.
     FLAGS = ("--request-timeout-ms", "8000", "--when-unavailable", "allow")
 
     def test_messages_are_let_through_uncounted_while_the_database_is_away(self):

@@ -1,7 +1,7 @@
-"""Functions and operators that somebody planted in a schema of the search path: none of them may ever run as ours.
+"""Functions and operators that an attacker planted in a schema of the search path: Headroom must never call one.
 
-PostgreSQL takes the function or operator that fits a call's types best, of all schemas on the path. Where a built-in one
-takes `anyelement` or `text`, one in `public` that takes `regprocedure` or `name` fits better.
+PostgreSQL chooses the function or operator whose types fit a call best, from all schemas on the path. One in `public` that
+takes `regprocedure` or `name` fits better than a built-in one that takes `anyelement` or `text`.
 """
 
 import pathlib
@@ -77,7 +77,7 @@ def array(values):
 
 
 def called_names():
-    """Every word that stands before a parenthesis in a statement of ours."""
+    """Every word before a parenthesis in our statements."""
     files = [*ROOT.glob("sql/**/*.sql"), *ROOT.glob("Sources/**/*.swift")]
     return {name.lower() for file in files for name in re.findall(r"\b([A-Za-z_]\w*)\(", file.read_text())}
 
@@ -93,7 +93,7 @@ class Planted(Case):
         cls.psql.run("create role planter login")
         cls.psql.run("grant create on schema public to planter")
         cls.psql.run("create schema auth authorization planter")
-        # Theirs, from before Headroom, so that it is adopted.
+        # An application's table, which is adopted.
         cls.psql.run('create table message_usage (user_id uuid, billing_period text, message_count integer, "limit" integer,'
                      " updated_at timestamptz)")  # fmt: skip
         cls.psql.run("create function reset_billing_period(text) returns integer language sql return 1")
@@ -182,7 +182,7 @@ class Planted(Case):
         session = self.cluster.session("of_app")
         session.run("create sequence acted_as_superuser")
         session.run("set session authorization app")
-        # A trigger is as its table's owner has it.
+        # A trigger runs with the rights of its table's owner.
         session.run("create function public.planted() returns trigger language plpgsql as $$ begin if current_setting("
                     "'is_superuser') = 'on' then perform nextval('public.acted_as_superuser'); end if; return null; end $$")  # fmt: skip
         for table in ("words", "tokens", "store_products", "migrations", "definitions"):
@@ -241,12 +241,12 @@ class Planted(Case):
         self.perform("product", "map", "revenuecat", "premium", "--plan", "paid")
         self.perform("product", "list")
         self.perform("events", "list")
-        # The transfers name nobody.
+        # The transfers name no user.
         self.perform("events", "replay", "--failed", status=1)
         (event,) = self.psql.run("select source, id from headroom.billing_events where type = 'CANCELLATION' limit 1")
         self.perform("events", "show", *event)
         self.perform("product", "unmap", "revenuecat", "premium")
-        # Nothing is on record about this one.
+        # There is no record of this user.
         self.perform("audit", self.user(), status=1)
         self.perform("prune")
 

@@ -1,5 +1,4 @@
-"""PgBouncer between: a pool that shares sessions is refused before anything of ours is in them, and one that does not is as good as
-none."""
+"""PgBouncer: pools that share sessions are refused before any setting is made; other pools work like a direct connection."""
 
 from support import pooler
 from support.case import LONG_TIMEOUTS, Case
@@ -25,7 +24,7 @@ class PoolerCase(Case):
         return pool
 
     def other_client(self, pool, login="postgres"):
-        """Somebody else's psql in the same pool."""
+        """Another client's psql in the same pool."""
         url = pool.url(self.database)
         session = Session(self.cluster.bin, url if login == "postgres" else least_privileged(url))
         self.addCleanup(session.close)
@@ -34,7 +33,7 @@ class PoolerCase(Case):
     LEFT = """select current_user = session_user, current_setting('search_path') = '"$user", public',
         coalesce(current_setting('headroom.unknown_users', true), '') = '',
         (select count(*) from pg_prepared_statements)"""
-    """What we could have left in a session: role, path, our own setting, statements."""
+    """The settings that Headroom could leave in a session: role, path, its own setting, statements."""
 
     def start(self, pool, *flags, **options):
         service = Service(*flags, database_url=pool.url(self.database), wait=False, env=LONG_TIMEOUTS, **options)
@@ -51,13 +50,13 @@ class PoolerCase(Case):
             ran = command(*words, database_url=pool.url(self.database))
             self.assertNotEqual(ran.returncode, 0, words)
             self.assertIn(ADVICE, ran.stderr, words)
-        # The pool hands the others what we had.
+        # The pool gives our sessions to other clients.
         for login in pooler.USERS:
             self.assertEqual(self.other_client(pool, login).run(self.LEFT), [["t", "t", "t", "0"]], login)
 
 
 class SharedPools(PoolerCase):
-    """Pools that give a session to whoever has a transaction next."""
+    """Pools that share a session between transactions of several clients."""
 
     def test_transaction_mode_is_refused_with_advice_and_leaves_no_settings(self):
         self.expect_refused(self.pool("transaction"))
@@ -67,7 +66,7 @@ class SharedPools(PoolerCase):
 
     def test_a_round_robin_pool_is_refused(self):
         pool = self.pool("transaction", server_round_robin=1, min_pool_size=3)
-        # So that there are several for it to choose from.
+        # So that the pool has several sessions.
         open_ones = [self.other_client(pool, login) for _ in range(3) for login in pooler.USERS]
         for session in open_ones:
             session.run("begin")
@@ -83,14 +82,14 @@ class DedicatedPools(PoolerCase):
     """A pool that gives a session to one client until it leaves."""
 
     def ask_all(self, service):
-        """What needs role, settings, statements and notifications."""
+        """Uses role, settings, statements and notifications."""
         user = self.user()
         self.assertIn("+OK ", service.send_command(f"SETPLAN {user} paid"))
         for used in range(1, 4):
             self.assertIn(f" used={used} ", service.send_command(f"CONSUME {user} key=k{used}"))
         self.assertIn(" used=3 ", service.send_command(f"USAGE {user}"))
         self.assertIn("+REPORT ", service.send_command("REPORT"))
-        # Counting is told from a change by hand by the role.
+        # The role distinguishes counting from changes by hand.
         actions = f"select string_agg(action, ' ') from headroom.audit_log where user_id = '{user}'"
         self.assertEqual(self.psql.value(actions), "plan")
 
@@ -111,7 +110,7 @@ class DedicatedPools(PoolerCase):
 
     def test_a_pool_without_a_reset_query_serves_and_inherits_no_settings(self):
         pool = self.pool("session", server_reset_query="", default_pool_size=12)
-        # Sessions of somebody who left more than a pool without a reset query should have.
+        # Sessions with leftover settings, in a pool without a reset query.
         dirty = [self.other_client(pool, "backend") for _ in range(12)]
         for session in dirty:
             session.run("prepare count_batch as select 1")
@@ -125,7 +124,7 @@ class DedicatedPools(PoolerCase):
         self.assertNotIn("database is away", service.log())
 
     def test_a_pool_without_a_connection_to_spare_serves(self):
-        """To prove that a session is ours alone wants a second one; where there is none, nothing waits for it for long."""
+        """The check for a shared session needs a second one; if there is none, it gives up soon."""
         pool = self.pool("session", default_pool_size=3)
         service = self.start(pool, "--lanes", "1", "--authentication", "off").ready()
         user = self.user()
@@ -136,7 +135,7 @@ class DedicatedPools(PoolerCase):
         service = self.start(pool, "--authentication", "off").ready()
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "the lanes are connected")
         pool.reload("transaction")
-        # New connections are what the new mode is for.
+        # The new mode applies to new connections.
         self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'headroom%'"
                       f" and datname = '{self.database}'")  # fmt: skip
         answer = wait_until(lambda: (lambda a: a.status == 503 and a)(service.http("GET", "/readyz")), "it is not ready")

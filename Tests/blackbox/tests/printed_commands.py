@@ -1,5 +1,5 @@
-"""Every command that README.md and docs/operations.md print is run as it stands there; the recipes of docs/operations.md are
-run by operations.py. A new line that is neither run nor listed here with a reason fails."""
+"""Runs every command of README.md and docs/operations.md as printed; operations.py runs the recipes. A line that is neither run
+nor listed here with a reason fails."""
 
 import os
 import re
@@ -20,8 +20,7 @@ SERVING = re.compile(r"(\w+=\S+ )*script/server")
 
 
 class Readme(unittest.TestCase):
-    """The blocks in their order, as somebody types them who has cloned the repository: the one change is that script/build finds
-    everything built, by the test's own build."""
+    """Runs the blocks in order, as in a new clone, except that script/build uses the tests' build."""
 
     NOT_RUN = {
         '.package(url: "https://github.com/…/headroom", from: "1.0.0", traits: ["TLS", "ServiceLifecycle"])': (
@@ -29,7 +28,7 @@ class Readme(unittest.TestCase):
         ),
         "script/demo": "demo.py runs it",
     }
-    """By a block's first line."""
+    """The checks, by a block's first line."""
 
     @classmethod
     def setUpClass(cls):
@@ -50,7 +49,7 @@ class Readme(unittest.TestCase):
         self.exports = []
         self.service = None
         self.addCleanup(lambda: self.stop())
-        # `python3` is the suite's own, which has the package redis.
+        # `python3` is the tests' own, which has the package redis.
         path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
         self.environment = environment(PATH=path, TERM="dumb")
 
@@ -91,7 +90,7 @@ class Readme(unittest.TestCase):
             return file.read()
 
     def after(self, words):
-        """What the service has printed after them."""
+        """The text that the service printed after these words."""
         return re.search(rf"(?m)^{re.escape(words)} *(.*)$", self.read(self.log))[1]
 
     def run_block(self, block):
@@ -112,7 +111,7 @@ class Readme(unittest.TestCase):
                     self.exports.append(line)
 
     def session(self, lines):
-        """Commands behind a dollar sign, each with what it prints."""
+        """Commands after a dollar sign, with their output."""
         commands = []
         for line in lines:
             if line.startswith("$ "):
@@ -122,13 +121,13 @@ class Readme(unittest.TestCase):
         for command, printed in commands:
             expected = "\n".join(map(pattern, printed)) + "\n"
             if "AUTH" in command:
-                # A token is known to a running service within two seconds.
+                # A running service reads a new token within two seconds.
                 wait_until(lambda: re.fullmatch(expected, self.shell(command)), f"{command} prints {printed}")
             else:
                 self.assertRegex(self.shell(command), rf"\A{expected}\Z")
 
     def converse(self, lines):
-        """With Python's own prompt."""
+        """A block with Python's prompt."""
         statements = [line[4:] for line in lines if line.startswith(">>> ")]
         printed = [line for line in lines if not line.startswith(">>> ")]
         printed = self.shell("python3 -i -q 2>errors", input="\n".join(statements) + "\n")
@@ -179,7 +178,7 @@ except urllib.error.HTTPError as error:
 
 
 class OperationsPage(Case):
-    """What docs/operations.md prints outside its recipes."""
+    """The commands of docs/operations.md outside its recipes."""
 
     FLAGS = None
     PAGE = "docs/operations.md"
@@ -191,9 +190,9 @@ class OperationsPage(Case):
         "redis-cli -h headroom.example --tls --cacert /etc/ssl/certs/ca-certificates.crt PING": "the same",
         "certbot renew --deploy-hook 'systemctl kill --signal=HUP headroom'": "needs a domain, certbot and systemd",
     }
-    """Lines, and why."""
+    """Lines that are not run, with the reasons."""
     INPUT = {"cat > /etc/headroom/stripe-signing-secret": "whsec_of_a_test\n"}
-    """What is typed into a line that reads."""
+    """The input of a line that reads."""
     LANGUAGES = {"sql", "sh", "ini", "yaml", "text"}
 
     def outside(self, language):
@@ -215,7 +214,7 @@ class OperationsPage(Case):
                 continue
             with self.subTest(line=line):
                 ran = subprocess.run(
-                    # The page's directory is the machine's.
+                    # The page's directory is a system directory.
                     ["bash", "-euo", "pipefail", "-c", line.replace("/etc/headroom", directory)], input=self.INPUT.get(line, ""),
                     capture_output=True, text=True, timeout=TIMEOUT_SECONDS, cwd=directory,
                     env=environment(PATH=path, DATABASE_URL=self.database_url),

@@ -13,7 +13,7 @@ from support.wire import Answer
 
 
 class PrivateServer(unittest.TestCase):
-    """Runs as whoever runs the tests: also as root, whom PostgreSQL itself refuses."""
+    """Runs as the user of the tests, also as root, which PostgreSQL itself refuses."""
 
     def setUp(self):
         self.directory = processes.directory(0o755) + "/data"
@@ -23,7 +23,7 @@ class PrivateServer(unittest.TestCase):
     def tearDown(self):
         for service in self.started:
             service.stop()
-        # Whatever a failed test left running would outlive the suite.
+        # A process left by a failed test would outlive the tests.
         pid = self.postmaster()
         if pid and processes.is_alive(pid):
             os.kill(pid, signal.SIGQUIT)
@@ -34,7 +34,7 @@ class PrivateServer(unittest.TestCase):
         return service.ready() if wait else service
 
     def postmaster(self):
-        """Its process's id, as PostgreSQL itself writes it down."""
+        """The postmaster's process id, from its file."""
         try:
             with open(self.directory + "/postgres/postmaster.pid") as file:
                 return int(file.readline())
@@ -90,7 +90,7 @@ class PrivateServer(unittest.TestCase):
         self.assertEqual(Answer(service.send_command(f"CONSUME {self.user}")).used, 1)
         pid = self.postmaster()
         os.kill(pid, signal.SIGKILL)
-        # Its backends go on until they notice, and may answer meanwhile.
+        # Its backends continue for a moment, and may answer.
         wait_until(lambda: self.postmaster() not in (None, pid), "another postmaster runs")
         wait_until(lambda: service.send_command(f"CONSUME {self.user}").startswith("+ALLOWED"), "service resumes by itself")
         self.assertGreaterEqual(Answer(service.send_command(f"USAGE {self.user}")).used, 2)

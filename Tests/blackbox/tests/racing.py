@@ -1,4 +1,4 @@
-"""Many clients, several instances, one truth."""
+"""Concurrent clients of several instances."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from support.wire import Answer
 
 
 def in_threads(work, count):
-    """Runs work(index) in so many threads; returns the results, or raises the first failure."""
+    """Runs work(index) in `count` threads; returns the results, or raises the first failure."""
     results, failures = [None] * count, []
 
     def one(index):
@@ -150,7 +150,7 @@ class Racing(Case):
         said = outcome.stdout + outcome.stderr
         self.assertEqual(outcome.returncode, 0, said)
         self.assertIn("requests per second", said)
-        # It asks for CONFIG first, which no other service than Redis has; everything else must be answered with a plus.
+        # It sends CONFIG first, which only Redis has; every other answer must begin with a plus.
         complaints = [line for line in said.replace("\r", "\n").split("\n") if "rror" in line and "CONFIG" not in line]
         self.assertEqual(complaints, [])
         # 10 messages a user on average and 100 in each trial: all are allowed. (At 30, it would be one in a million.)

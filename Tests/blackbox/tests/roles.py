@@ -1,4 +1,4 @@
-"""Who may do what: a service with few rights, an owner with few rights, Supabase's roles, and a table that has grants."""
+"""Database roles: a service with few rights, an owner with few rights, Supabase's roles, and a table with grants."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,7 +12,7 @@ USERS = [f"00000000-0000-4000-8000-00000000000{i}" for i in range(4)]
 
 
 def attempt(session, sql, role=None, subject=None):
-    """Runs a statement as a role would that PostgREST sets, and takes it back: its rows, or the SQLSTATE."""
+    """Runs a statement as a role that PostgREST sets, and rolls it back; returns its rows, or the SQLSTATE."""
     session.run("begin")
     try:
         if role:
@@ -28,7 +28,7 @@ def attempt(session, sql, role=None, subject=None):
 
 
 class LeastPrivilegedLogin(Case):
-    """What every other file starts its services with, too."""
+    """A login with only headroom_service, as in all other tests."""
 
     def setUp(self):
         super().setUp()
@@ -121,7 +121,7 @@ class LeastPrivilegedLogin(Case):
 
 
 class OwnerWithFewRights(Case):
-    """The owner of a database who is no superuser."""
+    """An owner of the database that is no superuser."""
 
     FLAGS = None
 
@@ -159,13 +159,13 @@ class OwnerWithFewRights(Case):
             self.services.append(service)
             self.assertEqual(Answer(service.send_command(f"CONSUME {user}")).used, used)
             self.assertIn("+OK", service.send_command(f"USAGE {user}"))
-        # What the owner does by hand is recorded, what it counts is not.
+        # The owner's changes by hand are recorded, its counting is not.
         owner = self.cluster.session("app")
         owner.run("set session authorization app")
         owner.run(f"update message_usage set message_count = 9 where user_id = '{user}'")
         owner.run(f"select increment_and_check_usage('{user}')")
         self.assertEqual(self.psql.run("select action, actor from audit_trail"), [["update", "app"]])
-        # Later migrations replace functions that were handed over.
+        # Later migrations replace functions that belong to the service's role.
         owner.run("create or replace function public.reset_billing_period(p_billing_period text) returns bigint"
                   " language sql security definer set search_path = pg_catalog, pg_temp return 1")  # fmt: skip
         self.assertEqual(owner.number("select reset_billing_period('trial')"), 1)
@@ -191,7 +191,7 @@ class OwnerWithFewRights(Case):
         service = Service(database_url=url)
         self.assertEqual(Answer(service.send_command(f"CONSUME {self.user()}")).used, 1)
         service.stop()
-        # Another database of the cluster finds the roles there.
+        # Another database of the cluster uses the same roles.
         administrator.run("create database other owner app")
         outcome = command("migrate", database_url=url.replace("dbname=app", "dbname=other"))
         self.assertEqual(outcome.returncode, 0, outcome.stderr)
@@ -200,7 +200,7 @@ class OwnerWithFewRights(Case):
 
 
 class Supabase(Case):
-    """As its projects are: three roles that inherit nothing, an owner who is no superuser, and all for everybody at first."""
+    """A database as in a Supabase project: three roles that inherit nothing, an owner without superuser, default grants to all."""
 
     FLAGS = None
     IS_ADOPTED = False
@@ -331,7 +331,7 @@ class SupabaseWithATableOfItsOwn(Supabase):
 
 
 class AdoptedGrants(Case):
-    """A table without row level security that others read and write."""
+    """A table without row level security that other roles read and write."""
 
     FLAGS = None
     TABLE = ("create table public.message_usage (user_id uuid, billing_period text, message_count integer default 0,"

@@ -1,4 +1,4 @@
-"""An operator in psql may hold rows locked for as long as it takes to think."""
+"""An operator's transaction in psql may lock rows for a long time."""
 
 from support.case import Case
 from support.postgres import SQLError
@@ -24,7 +24,7 @@ class RowLocks(Case):
         return session
 
     def test_a_locked_row_does_not_fail_its_neighbours_in_the_same_batch(self):
-        # Long enough for the neighbours to be done with after a lock was waited for, and short enough to wait for.
+        # Long enough for the neighbours after a lock timeout, and short enough for a test.
         service = self.serve("--lanes", "1", "--request-timeout-ms", "8000")
         users = self.warm(40)
         locked = {users[7], users[20], users[21]}
@@ -33,7 +33,7 @@ class RowLocks(Case):
             for verb in ("CONSUME", "CONSUME"):
                 with service.connect() as connection:
                     connection.send("".join(f"{verb} {user}\n" for user in users))
-                    # The locks are held until everybody is answered.
+                    # The locks are held until all requests are answered.
                     replies = [connection.read_line() for _ in users]
                 for user, reply in zip(users, replies):
                     if user in locked:

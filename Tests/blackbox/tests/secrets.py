@@ -1,4 +1,4 @@
-"""Passwords and what users send: nowhere but where they belong. And nobody writes lines of their own into the log."""
+"""Passwords and requests are not logged, and no peer can forge log lines."""
 
 import os
 import re
@@ -41,12 +41,12 @@ class Secrets(Case):
                     limits = file.read()
                 self.assertRegex(limits, r"(?m)^Max core file size +0 ")
                 service.signal(number)
-                # A signal that somebody sent is no crash that comes again at once: it reports, and goes on.
+                # A sent signal does not repeat like a crash: the handler reports it, and the process continues.
                 wait_until(lambda: "Backtrace took" in service.log() or service.process.poll() is not None, "its report")
                 service.kill()
                 self.assertNotIn(PASSWORD, service.log() + service.output())
                 self.assertEqual(os.listdir(home), [], "a core file was left")
-                # Bytes of memory, as a report of a crash shows those that a register points to.
+                # Memory bytes, as a crash report shows those at a register's address.
                 self.assertNotRegex(service.log(), r"(?:[0-9a-f]{2} ){8}")
 
     def test_the_process_keeps_the_name_of_its_file(self):
@@ -104,7 +104,7 @@ class Secrets(Case):
                 f"ECHO {words}", f"{words} {user}", f"CONSUME {user} {words}=1", f"SUBSCRIBE usage:{user}", "PING",
             ):  # fmt: skip
                 connection.send(f"{request}\nPING over\n")
-                # In whatever form it is answered: the request was answered before it.
+                # The answer's form does not matter: it shows that the request was answered.
                 while not connection.read_line().endswith("over"):
                     pass
             connection.reset()
@@ -118,7 +118,7 @@ class Secrets(Case):
 
 
 class ForgingDatabase:
-    """Speaks enough of PostgreSQL's protocol to refuse every login with a message of its own."""
+    """A server that refuses every PostgreSQL login with a chosen message."""
 
     def __init__(self, message):
         self.message = message.encode()
@@ -139,7 +139,7 @@ class ForgingDatabase:
                         break
                     length, code = struct.unpack("!II", head)
                     connection.recv(length - 8)
-                    if code in (80877103, 80877104):  # TLS or GSS, please
+                    if code in (80877103, 80877104):  # a request for TLS or GSS
                         connection.sendall(b"N")
                         continue
                     fields = b"SFATAL\0VFATAL\0C28000\0M" + self.message + b"\0D" + self.message + b"\0H" + self.message + b"\0\0"
@@ -154,7 +154,7 @@ class LogLines(Case):
     FLAGS = None
 
     def assert_harmless(self, text):
-        """Nothing in it moves a cursor, turns text around or forges a line."""
+        """Checks that the text has no control or direction character and forges no line."""
         self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\u2029]")
         for line in text.splitlines():
             self.assertFalse(line.startswith("level=info"), line)

@@ -1,4 +1,4 @@
-"""What operators and existing clients do in psql while the service runs; its next answer sees it."""
+"""SQL functions and plain statements, beside a running service whose next answer includes the change."""
 
 import json
 
@@ -11,7 +11,7 @@ class SQLFunctions(Case):
     CLOCK = NOON
 
     def row(self, call):
-        """The row of a function that answers, as a dictionary without nulls."""
+        """A function's row as a dictionary without nulls."""
         row = json.loads(self.psql.value(f"select to_jsonb(answer) from {call} as answer"))
         return {name: value for name, value in row.items() if value is not None}
 
@@ -55,7 +55,7 @@ class SQLFunctions(Case):
         self.assertEqual(Answer(self.send_command(f"CHECK {user}"))["limit"], "800")
 
     def old(self, user, period, limit):
-        """The answer of the form that brings a period and a limit, as JSON."""
+        """The JSON answer of the form with a period and a limit."""
         return json.loads(self.psql.value(f"select increment_and_check_usage('{user}', '{period}', {limit})"))
 
     def test_existing_callers_count_a_subscriber_in_the_open_period_whichever_label_they_pass(self):
@@ -93,7 +93,7 @@ class SQLFunctions(Case):
         self.assertIn("+ALLOWED ", self.send_command(f"CONSUME {user} 100"))
         self.assertIn("+OK", self.send_command(f"FORGET {user}"))
         self.assertFalse(self.old(user, "2026-03", 800)["allowed"])
-        # Of somebody without a plan, in the row that CONSUME would count in.
+        # A user without a plan, in the row in which CONSUME would count.
         user = self.user()
         self.psql.run(f"select increment_and_check_usage('{user}', 'trial', 1000) from generate_series(1, 99)")
         self.assertEqual(self.old(user, "trial", 1000), {"allowed": True, "current_count": 100, "limit": 100, "remaining": 0})

@@ -1,4 +1,4 @@
-"""How the service comes up, and how it refuses to."""
+"""The start of the service, and its refusals."""
 
 import os
 import re
@@ -70,7 +70,7 @@ class Starting(Case):
         self.assertEqual((again.returncode, again.stdout), (0, "the schema is current\n"))
         plan = command("migrate", "--plan", database_url=self.url)
         self.assertEqual((plan.returncode, plan.stdout), (0, "nothing to do: the schema is current\n"))
-        # Of another release: its function differs, and it has one that this release does not.
+        # Another release: one function differs, and one does not exist in this release.
         session.run("update headroom.definitions set checksum = 'x' where file = 'functions/headroom/now.sql'")
         session.run("insert into headroom.definitions values ('functions/headroom/old.sql', 'x', '0.0.1')")
         session.run("create function headroom.old() returns integer language sql return 1")
@@ -125,7 +125,7 @@ class Starting(Case):
         session.close()
 
     def test_a_database_that_comes_up_later_is_waited_for(self):
-        # A socket that nobody listens on yet stands for a server that is starting.
+        # A socket without a listener stands for a starting server.
         cluster = Cluster()
         name = cluster.new_database()
         cluster.stop_immediately()
@@ -165,7 +165,7 @@ class Starting(Case):
         service.send_command(f"CONSUME {self.user()}")
         service.stop()
         self.assertNotIn(secret, service.log() + service.output())
-        # Neither where it cannot be reached, nor where it cannot be understood.
+        # Neither if the server is unreachable, nor if the URL is malformed.
         for broken in (f"postgresql://postgres:{secret}@127.0.0.1:1/x", f"postgresql://postgres:{secret}@[::1/x?port=no",
                        f"host=/nowhere password={secret} nosuch=1"):  # fmt: skip
             outcome = command("migrate", database_url=broken)
@@ -178,7 +178,7 @@ class Starting(Case):
         self.assertEqual(service.info()["lanes"], "1")
 
     def test_an_ordinary_user_can_run_it(self):
-        # The binary may lie where only root can reach it.
+        # The binary may be in a directory that only root can read.
         binary = shutil.copy(settings.binary, processes.directory() + "/headroom")
         os.chmod(binary, 0o755)
         service = self.start(binary=binary, **as_postgres_user())

@@ -1,4 +1,4 @@
-"""Every subscription state, as each verb tells it. The clock stands still, so each line is known to the byte."""
+"""The answers of each verb in every subscription state. The clock is fixed, so each line is known to the byte."""
 
 from support.case import NOON, Case
 from support.wire import Answer
@@ -14,7 +14,7 @@ class States(Case):
     SHARED = True
 
     def lines(self, user):
-        """CHECK, USAGE and CONSUME, in this order, so that the first two show the standing before it."""
+        """The answers to CHECK, USAGE and CONSUME; the first two show the usage before the message."""
         with self.service.connect() as connection:
             return [Answer(connection.send_command(f"{verb} {user}")) for verb in ("CHECK", "USAGE", "CONSUME")]
 

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT: every accepted request is answered, and then the service is gone."""
+"""SIGTERM and SIGINT: every accepted request is answered, then the service ends."""
 
 import re
 import signal
@@ -16,11 +16,11 @@ class Stopping(Case):
 
     @classmethod
     def serve(cls, *flags, **options):
-        # Longer than the end is waited for here: nothing ends because its time to drain is over.
+        # Longer than the tests wait, so that nothing ends because of the drain timeout.
         return super().serve("--drain-timeout-ms", "300000", *flags, **options)
 
     def pipelining_client(self, service, user, replies, started):
-        """Sends until it is stopped from outside, reads everything; then checks are made on what it read."""
+        """Sends and reads until the service ends the connection; the replies are checked afterwards."""
         connection = service.connect()
         sent = [0]
 
@@ -66,7 +66,8 @@ class Stopping(Case):
         return user
 
     def check_replies(self, user, received):
-        """A beginning of what was asked, in order, then at most one -DRAINING; all that was counted was answered."""
+        """Checks that the replies are those of the first requests, in order, then at most one -DRAINING, and that every counted message
+        was answered."""
         lines = received.decode().split("\r\n")
         self.assertEqual(lines.pop(), "", "whole lines only")
         if lines and lines[-1].startswith("-DRAINING "):
@@ -98,7 +99,7 @@ class Stopping(Case):
         for user in users:
             self.assertNotIn(user, log)
             self.assertNotIn(user.replace("-", ""), log)
-        # One line an event, of the documented form; three lines for people come with the ready line.
+        # One line an event, in the documented form; three plain lines come with the ready line.
         for line in log.splitlines():
             if not line.startswith(("try it:", "dashboard:", "open the data:")):
                 self.assertRegex(line, r'^time=\S+ level=(info|notice|warning) msg=(\S+|".*")', line)

@@ -1,4 +1,4 @@
-"""Products, kept events and replays, from the command line, beside a running service."""
+"""The commands for products, stored events and replays, beside a running service."""
 
 import json
 import uuid
@@ -37,7 +37,7 @@ class StoreCommands(Webhooks):
         return [json.loads(line) for line in self.run_command(*arguments, "--json", status=status).stdout.splitlines()]
 
     def unmapped(self, **fields):
-        """A user's event of a product that is mapped to nothing."""
+        """A user's event of a product without a mapping."""
         user = self.user()
         event = revenuecat(
             "INITIAL_PURCHASE", PURCHASE, user, self.transaction(),

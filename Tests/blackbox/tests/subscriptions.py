@@ -1,4 +1,4 @@
-"""SUBSCRIBE: whoever changes a user's usage, plan or state, subscribers are told."""
+"""SUBSCRIBE: changes of a user's usage, plan or state from any source reach subscribers."""
 
 import os
 import subprocess
@@ -72,14 +72,14 @@ class Subscriber:
         return [self.element() for _ in range(int(header[1:]))]
 
     def message(self):
-        """The next message's fields."""
+        """The fields of the next message."""
         kind, channel, payload = self.frame()
         answer = Answer("+OK " + payload)
         assert (kind, channel) == ("message", "usage:" + answer["user"])
         return answer
 
     def message_where(self, **fields):
-        """The first message from now on with these fields."""
+        """The next message with these fields."""
         while True:
             answer = self.message()
             if all(answer.get(name) == str(value) for name, value in fields.items()):
@@ -220,7 +220,7 @@ class Subscriptions(Case):
                 message = next_of("message")
                 self.assertEqual(message["channel"], f"usage:{user}")
                 self.assertEqual(Answer("+OK " + message["data"]).used, 4)
-                if protocol == 2:  # in RESP3, redis-py does not know its own PONG among messages
+                if protocol == 2:  # in RESP3, redis-py does not recognise its PONG among messages
                     listener.ping()
                     self.assertEqual(next_of("pong")["data"], "")
                 listener.unsubscribe(f"usage:{user}")
@@ -339,7 +339,7 @@ class ManySubscriptions(Case):
 
 class SubscriptionsThroughOutages(Case):
     OWN_CLUSTER = True
-    # Requests that come first while the database is away wait for so long.
+    # The first requests while the database is away wait for this long.
     FLAGS = ("--request-timeout-ms", "8000")
 
     def test_changes_during_an_outage_are_published_afterwards(self):

@@ -1,4 +1,4 @@
-"""How close a user is to the limit, and what is said about it."""
+"""Tiers near the limit, and their sentences."""
 
 from support.case import NOON, Case
 from support.wire import Answer

@@ -1,4 +1,4 @@
-"""What time alone changes. The database's clock is set; nobody waits."""
+"""Changes by time alone. The tests set the database's clock."""
 
 from support.case import NOON, Case
 from support.wire import Answer

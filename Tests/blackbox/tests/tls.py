@@ -1,4 +1,4 @@
-"""The port speaks TLS: who gets in, what stays as it is without, and new certificates without a restart."""
+"""TLS on the port: admission, the same behaviour as without TLS, and reloading certificates."""
 
 import os
 import shutil
@@ -37,17 +37,17 @@ class TLS(Case):
         return service
 
     def own_files(self, name="localhost"):
-        """A copy of certificate and key, for tests that put others in their place."""
+        """A copy of certificate and key, for tests that replace them."""
         directory = processes.directory()
         certificate, key = self.authority.server(name, file=f"own-{os.path.basename(directory)}")
         return shutil.copy(certificate, directory + "/server.pem"), shutil.copy(key, directory + "/server.key")
 
     def serial(self, service):
-        """Which certificate the service presents."""
+        """The serial number of the certificate that the service presents."""
         with service.connect() as connection:
             return connection.socket.getpeercert()["serialNumber"]
 
-    # Who gets in
+    # Admission
 
     def test_tls_1_2_and_1_3_count_messages(self):
         user = self.user()
@@ -65,7 +65,7 @@ class TLS(Case):
         for version in (ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1):
             with self.subTest(version=version.name):
                 context = self.authority.client_context()
-                # Else this side would refuse itself.
+                # Otherwise this client would refuse the version itself.
                 context.set_ciphers("DEFAULT@SECLEVEL=0")
                 context.minimum_version = context.maximum_version = version
                 with self.assertRaises(ssl.SSLError) as raised:
@@ -143,10 +143,10 @@ class TLS(Case):
         wait_until(lambda: self.client_outcome(service, new) == "+PONG", "clients of the new CA get in")
         self.assertNotEqual(self.client_outcome(service, old), "+PONG")
 
-    # Time
+    # Timeouts
 
     def in_time(self, make):
-        """A connection whose handshake is done before its time is over, which a machine that is held up may miss."""
+        """A connection with a completed handshake; on a slow machine the first attempts may time out."""
 
         def made():
             try:
@@ -165,7 +165,7 @@ class TLS(Case):
                 connection.send(sent)
                 received = connection.read_to_end()
                 self.assertGreater(time.monotonic() - began, 0.35)
-                # The service's part of the handshake, to which nothing is answered.
+                # The service's part of the handshake, which this client does not answer.
                 self.assertEqual(received != b"", sent == hello)
         with self.in_time(service.connect) as connection:
             self.assertEqual(connection.send_command("PING"), "+PONG")
@@ -185,7 +185,7 @@ class TLS(Case):
     def test_the_handshake_timeout_does_not_end_completed_handshakes(self):
         service = self.serve_tls("--tls-handshake-timeout-ms", "1000")
         with self.in_time(service.connect) as connection, LineConnection(service.port) as stalled:
-            # The one that connected later is closed, so the time of the first one is over, too.
+            # A later connection is closed, so the first one's timeout has passed as well.
             self.assertEqual(stalled.read_to_end(), b"")
             self.assertEqual(connection.send_command("PING"), "+PONG")
 
