@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("What the fuzzers have found")
+@Suite("The fuzzers' corpus")
 struct CorpusTests {
     @Test("Every input of the corpus satisfies its target's properties", arguments: FuzzTarget.all)
     func holds(_ target: FuzzTarget) throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The corpus, changed at random")
+@Suite("Random changes of the corpus")
 struct MutationTests {
     /// libFuzzer, which also looks at what an input reaches, runs each night (script/nightly); this many are a gate.
     private static let inputs = 20_000

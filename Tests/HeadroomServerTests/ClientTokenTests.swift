@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A client's token")
 struct ClientTokenTests {
-    @Test("is one word, with a line end or without")
+    @Test("is one word, with or without a line end")
     func words() throws {
         for text in ["headroom_abc", "headroom_abc\n", "headroom_abc\r\n"] {
             #expect(try ClientToken(text).secret == "headroom_abc")
@@ -22,7 +22,7 @@ struct ClientTokenTests {
         #expect(throws: ClientToken.Malformed.self) { try ClientToken(text) }
     }
 
-    @Test("is not shown by printing, by dumping, or within what holds it")
+    @Test("is not shown by printing or dumping it, or a value that contains it")
     func secrecy() throws {
         let token = try ClientToken("headroom_secret")
         var dumped = ""

@@ -58,7 +58,7 @@ struct ConnectionCounterTests {
     func emptying() async {
         let counter = ConnectionCounter()
         for _ in 0..<2 { #expect(counter.add(atMost: 9) == .admitted) }
-        // No test runs for a day: this ends by the last who leaves.
+        // Ends with the last connection: no test runs for a day.
         async let emptied: Void = counter.waitUntilEmpty(timeout: .seconds(86_400))
         counter.remove()
         #expect(counter.snapshot.current == 1)

@@ -33,7 +33,7 @@ struct ConnectionStateMachineTests {
 
     private var consume: DecodedRequest { .command(.consume(user: ada, messages: 1)) }
 
-    /// Feeds requests that the store answers; returns their slots.
+    /// Sends requests for the engine; returns their slots.
     private func submit(_ count: Int, to machine: inout ConnectionStateMachine) -> [UInt64] {
         (0..<count).compactMap { _ in
             guard case .submit(_, _, let slot) = machine.receive(consume, dependencies) else { return nil }
@@ -131,7 +131,7 @@ struct ConnectionStateMachineTests {
         var machine = machine()
         let slots = submit(1, to: &machine)
         machine.drain()
-        #expect(machine.acceptsRequests, "what is on its way is told why")
+        #expect(machine.acceptsRequests, "the next request gets the reason")
         #expect(machine.receive(consume, dependencies) == .replied)
         #expect(!machine.acceptsRequests && !machine.isFinished)
         machine.complete(slot: slots[0], outcome(used: 1))
@@ -173,7 +173,7 @@ struct ConnectionStateMachineTests {
         machine.inputEnded()
         machine.drain()
         #expect(replies(&machine) == text([]))
-        #expect(!machine.isFinished, "closed is over, not about to be closed")
+        #expect(!machine.isFinished, "a closed connection is not to be closed again")
     }
 
     @Test("submits the operation of each verb to the engine")
@@ -205,7 +205,7 @@ struct ConnectionStateMachineTests {
         let slot = submit(1, to: &machine)[0]
         machine.complete(slot: slot, outcome(used: 1))
         machine.complete(slot: 1, .failure(EngineError(.unavailable, "away")))
-        #expect(replies(&machine) == text([]), "a reading may take long; what comes after it waits")
+        #expect(replies(&machine) == text([]), "later replies wait for the report")
         let report = PeriodReport(period: november)
         machine.complete(slot: 0, .report(report))
         let away = Reply.error(ReplyError(EngineError(.unavailable, "away")))
@@ -213,7 +213,7 @@ struct ConnectionStateMachineTests {
     }
 
     @Test("answers verbs that need no engine")
-    func withoutStore() {
+    func withoutEngine() {
         var machine = machine()
         let commands: [Command] = [
             .ping(text: "hello"), .echo(text: "x"), .help(verb: nil), .info, .hello(version: 3), .client, .select,

@@ -6,8 +6,8 @@ import Testing
 
 @testable import HeadroomServer
 
-/// What closing a connection with unread bytes costs: the kernel resets it, and the peer loses the replies that it has
-/// not read yet.
+/// The kernel resets a connection that is closed with unread bytes, and the peer loses the replies that it has not
+/// read.
 @Suite("A connection that is ended")
 struct LingeringTests {
     private let address: SocketAddress
@@ -16,7 +16,7 @@ struct LingeringTests {
         address = try SocketAddress(ipAddress: "127.0.0.1", port: 1)
     }
 
-    /// Event loop and all of a service that accepts so many connections.
+    /// The connection group of a service that accepts so many connections.
     private func makeGroup(connectionsMaximum: Int = 9) throws -> (ConnectionGroup, ConnectionLimits, EmbeddedEventLoop)
     {
         let flags = ["connections-maximum": "\(connectionsMaximum)"]
@@ -55,7 +55,7 @@ struct LingeringTests {
     func heldBack() throws {
         let socket = Socket()
         let channel = try connected(behind: socket)
-        // As with a peer that does not take its replies.
+        // Like a peer that does not read its replies.
         channel.isWritable = false
         channel.read()
         #expect(socket.reads == 0)
@@ -108,21 +108,21 @@ struct LingeringTests {
         }
         for _ in 0..<3 {
             let (channel, _) = try connect()
-            #expect(!channel.isActive, "one more than may linger")
+            #expect(!channel.isActive, "more may not linger")
             #expect(try received(channel).hasPrefix("-OVERLOADED"))
             _ = try channel.finish(acceptAlreadyClosed: true)
         }
         try flood(refused[0])
         #expect(!refused[0].isActive)
         let (channel, _) = try connect()
-        #expect(channel.isActive, "the place of the one that has gone")
+        #expect(channel.isActive, "in place of the closed one")
         #expect(admitted.isActive)
         for channel in refused + [channel, admitted] { _ = try channel.finish(acceptAlreadyClosed: true) }
         #expect(group.connectionCounter.snapshot.current == 0)
         for _ in 0..<ConnectionCounter.refusalsMaximum { #expect(group.connectionCounter.beginRefusal()) }
     }
 
-    /// Every 200 ms, until it is closed.
+    /// Sends every 200 ms; returns after how long the connection is closed.
     private func timeUntilClosed(_ channel: EmbeddedChannel, sendingFor time: TimeAmount) throws -> TimeAmount {
         let begin = channel.embeddedEventLoop.now
         while channel.isActive {
@@ -140,7 +140,7 @@ struct LingeringTests {
         let socket = Socket()
         let channel = EmbeddedChannel(handlers: [socket, TLSSocketHandler(lingerMaximum: .seconds(1))])
         try channel.connect(to: address).wait()
-        // In plain text, so it is refused and ended.
+        // Plain text is refused.
         try channel.writeInbound(ByteBuffer(string: "PING\n"))
         #expect(try received(channel).hasPrefix("-PROTOCOL this port speaks TLS"))
         #expect(socket.outputIsClosed)
@@ -165,7 +165,7 @@ struct LingeringTests {
         _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
-    /// More than is thrown away for the peer's sake.
+    /// Sends more than a lingering connection drops.
     private func flood(_ channel: EmbeddedChannel) throws {
         let piece = ByteBuffer(repeating: 0x78, count: 1 << 20)
         for _ in 0...(ConnectionLimits.discardedBytesMaximum >> 20) where channel.isActive {
@@ -180,7 +180,7 @@ struct LingeringTests {
     }
 }
 
-/// As far as a socket goes: an embedded channel would close as a whole where its output is.
+/// Supports a close of the output only; an embedded channel would close as a whole.
 private final class Socket: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
 

@@ -31,7 +31,7 @@ struct ProtectedModeTests {
     }
 
     @Test(
-        "takes loopback without anything",
+        "allows loopback addresses without TLS and tokens",
         arguments: ["127.0.0.1", "127.0.0.2", "127.255.255.255", "::1", "::ffff:127.0.0.1", "localhost"]
     )
     func loopback(host: String) throws {
@@ -39,7 +39,7 @@ struct ProtectedModeTests {
     }
 
     @Test(
-        "refuses every other address",
+        "refuses any other address",
         arguments: [
             "0.0.0.0", "::", "10.0.0.1", "192.168.1.7", "126.255.255.255", "128.0.0.1", "8.8.8.8", "fe80::1", "::2",
             "1::1",
@@ -50,14 +50,14 @@ struct ProtectedModeTests {
         #expect(isRefused(host))
     }
 
-    @Test("refuses a name when one of its addresses is not loopback, whichever it is")
+    @Test("refuses a name when any of its addresses is not loopback")
     func names() {
         #expect(!isRefused("headroom.test", resolvesTo: ["127.0.0.1", "::1"]))
         #expect(isRefused("headroom.test", resolvesTo: ["127.0.0.1", "10.0.0.1"]))
         #expect(isRefused("headroom.test", resolvesTo: ["10.0.0.1", "::1"]))
     }
 
-    @Test("takes any address with TLS and tokens together, or on a network that is said to be trusted")
+    @Test("allows any address with both TLS and tokens, or on a trusted network")
     func protected() throws {
         for hasTLS in [false, true] {
             for requiresAuthentication in [false, true] {
@@ -76,7 +76,7 @@ struct ProtectedModeTests {
         }
     }
 
-    @Test("says what is missing, and the three ways out")
+    @Test("names the missing protection and the three remedies")
     func words() throws {
         func words(hasTLS: Bool, requiresAuthentication: Bool) -> String {
             let error = #expect(throws: ProtectedMode.Refused.self) {
@@ -93,7 +93,7 @@ struct ProtectedModeTests {
         #expect(words(hasTLS: false, requiresAuthentication: true).contains("no protection by TLS."))
     }
 
-    @Test("is about the setting that says the address")
+    @Test("names the setting of the address")
     func setting() {
         let mode = ProtectedMode(hasTLS: false, networkIsTrusted: false)
         let address = ListenAddress(host: "::", port: 6_748)
@@ -104,7 +104,7 @@ struct ProtectedModeTests {
         #expect(error?.description.contains("--http 127.0.0.1:6748") == true)
     }
 
-    @Test("says that a name is not known")
+    @Test("reports an unknown name")
     func unknownName() {
         let error = #expect(throws: ProtectedMode.Refused.self) { try check("no-such-host.invalid") }
         #expect(error?.description.contains("no-such-host.invalid") == true)

@@ -15,7 +15,7 @@ struct SubscriptionsTests {
     private static let eve = user(3)
     private static let away = EngineError(.unavailable, "away")
 
-    /// A connection under test, spoken to in the words of the wire.
+    /// A connection under test, with requests and replies as text.
     private struct Peer {
         var machine: ConnectionStateMachine
         var decoder = RequestDecoder()
@@ -38,11 +38,11 @@ struct SubscriptionsTests {
             return decoder.next(&buffer).map { machine.receive($0, SubscriptionsTests.dependencies) }
         }
 
-        /// Subscribes and is told so.
+        /// Subscribes and drops the confirmation.
         mutating func subscribe(to users: UserID...) {
             let channels = users.map { "usage:\($0)" }.joined(separator: " ")
             guard case .watch(_, let slot) = send("SUBSCRIBE \(channels)") else {
-                Issue.record("nothing was to be watched")
+                Issue.record("SUBSCRIBE watches nothing")
                 return
             }
             machine.complete(slot: slot, .watching)
@@ -73,7 +73,7 @@ struct SubscriptionsTests {
         var peer = Peer()
         let action = peer.send("SUBSCRIBE usage:\(ben) usage:\(ada)")
         #expect(action == .watch([ben, ada], slot: 0))
-        #expect(peer.receive() == "", "not yet")
+        #expect(peer.receive() == "", "not confirmed yet")
         peer.machine.complete(slot: 0, .watching)
         #expect(peer.receive() == confirmed(ben, 1) + confirmed(ada, 2))
     }
@@ -129,7 +129,7 @@ struct SubscriptionsTests {
             peer.machine.push(answer(ada, used: used))
             peer.machine.push(answer(ben, used: 2 * used))
         }
-        #expect(peer.receive(withMessages: false) == "", "it does not take anything")
+        #expect(peer.receive(withMessages: false) == "", "it reads nothing")
         #expect(peer.receive() == message(ada, used: 1_000) + message(ben, used: 2_000))
         #expect(peer.receive() == "")
     }
@@ -165,7 +165,7 @@ struct SubscriptionsTests {
         #expect(peer.send("UNSUBSCRIBE usage:\(ada)") == .unwatch([ada]))
         #expect(peer.receive() == confirmed(ada, 2, "unsubscribe"))
         guard case .unwatch(let users) = peer.send("UNSUBSCRIBE") else {
-            Issue.record("all are to be forgotten")
+            Issue.record("UNSUBSCRIBE unwatches nothing")
             return
         }
         #expect(users.sorted() == [ben, Self.eve])
@@ -273,7 +273,7 @@ struct SubscriptionsTests {
         var peer = Peer()
         peer.subscribe(to: ada)
         peer.machine.push(answer(ada, used: 1))
-        #expect(peer.receive(withMessages: false) == "", "it does not take anything")
+        #expect(peer.receive(withMessages: false) == "", "it reads nothing")
         _ = peer.send("UNSUBSCRIBE usage:\(ada)")
         peer.machine.push(answer(ada, used: 2))
         peer.subscribe(to: ada)

@@ -3,7 +3,7 @@ import Usage
 
 @testable import LineProtocol
 
-/// Standings of one user at one instant.
+/// Usage snapshots of one user at one instant.
 enum Example {
     static let now = Instant("2026-11-21T09:30:00Z") ?? Instant(secondsSince1970: 0)
     static let december = Instant("2026-12-01") ?? Instant(secondsSince1970: 0)

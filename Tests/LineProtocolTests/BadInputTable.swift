@@ -56,7 +56,7 @@ extension BadInput {
         return [BadInput(name, inline, outcome), BadInput("\(name), array", array, outcome)]
     }
 
-    /// All but tab and LF, which mean something in a line; in an array they mean nothing.
+    /// All but tab and LF, which are separators in a line.
     private static let controls = (UInt8(0)...0x1F).filter { $0 != 9 && $0 != 10 } + [0x7F]
 
     static let bytes: [BadInput] =

@@ -3,7 +3,7 @@ import Usage
 
 @testable import LineProtocol
 
-/// Bytes that are not a good request, and what they amount to.
+/// Invalid requests and their outcomes.
 struct BadInput: Sendable, CustomTestStringConvertible {
     enum Outcome: Sendable, Equatable {
         /// Skipped without a reply.
@@ -27,7 +27,7 @@ struct BadInput: Sendable, CustomTestStringConvertible {
         self.init(name, Array(text.utf8), outcome)
     }
 
-    /// A line that is answered with `code`, named by itself.
+    /// A line that is answered with `code`; its name is the line.
     static func line(_ line: String, _ code: ReplyError.Code = .badArg) -> BadInput {
         BadInput(line, line + "\n", .failure(code))
     }

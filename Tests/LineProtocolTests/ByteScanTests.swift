@@ -6,7 +6,7 @@ import Testing
 struct ByteScanTests {
     @Test("A byte is printable or not at any position", arguments: [7, 8, 9, 16, 19])
     func printable(length: Int) {
-        // Beside the lowest and the highest printable byte too: a borrow could reach from one into the next.
+        // Also next to the lowest and the highest printable byte, because a borrow could reach the next byte.
         for filler in [UInt8(ascii: " "), UInt8(ascii: "A"), UInt8(ascii: "~")] {
             for position in 0..<length {
                 for byte in UInt8.min...UInt8.max {

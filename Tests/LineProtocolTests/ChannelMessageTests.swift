@@ -14,7 +14,7 @@ struct ChannelMessageTests {
         return String(buffer: buffer)
     }
 
-    @Test("Confirmations are framed as Redis frames them: an array, or a push in RESP3")
+    @Test("Confirmations have Redis's form: an array, or a push in RESP3")
     func confirmations() {
         #expect(
             encoded(.subscribed(channel: name, count: 2), version: 2)
@@ -38,14 +38,14 @@ struct ChannelMessageTests {
         )
     }
 
-    @Test("A message's payload is the answer's line without its status, its length in bytes", arguments: [2, 3])
+    @Test("A message's payload is the answer's line without its status, with its length in bytes", arguments: [2, 3])
     func payload(version: Int) {
         let answer = Example.trial.usage(of: user)
         var line = ByteBuffer()
         answer.encode(into: &line)
         let fields = String(String(buffer: line).dropFirst("+OK ".count).dropLast("\r\n".count))
         #expect(fields.hasPrefix("user=\(userText) plan=trial"))
-        #expect(fields.utf8.count > fields.count, "a label has a dash that is no ASCII")
+        #expect(fields.utf8.count > fields.count, "the label's dash is not ASCII")
         #expect(
             encoded(.usage(channel: name, answer), version: version)
                 == "\(version == 3 ? ">" : "*")3\r\n$7\r\nmessage\r\n$42\r\n\(name)\r\n$\(fields.utf8.count)\r\n\(fields)\r\n"

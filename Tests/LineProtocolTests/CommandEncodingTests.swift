@@ -5,7 +5,7 @@ import Usage
 
 @testable import LineProtocol
 
-@Suite("Requests as a client writes them")
+@Suite("Encoded requests")
 struct CommandEncodingTests {
     private static func encoded(_ command: Command) -> [UInt8] {
         var buffer = ByteBuffer()
@@ -52,7 +52,7 @@ struct CommandEncodingTests {
         return try #require(commands.randomElement(using: &generator))
     }
 
-    @Test("What is written is read as the same request, alone and among others", arguments: SeededGenerator.seeds)
+    @Test("decode to the same requests, alone and in a pipeline", arguments: SeededGenerator.seeds)
     func roundTrip(seed: UInt64) throws {
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)
@@ -63,7 +63,7 @@ struct CommandEncodingTests {
         #expect(decode(commands.flatMap(CommandEncodingTests.encoded)) == commands.map { .command($0) })
     }
 
-    @Test("A key with a line end in it stays one request, which is refused")
+    @Test("with a line end in the key stay one request, which is refused")
     func noSecondRequest() throws {
         let key = try MessageKey("a\r\nFORGET \(userText)\r\n")
         for command in [Command.consume(user: user, messages: 1, key: key), .commit(user: user, key: key)] {
@@ -71,7 +71,7 @@ struct CommandEncodingTests {
         }
     }
 
-    @Test("The request of each message is a plain line")
+    @Test("are lines for the verbs of each message")
     func plainLine() throws {
         let key: MessageKey = "k"
         let request = CommandEncodingTests.encoded(.consume(user: user, messages: 1, key: key))

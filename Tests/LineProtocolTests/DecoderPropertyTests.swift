@@ -4,7 +4,7 @@ import Usage
 
 @testable import LineProtocol
 
-@Suite("Whatever the bytes")
+@Suite("Request decoding of random bytes")
 struct DecoderPropertyTests {
     private static let words = [
         "CONSUME", "check", "USAGE", "HISTORY", "SETPLAN", "GRANT", "RESETUSAGE", "FORGET", "PING", "ECHO", "HELP",
@@ -19,7 +19,7 @@ struct DecoderPropertyTests {
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)
         for _ in 0..<2_000 {
-            // A good beginning now and then, so that not all are refused for their first token; never an array's.
+            // The first token is mostly a verb, so that not all are refused for it; never an array's header.
             var tokens = (0..<Int.random(in: 0...5, using: &generator)).map { _ in
                 DecoderPropertyTests.words.randomElement(using: &generator) ?? ""
             }
@@ -29,7 +29,7 @@ struct DecoderPropertyTests {
         }
     }
 
-    @Test("However the network cuts it, a stream yields the same requests", arguments: SeededGenerator.seeds)
+    @Test("A stream yields the same requests however the network splits it", arguments: SeededGenerator.seeds)
     func cuts(seed: UInt64) {
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)
@@ -48,7 +48,7 @@ struct DecoderPropertyTests {
         }
     }
 
-    @Test("Bytes without any sense yield errors and no crash", arguments: SeededGenerator.seeds)
+    @Test("Random bytes yield errors and no crash", arguments: SeededGenerator.seeds)
     func garbage(seed: UInt64) {
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)
@@ -61,7 +61,7 @@ struct DecoderPropertyTests {
         }
     }
 
-    /// Good and bad requests in both framings, with a byte changed now and then.
+    /// Valid and invalid requests in both framings, some with a changed byte.
     private static func stream(_ generator: inout SeededGenerator) -> [UInt8] {
         var stream: [UInt8] = []
         for _ in 0..<Int.random(in: 1...12, using: &generator) {

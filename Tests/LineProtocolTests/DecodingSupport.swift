@@ -8,7 +8,7 @@ import Usage
 let userText = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 let user = ada
 
-/// What a connection yields that gets its bytes in these reads.
+/// The requests of a connection that receives these reads.
 func decode(_ reads: [[UInt8]], limits: RequestLimits = .init()) -> [DecodedRequest] {
     var decoder = RequestDecoder(limits: limits)
     var buffer = ByteBuffer()
@@ -24,7 +24,7 @@ func decode(_ bytes: [UInt8]) -> [DecodedRequest] { decode([bytes]) }
 
 func decode(_ text: String) -> [DecodedRequest] { decode([Array(text.utf8)]) }
 
-/// The same bytes one by one.
+/// The requests of a connection that receives the bytes one by one.
 func decodeByteByByte(_ bytes: [UInt8]) -> [DecodedRequest] { decode(bytes.map { [$0] }) }
 
 /// The tokens in array framing.
@@ -39,7 +39,7 @@ func encoded(_ reply: Reply) -> String {
 }
 
 extension DecodedRequest {
-    /// The code of the error that it is answered with, or nil for a command.
+    /// The code of its error, or nil for a command.
     var code: ReplyError.Code? {
         switch self {
         case .command: nil

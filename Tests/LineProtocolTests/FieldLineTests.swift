@@ -4,9 +4,9 @@ import Usage
 
 @testable import LineProtocol
 
-@Suite("Field lines read back")
+@Suite("Decoded field lines")
 struct FieldLineTests {
-    @Test("Quotes and backslashes are taken off")
+    @Test("Quotes and backslashes are removed")
     func quotes() {
         let line = FieldLine("+OK a=1 b=\"two words\" c=\"\\\"\\\\\" d=\"\" e=f=g\r\n")
         #expect(line?.status == "OK")
@@ -16,7 +16,7 @@ struct FieldLineTests {
         #expect(line?["z"] == nil)
     }
 
-    @Test("The line end may be missing, and so may all fields")
+    @Test("The line end and all fields are optional")
     func bare() {
         for text in ["+OK", "+OK\n", "+OK\r\n"] {
             #expect(FieldLine(text) == FieldLine(status: "OK", fields: []))
@@ -24,7 +24,7 @@ struct FieldLineTests {
     }
 
     @Test(
-        "What is not of the form is refused",
+        "A line of another form is refused",
         arguments: [
             "", "OK", "-ERR unknown", "+", "+ok", "+OK ", "+OK  a=1", "+OK a", "+OK =1", "+OK a=", "+OK a=1 a=2",
             "+OK a=\"", "+OK a=\"1", "+OK a=\"\\n\"", "+OK a=\"\\", "+OK a=\"1\"b=2", "+OK a=1\"", "+OK a=1\\",
@@ -35,7 +35,7 @@ struct FieldLineTests {
         #expect(FieldLine(text) == nil)
     }
 
-    @Test("Any answer reads back as it was written, whatever its words", arguments: SeededGenerator.seeds)
+    @Test("Any answer decodes to what was encoded, whatever its texts", arguments: SeededGenerator.seeds)
     func roundTrip(seed: UInt64) throws {
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)

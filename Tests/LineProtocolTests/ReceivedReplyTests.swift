@@ -5,9 +5,9 @@ import Usage
 
 @testable import LineProtocol
 
-@Suite("Replies read back")
+@Suite("Decoded replies")
 struct ReceivedReplyTests {
-    /// What a client reads that gets its bytes in these reads.
+    /// The replies of a client that receives these reads.
     private static func receive(_ reads: [[UInt8]]) throws -> [ReceivedReply] {
         var decoder = ReplyFrameDecoder()
         var buffer = ByteBuffer()
@@ -22,7 +22,7 @@ struct ReceivedReplyTests {
 
     private static func receive(_ text: String) throws -> [ReceivedReply] { try receive([Array(text.utf8)]) }
 
-    /// What an answer tells its receiver, derived by itself.
+    /// The usage status of an answer, derived independently of the decoder.
     private static func expected(_ answer: Answer) -> ReceivedAnswer {
         let snapshot = answer.snapshot
         var usage = UsageStatus(
@@ -56,7 +56,7 @@ struct ReceivedReplyTests {
         return ReceivedAnswer(status: answer.status, usage: usage, released: answer.released)
     }
 
-    @Test("Any answer is read as it was meant, however the network cuts it", arguments: SeededGenerator.seeds)
+    @Test("Any answer decodes to the same usage, however the network splits it", arguments: SeededGenerator.seeds)
     func answers(seed: UInt64) throws {
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)
@@ -116,7 +116,7 @@ struct ReceivedReplyTests {
         #expect(ReceivedError("INTERNAL").text.isEmpty && ReceivedError("").code.isEmpty)
     }
 
-    @Test("Lines, lists, errors and messages come in their order, also byte by byte")
+    @Test("Lines, lists, errors and messages are decoded in order, also byte by byte")
     func kinds() throws {
         let usage = Answer(user: user, status: .ok, snapshot: Example.paid(used: 640), isDetailed: true)
         var buffer = ByteBuffer()
@@ -144,7 +144,7 @@ struct ReceivedReplyTests {
         #expect(received.text == "the database is away")
     }
 
-    @Test("A period and a report are read as they were meant")
+    @Test("A period and a report decode to what was encoded")
     func periods() throws {
         let period = PeriodUsage(
             user: user,
@@ -169,13 +169,13 @@ struct ReceivedReplyTests {
         #expect(read?.messages == 8 && read?.users == 3 && read?.users(in: .gentle) == 2)
     }
 
-    @Test("A message that was let through uncounted says so, and nothing else")
+    @Test("A message allowed uncounted has `degraded`, and no other field")
     func degraded() throws {
         let replies = try ReceivedReplyTests.receive("+ALLOWED user=\(userText) degraded=1\r\n")
         #expect(replies == [.answer(ReceivedAnswer(status: .allowed, usage: .degraded(user)))])
     }
 
-    @Test("Fields and codes of a newer service are no fault")
+    @Test("Unknown fields and codes of a newer service are accepted")
     func newer() throws {
         let line = encoded(.answer(Answer(user: user, status: .ok, snapshot: Example.paid(used: 1))))
         let more = line.replacing("\r\n", with: " weather=\"fine \\\" day\"\r\n")
@@ -184,7 +184,7 @@ struct ReceivedReplyTests {
     }
 
     @Test(
-        "What no service of this protocol sends is refused",
+        "Replies of another protocol are refused",
         arguments: [
             "HTTP/1.1 400 Bad Request\r\n", "\r\n", ":1\r\n", "$3\r\nabc\r\n", "*-1\r\n", "*x\r\n", "*99999999\r\n",
             "*1\r\n*1\r\n+a\r\n", "*1\r\n-ERR a\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "*1\r\n$-1\r\n",
@@ -197,7 +197,7 @@ struct ReceivedReplyTests {
         #expect(throws: MalformedReply.self) { try ReceivedReplyTests.receive(text) }
     }
 
-    @Test("A line without an end is refused before it fills the memory")
+    @Test("A line without an end is limited")
     func endless() {
         let line = [UInt8(ascii: "+")] + [UInt8](repeating: 0x61, count: ReplyFrameDecoder.lineMaximum + 1)
         #expect(throws: MalformedReply(.lineTooLong)) { try ReceivedReplyTests.receive([line]) }

@@ -24,7 +24,7 @@ struct ReplyTests {
         ),
     ]
 
-    @Test("Each reply is what the protocol says, ended by CRLF", arguments: replies)
+    @Test("Each reply has the protocol's form, ended by CRLF", arguments: replies)
     func encoding(reply: Reply, text: String) {
         #expect(encoded(reply) == text)
     }
@@ -46,7 +46,7 @@ struct ReplyTests {
         )
     }
 
-    @Test("A report has the users, their messages and how many stand in each tier")
+    @Test("A report has users, messages and the users of each tier")
     func report() {
         var report = PeriodReport(period: Example.november)
         #expect(
@@ -62,7 +62,7 @@ struct ReplyTests {
         )
     }
 
-    @Test("HELLO is answered with the fields that Redis sends: a flat array, or a map in RESP3")
+    @Test("HELLO is answered with Redis's fields: a flat array, or a map in RESP3")
     func hello() {
         let fields = { (version: Int) in
             "$6\r\nserver\r\n$8\r\nheadroom\r\n$7\r\nversion\r\n$5\r\n1.2.3\r\n$5\r\nproto\r\n:\(version)\r\n"
@@ -73,7 +73,7 @@ struct ReplyTests {
         #expect(encoded(.hello(version: 3, serverVersion: "1.2.3", connectionID: 42)) == "%7\r\n" + fields(3))
     }
 
-    @Test("No text can break out of its line")
+    @Test("No text can end its line")
     func oneLine() {
         for reply in [
             Reply.text("a\r\nb\u{1B}c\0\u{7F}"), .lines(["a\r\nb\u{1B}c\0\u{7F}"]),
@@ -83,7 +83,7 @@ struct ReplyTests {
         }
     }
 
-    @Test("Replies are appended to what the buffer has")
+    @Test("Replies are appended to the buffer")
     func appended() {
         var buffer = ByteBuffer(string: "before ")
         for (reply, _) in ReplyTests.replies { reply.encode(into: &buffer) }
@@ -117,7 +117,7 @@ struct ReplyTests {
         #expect(definition.positionals.upperBound == most)
     }
 
-    @Test("Every code says when it is sent and whether a retry helps", arguments: ReplyError.Code.allCases)
+    @Test("Every code has a meaning, and whether a retry helps", arguments: ReplyError.Code.allCases)
     func codes(code: ReplyError.Code) {
         #expect(!code.meaning.isEmpty && !code.retryHelps.isEmpty)
         #expect(encoded(.error(ReplyError(code: code, text: "text"))) == "-\(code.rawValue) text\r\n")

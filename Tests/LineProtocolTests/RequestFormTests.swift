@@ -90,7 +90,7 @@ struct RequestFormTests {
         ("SELECT 0", .select),
     ]
 
-    @Test("Every request form is understood, as a line and as an array", arguments: forms)
+    @Test("Every request form is decoded, as a line and as an array", arguments: forms)
     func form(line: String, command: Command) {
         let array = arrayRequest(line.split(separator: " ").map(String.init))
         #expect(decode(line + "\n") == [.command(command)])
@@ -105,7 +105,7 @@ struct RequestFormTests {
         #expect(verbs == Set(Verb.allCases.map(\.rawValue)))
     }
 
-    @Test("SETPLAN takes its options in any order and any case")
+    @Test("SETPLAN accepts its options in any order, in upper and lower case")
     func planChange() {
         let change = PlanChange(
             user: user,
@@ -128,7 +128,7 @@ struct RequestFormTests {
         }
     }
 
-    @Test("Whether a request was an array is known after it, however the network cut it")
+    @Test("Whether a request was an array is reported, however the network splits it")
     func framing() {
         var decoder = RequestDecoder()
         var buffer = ByteBuffer()
@@ -147,7 +147,7 @@ struct RequestFormTests {
         #expect(decode(" \t CONSUME\t \(userText)  3 \t\r\n") == [.command(.consume(user: user, messages: 3))])
     }
 
-    @Test("An array's text may hold spaces, quotes and a line separator, or be empty")
+    @Test("An array's text may have spaces, quotes and a line separator, or be empty")
     func arrayText() {
         for text in ["two words", "\"quoted\" \\", "a\u{2028}b", "\u{FEFF}", "é🙂", ""] {
             #expect(decode(arrayRequest(["ECHO", text])) == [.command(.echo(text: text))])
@@ -155,7 +155,7 @@ struct RequestFormTests {
         }
     }
 
-    @Test("Pipelined requests come out in order, whatever their framing")
+    @Test("Pipelined requests are decoded in order, in either framing")
     func pipelined() {
         let bytes = Array("PING 1\n\r\nPING 2\r\n".utf8) + arrayRequest(["PING", "3"]) + Array("*0\r\nPING 4\n".utf8)
         #expect(decode(bytes) == (1...4).map { .command(.ping(text: String($0))) })
