@@ -148,7 +148,7 @@ struct ExpectedReplies {
         case .history(let periods): return .history(periods)
         case .report(let report): return .report(report)
         case .done, .watching: return .ok
-        case .periods: preconditionFailure("no verb asks for all periods")
+        case .periods: preconditionFailure("no verb reads all periods")
         case .failure(let error):
             switch command {
             case .consume(let user, _, _), .check(let user, _):

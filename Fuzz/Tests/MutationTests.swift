@@ -17,7 +17,7 @@ struct MutationTests {
             dictionary: try Corpus.words(of: target.dictionary),
             bytesMaximum: target.bytesMaximum
         )
-        // A trap ends the process: the input that it came of is found there.
+        // After a trap, which ends the process, the file has the input that caused it.
         let last = try LastInput(of: target)
         for number in 0..<MutationTests.inputs {
             let input = mutator.input(using: &random)

@@ -198,8 +198,8 @@ struct ConnectionStateMachineTests {
     func readings() {
         let november = BillingPeriod(year: 2026, month: 11)
         var machine = machine(allows: true)
-        let asked = machine.receive(.command(.report(period: nil)), dependencies)
-        #expect(asked == .read(.report(.open), slot: 0))
+        let action = machine.receive(.command(.report(period: nil)), dependencies)
+        #expect(action == .read(.report(.open), slot: 0))
         let top = machine.receive(.command(.top(period: november, count: 5)), dependencies)
         #expect(top == .read(.top(november, count: 5), slot: 1))
         let slot = submit(1, to: &machine)[0]
@@ -241,10 +241,10 @@ struct ConnectionStateMachineTests {
     func degraded(allows: Bool) {
         var machine = machine(allows: allows)
         let away = EngineError(.unavailable, "away")
-        let asked: [Command] = [
+        let commands: [Command] = [
             .consume(user: ada, messages: 1), .check(user: ada, messages: 1), .usage(user: ada, period: nil),
         ]
-        for (slot, command) in asked.enumerated() {
+        for (slot, command) in commands.enumerated() {
             _ = machine.receive(.command(command), dependencies)
             machine.complete(slot: UInt64(slot), .failure(away))
         }

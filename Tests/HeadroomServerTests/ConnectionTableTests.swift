@@ -27,12 +27,12 @@ struct ConnectionTableTests {
         var last = table.insert(0)
         for connection in 1...100 {
             #expect(numbers.insert(last).inserted)
-            let gone = last
-            let isRemoved = table.remove(gone)
+            let removed = last
+            let isRemoved = table.remove(removed)
             last = table.insert(connection)
-            let isRemovedAgain = table.remove(gone)
+            let isRemovedAgain = table.remove(removed)
             #expect(isRemoved && !isRemovedAgain)
-            #expect(table[gone] == nil, "what is still under way for who left must not reach who came")
+            #expect(table[removed] == nil, "an outcome for a closed connection must not reach its successor")
             #expect(table[last] == connection)
         }
         #expect(table.all == [100])

@@ -68,7 +68,7 @@ struct ConnectionTimeoutsTests {
         #expect(timeouts.nextDeadline == at(309))
         #expect(timeouts.incompleteRequestReceived(at: at(9)) == true)
         #expect(timeouts.expire(at: at(23.9), isIdle: true) == nil)
-        #expect(timeouts.expire(at: at(24), isIdle: false) == nil, "it waits for an answer of ours")
+        #expect(timeouts.expire(at: at(24), isIdle: false) == nil, "it waits for a reply")
         #expect(timeouts.expire(at: at(38.9), isIdle: true) == nil)
         #expect(timeouts.expire(at: at(39), isIdle: true) == .incompleteRequest)
     }

@@ -9,19 +9,19 @@ struct EventLoopQueueTests {
     @Test("the first element schedules a task, which removes all that are queued by then")
     func oneHop() {
         let queue = EventLoopQueue<Int>()
-        var hops = 0
-        for number in 1...3 { queue.append(number) { hops += 1 } }
-        #expect(hops == 1)
+        var tasks = 0
+        for number in 1...3 { queue.append(number) { tasks += 1 } }
+        #expect(tasks == 1)
         #expect(queue.removeAll() == [1, 2, 3])
-        queue.append(4) { hops += 1 }
-        #expect(hops == 2)
+        queue.append(4) { tasks += 1 }
+        #expect(tasks == 2)
     }
 
     @Test("a closed queue drops elements and schedules nothing")
     func closed() {
         let queue = EventLoopQueue<Int>()
         queue.close()
-        queue.append(1) { Issue.record("a hop to an event loop that may be gone") }
+        queue.append(1) { Issue.record("a task on an event loop that may have ended") }
         #expect(queue.removeAll().isEmpty)
     }
 

@@ -147,7 +147,7 @@ struct LingeringTests {
         for _ in 0..<3 {
             let before = socket.reads
             try channel.writeInbound(ByteBuffer(string: "x"))
-            #expect(socket.reads > before, "it goes on reading")
+            #expect(socket.reads > before, "it continues to read")
         }
         let time = try timeUntilClosed(channel, sendingFor: .milliseconds(sendingMilliseconds))
         #expect(time == .milliseconds(closedAfterMilliseconds))

@@ -274,7 +274,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// answered.
     func flush() {
         guard let context else { return }
-        // Messages of subscriptions are written in portions. What a slow peer does not take stays in the state machine,
+        // Messages of subscriptions are written in portions. What a slow peer does not read stays in the state machine,
         // where newer messages replace it.
         while writeReplies(context), context.channel.isWritable {}
         // One read may hold more requests than may be in flight, and no further read may follow it.
@@ -295,7 +295,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         guard !input.isDiscarding else { return }
         received = nil
         if input.discard() { context.read() }
-        // The peer has the usual time to take these replies.
+        // The peer has the usual time to read these replies.
         timeouts.writabilityChanged(to: false, at: .now(), limits)
         schedule(context)
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
@@ -329,7 +329,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func takeTurn() {
         guard input.takeTurn(), let context else { return }
         let limit = ConnectionHandler.requestsPerTurn
-        // `flush` decodes more once the peer takes the replies.
+        // `flush` decodes more once the peer reads the replies.
         if context.channel.isWritable, decode(atMost: limit) == limit { waitForTurn(hadTurn: true) }
         flush()
     }

@@ -326,7 +326,7 @@ struct ConnectionStateMachine {
         case .done: .ok
         case .report(let report): .report(report)
         case .watching: .ok
-        case .periods: .error(ReplyError(EngineError(.internal, "no verb asks for all periods; please report it")))
+        case .periods: .error(ReplyError(EngineError(.internal, "no verb reads all periods; please report it")))
         case .failure(let error) where error.code == .unavailable && allowsWhenUnavailable:
             if case .sending(let user) = purpose {
                 .text("ALLOWED user=\(user) degraded=1")
@@ -352,7 +352,7 @@ struct ConnectionStateMachine {
 
     /// Removes all replies that are ready, in the order of the requests; nil when there are none.
     ///
-    /// - Parameter withMessages: append some messages of subscriptions. False while the peer does not take its replies.
+    /// - Parameter withMessages: append some messages of subscriptions. False while the peer does not read its replies.
     mutating func takeReplies(
         withMessages: Bool = true,
         newBuffer: () -> ByteBuffer = { ByteBuffer() }

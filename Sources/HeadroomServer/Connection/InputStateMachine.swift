@@ -12,8 +12,8 @@ struct InputStateMachine {
         /// Received bytes are kept until the connection's next turn of the event loop; nothing more is read.
         /// Can transition to: decoding, discarding.
         case waitingForTurn(readIsPending: Bool)
-        /// Final. The last reply is written. Reading continues, because the kernel answers bytes that nobody reads with
-        /// a reset, which may destroy the replies before the peer has read them. What is read is dropped.
+        /// Final. The last reply is written. Reading continues, because the kernel answers unread bytes with a reset,
+        /// which may destroy the replies before the peer has read them. What is read is dropped.
         case discarding(bytes: Int)
     }
 

@@ -54,10 +54,10 @@ package final class TLSContexts: Sendable {
                 throw TLSFileError("the certificate in \(files.certificate) has expired on \(loaded.expires.text)")
             }
             state.withLock { $0 = State(loaded) }
-            log(loaded, "TLS certificate read anew")
+            log(loaded, "TLS certificate reloaded")
         } catch {
             logger.error(
-                "the TLS files were not taken; the ones from before stay in use",
+                "the TLS files are invalid; the previous ones stay in use",
                 metadata: ["error": "\(error)"]
             )
         }

@@ -42,20 +42,19 @@ extension ReplyError {
                     + "invalid UTF-8 or a control character"
             case .tooLong: "request over the size limit; then closes"
             case .protocol:
-                "broken array framing; a first line that begins as HTTP, TLS or PROXY does; "
-                    + "plain text where TLS is spoken; then closes"
-            case .noAuth: "not authenticated; closes where the text says so, when a token has ended"
+                "broken array framing; a first line of HTTP, TLS or PROXY; plain text on a port with TLS; then closes"
+            case .noAuth: "not authenticated; closes when the connection's token has ended"
             case .forbidden: "token lacks the scope"
             case .notFound: "no such key, period or plan; or a user that a foreign key of `message_usage` refuses"
             case .conflict: "key reused with another n or verb; commit of a released key"
             case .expired: "commit of a hold whose time has passed: nothing counted"
             case .unavailable: "the database cannot be reached; nothing counted"
-            case .unknown: "the outcome could not be learned in time; only a retry with the same key is safe"
+            case .unknown: "the outcome is not known in time; only a retry with the same key is safe"
             case .overloaded:
-                "more waits than can be served in time; or too many connections in all or of an address, which closes, or of a "
-                    + "token; nothing counted"
+                "too many requests to execute in time; or too many connections in total or from an address, which closes, "
+                    + "or with a token; nothing counted"
             case .draining: "shutting down; nothing counted; closes after the last reply"
-            case .internal: "a bug, logged with a reference; or a value out of range in the database, as the text says"
+            case .internal: "a bug, logged with a reference; or a value in the database that is out of range"
             }
         }
 

@@ -1,6 +1,6 @@
-/// Makes a command of a request's tokens, as the definition of its verb says.
+/// Makes a command of a request's tokens, by the definition of its verb.
 package enum CommandParser {
-    /// A hundred years. `GET /v1/…/history` takes the same.
+    /// A hundred years. `GET /v1/history/{user}` has the same limit.
     package static let monthsRange = 1...1_200
 
     /// - Parameters:

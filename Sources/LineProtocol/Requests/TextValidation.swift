@@ -44,7 +44,7 @@ extension UnsafeRawBufferPointer {
             }
             guard count - index >= length, second.contains(self[index + 1]) else { return .invalidUTF8 }
             for offset in 2..<Swift.max(2, length) where self[index + offset] & 0xC0 != 0x80 { return .invalidUTF8 }
-            // U+0080 to U+009F are C2 80 to C2 9F: terminals take some of them as escapes.
+            // U+0080 to U+009F are C2 80 to C2 9F: terminals interpret some of them as escapes.
             if lead == 0xC2, self[index + 1] <= 0x9F { return .controlCharacter }
             index += length
         }

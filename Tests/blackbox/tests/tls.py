@@ -363,7 +363,7 @@ class TLS(Case):
             wait_until(lambda: self.serial(service) != before, "the new certificate is presented")
             self.assertEqual(open_line.send_command("PING"), "+PONG")
         self.assertRegex(
-            service.log(), r'msg="TLS certificate read anew" .*tls.expires=\d{4}-\d\d-\d\dT.*tls.subject=localhost'
+            service.log(), r'msg="TLS certificate reloaded" .*tls.expires=\d{4}-\d\d-\d\dT.*tls.subject=localhost'
         )
 
     def test_a_bad_file_changes_nothing_and_is_named(self):
@@ -385,7 +385,7 @@ class TLS(Case):
                 before = self.serial(service)
                 take(certificate, key)
                 service.signal(signal.SIGHUP)
-                wait_until(lambda: "the ones from before stay in use" in service.log(), "it says so")
+                wait_until(lambda: "the previous ones stay in use" in service.log(), "it says so")
                 self.assertRegex(service.log(), f"level=error .*{error}")
                 self.assertNotIn("/Sources/", service.log())
                 self.assertEqual(self.serial(service), before)
