@@ -69,7 +69,7 @@ def check_replies(history: History) -> list[Violation]:
     violations = []
     for event in history.events:
         if event["t"] == "extra":
-            violations.append(Violation("I15", f"a reply that nobody asked for: {event['line'][:80]}"))
+            violations.append(Violation("I15", f"a reply without a request: {event['line'][:80]}"))
     for op in history.ops.values():
         named = op.fields.get("user")
         if named is not None and op.user and named != op.user:

@@ -70,7 +70,7 @@ PLANTS = [
     ),
     Plant(
         "window-sum-grants",
-        "what was refused in a batch counts against what comes after it",
+        "a refused message counts against later ones of the batch",
         rewritten(
             "headroom.perform",
             ("v_used + v_held + v_messages > v_limit",

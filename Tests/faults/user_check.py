@@ -256,7 +256,7 @@ class UserCheck:
                 missing = [e.grant for e in self.counts if e.is_certain and e.period == period and e.last < op.sent]
                 self.fail("I7", f"sees used {used}, but {lower} were counted before it was sent", op, *missing[-2:])
             elif used > upper:
-                self.fail("I2", f"sees used {used}, but at most {upper} were ever asked for by then", op)
+                self.fail("I2", f"sees used {used}, but at most {upper} were requested by then", op)
 
     def epochs(self, effects: list[Effect]) -> list[list[Effect]]:
         """Groups of effects that certainly happened between the same two resets."""
@@ -289,7 +289,7 @@ class UserCheck:
                 self.fail("I3", f"used {reached} and {effect.used} overlap", previous.grant, effect.grant)
             if latest is not None and effect.last < latest.first:
                 self.fail(
-                    "I3", f"used {effect.used} was answered before used {latest.used} was asked for", effect.grant, latest.grant
+                    "I3", f"used {effect.used} was answered before used {latest.used} was requested", effect.grant, latest.grant
                 )
             gaps += max(start - reached, 0)
             previous = effect
@@ -390,7 +390,7 @@ class UserCheck:
             if attempts and not any(op.is_grant or op.is_unknown for op in attempts):
                 self.fail("I2", f"key {name} counts though every answer said that nothing was counted", *attempts)
             elif not attempts:
-                self.fail("I2", f"key {name} is in the database and nobody sent it")
+                self.fail("I2", f"key {name} is in the database, but was never sent")
 
     def check_rows(self) -> None:
         """I2, I5, I8, I9: the counts at the end."""

@@ -52,7 +52,7 @@ def stays_open(user):
         ("months 0", b"HISTORY " + user.encode() + b" 0\n", b"-BADARG "),
         ("months 1201", b"HISTORY " + user.encode() + b" 1201\n", b"-BADARG "),
         ("another database", b"SELECT 1\n", b"-BADARG "),
-        ("a channel of nobody", b"SUBSCRIBE usage:\n", b"-BADARG "),
+        ("a channel without a user", b"SUBSCRIBE usage:\n", b"-BADARG "),
         ("a channel of another kind", b"SUBSCRIBE news:" + user.encode() + b"\n", b"-BADARG "),
         ("a channel among good ones", b"SUBSCRIBE usage:" + user.encode() + b" x\n", b"-BADARG "),
         ("a period without end", b"USAGE " + user.encode() + b" -infinity\n", b"-BADARG "),

@@ -108,7 +108,7 @@ class Case(unittest.TestCase):
 
     def setUp(self):
         if self.service is not None and self.service.process.poll() is not None:
-            self.fail(f"the service is gone:\n{self.service.log()[-4000:]}")
+            self.fail(f"the service has ended:\n{self.service.log()[-4000:]}")
 
     def send_command(self, request):
         return self.service.send_command(request)

@@ -213,7 +213,7 @@ def app_store_histories(store):
         History("an offer", [bought, payload("OFFER_REDEEMED", None, MIDDLE, expiresDate=MAY, status=1)], (AFTER_END, ACTIVE)),
         History("a failure with grace", [bought, failed], (IN_GRACE, GRACE), (GRACE_END, RETRY)),
         History(
-            "a failure with grace of which no end is told", [bought, payload("DID_FAIL_TO_RENEW", "GRACE_PERIOD", END)],
+            "a failure with grace without an end", [bought, payload("DID_FAIL_TO_RENEW", "GRACE_PERIOD", END)],
             (IN_GRACE, GRACE), (GRACE_END, RETRY),
         ),
         History("a failure without grace", [bought, payload("DID_FAIL_TO_RENEW", None, END, status=3)], (AFTER_END, RETRY)),
@@ -241,7 +241,7 @@ def app_store_histories(store):
             (MIDDLE, {**ACTIVE, "limit": "900"}),
         ),
         History(
-            "an expiration that the status knows not to be one", [bought, payload("EXPIRED", "VOLUNTARY", MIDDLE, status=1)],
+            "an expiration that the status contradicts", [bought, payload("EXPIRED", "VOLUNTARY", MIDDLE, status=1)],
             (MIDDLE, ACTIVE),
         ),
         History("a renewal that was refunded by its status", [bought, payload("DID_RENEW", None, MIDDLE, status=5)], (MIDDLE, REVOKED)),

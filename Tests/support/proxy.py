@@ -95,7 +95,7 @@ class Relay:
         try:
             target = self.target()
             if target is None:
-                raise OSError("nobody is there")
+                raise OSError("there is no server")
             connect = asyncio.open_connection("127.0.0.1", target) if isinstance(target, int) else asyncio.open_unix_connection(target)
             far_reader, far_writer = await connect
         except OSError:

@@ -195,7 +195,7 @@ class BadInput(Case):
             connection = self.service.connect()
             connection.send(f"CONSUME {user} 10")
             connection.reset()
-        wait_until(lambda: self.service.info()["connections"] == "1", "the connections are gone")
+        wait_until(lambda: self.service.info()["connections"] == "1", "the connections are closed")
         self.assertEqual(self.count(user), 0)
 
     def test_a_message_of_a_disconnected_sender_is_counted_once_or_not_at_all(self):

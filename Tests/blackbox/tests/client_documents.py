@@ -227,7 +227,7 @@ class PythonOnThePage(PrintedProgramCase):
         wait_until(lambda: has_printed(20), "a change through psql")
         self.port.cut()
         self.send_command(f"CONSUME {USER}")
-        wait_until(lambda: has_printed(21), "what was counted while nobody listened")
+        wait_until(lambda: has_printed(21), "messages during the lost connection")
         self.send_command(f"CONSUME {USER}")
         wait_until(lambda: has_printed(22), "a message after that")
         self.assertEqual(processes.stop(watching), -signal.SIGTERM)

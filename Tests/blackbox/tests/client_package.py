@@ -44,12 +44,12 @@ func run(_ headroom: HeadroomClient) async throws {
 """
 
 
-def asking(call):
+def program_with(call):
     """A program with a call whose arguments are optionals."""
     return f"""
 import HeadroomClient
 
-func ask(_ headroom: HeadroomClient, _ user: UserID, _ key: MessageKey?, _ period: BillingPeriod?, _ state: String) async throws {{
+func run(_ headroom: HeadroomClient, _ user: UserID, _ key: MessageKey?, _ period: BillingPeriod?, _ state: String) async throws {{
     _ = try await {call}
 }}
 """
@@ -86,9 +86,9 @@ class ClientSources(Case):
                 for trait, program in (("TLS", WITH_TLS), ("ServiceLifecycle", AS_SERVICE)):
                     self.assertEqual(library.faults(program) == [], trait in traits, f"a program with {trait}")
 
-    def test_what_could_not_be_made_is_not_taken_for_what_was_left_out(self):
+    def test_an_optional_key_period_or_state_does_not_compile(self):
         library = self.library()
-        for call, mistake in {
+        for call, wrong_call in {
             "headroom.consume(user, key: key!)": "headroom.consume(user, key: key)",
             "headroom.grant(user, messages: 1, key: key!)": "headroom.grant(user, messages: 1, key: key)",
             "headroom.usage(of: user, period: period!)": "headroom.usage(of: user, period: period)",
@@ -99,7 +99,7 @@ class ClientSources(Case):
                 'headroom.setPlan(.init(user: user, plan: "paid", state: .init(rawValue: state)))'
             ),
         }.items():
-            with self.subTest(mistake=mistake):
-                self.assertEqual(library.faults(asking(call)), [])
-                faults = library.faults(asking(mistake))
+            with self.subTest(call=wrong_call):
+                self.assertEqual(library.faults(program_with(call)), [])
+                faults = library.faults(program_with(wrong_call))
                 self.assertTrue(any("must be unwrapped" in fault for fault in faults), faults)

@@ -304,10 +304,10 @@ blocked        2  40.0 %
         for line in lines()[1:3]:
             self.assertRegex(line, r"^\d\d:\d\d:\d\d +[\d.,]+( +([\d.,]+|-)){8}$")
         service.stop()
-        wait_until(lambda: any("cannot be reached" in line for line in lines()), "it says that the service is gone")
+        wait_until(lambda: any("cannot be reached" in line for line in lines()), "the lost service is reported")
         said = len(lines())
         again = self.serve("--listen", f"127.0.0.1:{port}")
-        wait_until(lambda: any(re.match(r"\d\d:", line) for line in lines()[said:]), "it goes on")
+        wait_until(lambda: any(re.match(r"\d\d:", line) for line in lines()[said:]), "it continues")
         again.stop()
         top.send_signal(signal.SIGINT)
         self.assertEqual(top.wait(TIMEOUT_SECONDS), 0)

@@ -118,7 +118,7 @@ class ConnectionLimits(Case):
                         return True
                     return False
 
-                wait_until(is_closed, "a refused connection whose peer goes on sending is closed")
+                wait_until(is_closed, "a refused connection whose peer keeps sending is closed")
 
     def test_answers_beyond_the_kernels_buffer_survive_the_half_close(self):
         service = self.serve()
@@ -209,7 +209,7 @@ class ConnectionLimits(Case):
         try:
             for other in others[:6]:
                 other.send(f"CONSUME {user}\n" * 16)
-            wait_until(lambda: int(service.info()["queue_depth"]) == 63, "the queue is full for who has many waiting")
+            wait_until(lambda: int(service.info()["queue_depth"]) == 63, "the queue is full for connections with many waiting requests")
             others[6].send(f"CONSUME {user}\n")
             wait_until(lambda: int(service.info()["queue_depth"]) == 64, "the queue is full")
             with service.connect() as connection:

@@ -141,7 +141,7 @@ class GreedyConnections(Case):
 # Each connection may have one waiting request; others wait for at most half a second, or are refused at once, while the
         # database is idle.
             # the database does nothing.
-            wait_until(lambda: int(service.info().get("errors_overloaded", 0)) >= 800, "most are told before anybody is served")
+            wait_until(lambda: int(service.info().get("errors_overloaded", 0)) >= 800, "most are refused before the first is served")
         finally:
             database.run("select pg_advisory_unlock_all()")
             database.close()
@@ -247,7 +247,7 @@ class ConnectionPressure(Case):
             thread.join(2 * TIMEOUT_SECONDS)
         self.assertEqual(failures, [])
         self.assertGreaterEqual(int(service.info()["connections_total"]), 2_000)
-        wait_until(lambda: service.info()["connections"] == "1", "all of them are gone")
+        wait_until(lambda: service.info()["connections"] == "1", "all of them are closed")
         wait_until(lambda: descriptors(service) <= before + 2, "their descriptors are free again")
 
     def test_where_the_system_allows_few_descriptors_further_connections_get_an_error(self):
@@ -302,7 +302,7 @@ class ConnectionPressure(Case):
         finally:
             for peer in sockets:
                 peer.close()
-        wait_until(lambda: service.info()["connections"] == "1", "they are forgotten once they are gone")
+        wait_until(lambda: service.info()["connections"] == "1", "closed connections are not counted")
 
     def sessions(self):
         return self.psql.number(
@@ -366,11 +366,11 @@ class NetworkGone(Case):
             self.assertEqual(len(established()), 2)
             wait_until(
                 lambda: all(re.search(r"timer:\(keepalive,[1-5]?\dsec", line) for line in established()),
-                lambda: f"idle peers are asked within a minute: {established()}",
+                lambda: f"idle peers are probed within a minute: {established()}",
             )
             subprocess.run([*inside, "ip", "link", "set", "lo", "down"], check=True)
             # A reply that the peer does not acknowledge.
             self.psql.run(f"select increment_and_check_usage('{user}')")
-            wait_until(lambda: len(established()) == 1, "the subscriber whose network is gone is given up")
+            wait_until(lambda: len(established()) == 1, "the subscriber without a network is closed")
         finally:
             processes.stop(client)

@@ -266,7 +266,7 @@ class Operations(Case):
         directory = processes.directory()
         run(url=url, cwd=directory)
         path = directory + "/headroom.token"
-        self.assertEqual(os.stat(path).st_mode & 0o077, 0, "nobody else can read it")
+        self.assertEqual(os.stat(path).st_mode & 0o077, 0, "other users cannot read it")
         with open(path) as file:
             bearer = {"Authorization": f"Bearer {file.read().strip()}"}
         service = Service(database_url=url)

@@ -138,7 +138,7 @@ class Outages(UnderLoad):
         try:
             failures = self.load.refused + self.load.unknown
             wait_until(
-                lambda: self.load.refused + self.load.unknown > failures, "who was under way there is answered"
+                lambda: self.load.refused + self.load.unknown > failures, "requests in progress there are answered"
             )
             # Its own users may have to wait; all others are served.
             answered = time.monotonic()
@@ -160,7 +160,7 @@ class CutSessions(UnderLoad):
             self.terminate_lanes()
             wait_until(lambda: self.load.allowed > before + 12, "the load goes on")
         self.assert_counted_once()
-        self.assertEqual((self.load.refused, self.load.unknown), (0, 0), "nobody noticed")
+        self.assertEqual((self.load.refused, self.load.unknown), (0, 0), "no client noticed")
         for user in self.users:
             each, _ = self.load.of(user)
             self.assertEqual(sorted(value for values in each for value in values), list(range(1, self.count(user) + 1)))

@@ -268,7 +268,7 @@ class Planted(Case):
             self.psql.value("select headroom.requesting_user()"), "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11", "as auth.uid() has it"
         )
         self.psql.run("reset request.jwt.claims")
-        self.assert_none_ran("who is signed in")
+        self.assert_none_ran("the end user")
         for change in ("update message_usage set message_count = 0", "update headroom.plans set label = label"):
             self.psql.run(change)
             self.assert_none_ran(change)

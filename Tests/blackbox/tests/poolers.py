@@ -81,7 +81,7 @@ class SharedPools(PoolerCase):
 class DedicatedPools(PoolerCase):
     """A pool that gives a session to one client until it leaves."""
 
-    def ask_all(self, service):
+    def send_from_all(self, service):
         """Uses role, settings, statements and notifications."""
         user = self.user()
         self.assertIn("+OK ", service.send_command(f"SETPLAN {user} paid"))
@@ -97,12 +97,12 @@ class DedicatedPools(PoolerCase):
         pool = self.pool("session")
         service = self.start(pool).ready()
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "the lanes are connected")
-        self.ask_all(service)
+        self.send_from_all(service)
         made = command("token", "create", "app", "--scope", "chat", database_url=pool.url(self.database))
         self.assertEqual(made.returncode, 0, made.stderr)
         connection = service.connect()
         self.addCleanup(connection.close)
-        wait_until(lambda: connection.send_command(f"AUTH {made.stdout.strip()}") == "+OK", "the token is heard of")
+        wait_until(lambda: connection.send_command(f"AUTH {made.stdout.strip()}") == "+OK", "the service has read the token")
         self.assertIn("+ALLOWED ", connection.send_command(f"CONSUME {self.user()}"))
         self.assertEqual(service.stop(), 0)
         for _ in range(3):
@@ -139,10 +139,10 @@ class DedicatedPools(PoolerCase):
         self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'headroom%'"
                       f" and datname = '{self.database}'")  # fmt: skip
         answer = wait_until(lambda: (lambda a: a.status == 503 and a)(service.http("GET", "/readyz")), "it is not ready")
-        wait_until(lambda: ADVICE in service.log(), "the log says what to do")
+        wait_until(lambda: ADVICE in service.log(), "the log has the advice")
         self.assertFalse(answer.json["checks"]["database"])
         wait_until(
-            lambda: "pooler" in " ".join(service.http("GET", "/readyz").json["reasons"]), "readiness says what it is"
+            lambda: "pooler" in " ".join(service.http("GET", "/readyz").json["reasons"]), "/readyz has the reason"
         )
         pool.reload("session")
         wait_until(lambda: service.http("GET", "/readyz").status == 200, "it is ready again")
@@ -162,7 +162,7 @@ class DedicatedPools(PoolerCase):
             service.send_command(f"CONSUME {user} key={keys[-1]}")
             return ADVICE in service.log()
 
-        wait_until(is_noticed, "a session of somebody else's is met and the log says what to do")
+        wait_until(is_noticed, "a shared session is detected and the log has the advice")
         pool.reload("session")
         for key in keys:
             wait_until(lambda: service.send_command(f"CONSUME {user} key={key}").startswith("+ALLOWED "), "the lane is connected again")

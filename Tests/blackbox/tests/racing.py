@@ -104,10 +104,10 @@ class Racing(Case):
         allowed = sum(n for n, answer in answers if answer.status == "ALLOWED")
         self.assertEqual(self.count(user), allowed)
         self.assertLessEqual(allowed, 1_000)
-        self.assertEqual(allowed, 1_000, "single messages were asked for until the end, so nothing can be left")
+        self.assertEqual(allowed, 1_000, "single messages were sent until the end, so none can be left")
         for n, answer in answers:
             if answer.status == "BLOCKED":
-                self.assertGreater(answer.used + n, 1_000, "a refusal says why")
+                self.assertGreater(answer.used + n, 1_000, "a refused request does not fit")
 
     def test_each_write_is_read_through_the_other_instance(self):
         user = self.subscriber("thousand")

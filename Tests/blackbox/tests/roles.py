@@ -107,7 +107,7 @@ class LeastPrivilegedLogin(Case):
             self.assertEqual(Answer(service.send_command(f"CONSUME {user}")).used, 1)
             self.psql.run("revoke headroom_service from shortly")
             self.psql.run("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'shortly'")
-            wait_until(lambda: "grant headroom_service to" in service.log(), "the log says what to run")
+            wait_until(lambda: "grant headroom_service to" in service.log(), "the log has the statement to run")
             self.assertIn("-UNAVAILABLE", service.send_command(f"CONSUME {user}"))
             self.psql.run("grant headroom_service to shortly")
             wait_until(lambda: service.send_command(f"CONSUME {user}").startswith("+ALLOWED"), "it counts again")

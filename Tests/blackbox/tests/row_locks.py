@@ -37,7 +37,7 @@ class RowLocks(Case):
                     replies = [connection.read_line() for _ in users]
                 for user, reply in zip(users, replies):
                     if user in locked:
-                        self.assertRegex(reply, r"^-(UNAVAILABLE|UNKNOWN) ", "told to try again")
+                        self.assertRegex(reply, r"^-(UNAVAILABLE|UNKNOWN) ", "a temporary error")
                     else:
                         self.assertTrue(reply.startswith("+ALLOWED "), reply)
         finally:

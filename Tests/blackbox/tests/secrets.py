@@ -81,7 +81,7 @@ class Secrets(Case):
     def test_no_password_in_the_log_while_the_database_is_waited_for(self):
         service = Service("--log-level", "trace", database_url=f"postgresql://u:{PASSWORD}@127.0.0.1:1/d", as_owner=True, wait=False)
         self.services.append(service)
-        wait_until(lambda: "cannot be reached yet" in service.log(), "it says what it waits for")
+        wait_until(lambda: "cannot be reached yet" in service.log(), "the log has the reason for waiting")
         self.assertNotIn(PASSWORD, service.log() + service.output())
 
     def test_a_password_on_the_command_line_is_warned_of_and_not_shown(self):
@@ -169,11 +169,11 @@ class LogLines(Case):
                         env=environment(DATABASE_URL=f"postgresql://u@127.0.0.1:{database.port}/d"),
                     )  # fmt: skip
                     self.assertNotEqual(done.returncode, 0)
-                    self.assertIn("quoted", done.stderr, "what it said is told")
+                    self.assertIn("quoted", done.stderr, "its message is shown")
                     self.assert_harmless(done.stdout + done.stderr)
             service = Service(database_url=f"postgresql://u@127.0.0.1:{database.port}/d", as_owner=True, wait=False)
             self.services.append(service)
-            wait_until(lambda: "cannot be reached yet" in service.log(), "it says what it waits for")
+            wait_until(lambda: "cannot be reached yet" in service.log(), "the log has the reason for waiting")
             self.assert_harmless(service.log())
             for line in service.log().splitlines():
                 self.assertRegex(line, LINE)

@@ -385,7 +385,7 @@ class TLS(Case):
                 before = self.serial(service)
                 take(certificate, key)
                 service.signal(signal.SIGHUP)
-                wait_until(lambda: "the previous ones stay in use" in service.log(), "it says so")
+                wait_until(lambda: "the previous ones stay in use" in service.log(), "the log line")
                 self.assertRegex(service.log(), f"level=error .*{error}")
                 self.assertNotIn("/Sources/", service.log())
                 self.assertEqual(self.serial(service), before)

@@ -8,7 +8,7 @@ from support.case import NOON, Case
 from support.wire import Answer
 
 
-class OneTruth(Case):
+class SQLConsistency(Case):
     CLOCK = NOON
 
     OPTIONS = {
@@ -145,7 +145,7 @@ class OneTruth(Case):
             self.assertEqual(template.replace("{remaining}", remaining).replace("{date}", "April 1"), banner)
 
 
-class OneTruthForUnknownUsers(OneTruth):
+class SQLConsistencyForUnknownUsers(SQLConsistency):
     """The same with unknown users denied, in psql by the database's setting."""
 
     FLAGS = ("--unknown-users", "deny")
