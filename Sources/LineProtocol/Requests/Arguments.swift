@@ -4,7 +4,7 @@ import Usage
 ///
 /// Each accessor parses and validates one argument; its error names the argument and the form that it must have.
 struct Arguments {
-    private let definition: VerbDefinition
+    private let verb: Verb
     private let tokens: RequestTokens
     /// How many positional arguments there are.
     let count: Int
@@ -14,10 +14,11 @@ struct Arguments {
     /// - Throws: when there are too few or too many arguments, or an option that is unknown, repeated or not last.
     init(
         _ tokens: RequestTokens,
-        of definition: VerbDefinition,
+        of verb: Verb,
+        _ definition: VerbDefinition,
         _ permissions: Permissions
     ) throws(ReplyError) {
-        self.definition = definition
+        self.verb = verb
         self.tokens = tokens
         self.permissions = permissions
         count = definition.isFreeText ? tokens.count - 1 : try Arguments.countPositionals(tokens, of: definition)
@@ -82,7 +83,7 @@ extension Arguments {
 
     func user() throws(ReplyError) -> UserID {
         guard let token = positional(0), let user = UserID(token) else {
-            throw .badArgument("user must be a UUID: 8-4-4-4-12 hexadecimal digits; the form is \(definition.syntax)")
+            throw .badArgument("user must be a UUID: 8-4-4-4-12 hexadecimal digits; the form is \(verb.syntax)")
         }
         return user
     }
@@ -117,7 +118,7 @@ extension Arguments {
         var channels: [UsageChannel] = []
         while let token = positional(channels.count) {
             guard let channel = UsageChannel(token.text) else {
-                throw .badArgument("a channel must be usage: and a user's UUID; the form is \(definition.syntax)")
+                throw .badArgument("a channel must be usage: and a user's UUID; the form is \(verb.syntax)")
             }
             channels.append(channel)
         }

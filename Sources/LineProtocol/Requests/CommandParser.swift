@@ -19,6 +19,6 @@ package enum CommandParser {
             throw permissions.contains(.authenticated)
                 ? .permissionDenied(requiring: definition.permissions) : .authenticationRequired
         }
-        return try definition.parse(try Arguments(tokens, of: definition, permissions))
+        return try definition.parse(try Arguments(tokens, of: verb, definition, permissions))
     }
 }
