@@ -126,10 +126,8 @@ def main() -> None:
     settings.binary, settings.seed = os.path.abspath(arguments.binary), arguments.seed
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8_192) if hard > 0 else 8_192, hard))
-            # failure of the test that runs.
-# As an exception, so that everything is stopped; SystemExit, because unittest treats others as a failure of the running
-        # test.
-    # failure of the test that runs.
+    # As an exception, so that everything is stopped; KeyboardInterrupt, because unittest treats others as a failure of the
+    # running test.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         for line in sys.stdin:

@@ -96,10 +96,8 @@ def free_port():
     with open("/proc/sys/net/ipv4/ip_local_port_range") as file:
         lowest = int(file.read().split()[0])
     while True:
-            # Tests that run at the same time may have the same seed, and must not look in the same places.
-# Below the range from which the kernel takes ports of connections, so that the port stays free until the start. The random
-    # numbers are the system's, because concurrent tests may have the same seed.
-        # Tests that run at the same time may have the same seed, and must not look in the same places.
+        # Below the range from which the kernel takes ports of connections, so that the port stays free until the start. The
+        # random numbers are the system's, because concurrent tests may have the same seed.
         port = random.SystemRandom().randrange(10_000, lowest) if lowest > 12_000 else 0
         with socket.socket() as probe:
             try:

@@ -137,10 +137,8 @@ class GreedyConnections(Case):
             wait_until(lambda: self.psql.number(turns) == 4, "the next one waits")
             for connection, user in zip(connections, users):
                 connection.send(f"CONSUME {user}\n" * 10)
-                    # the database does nothing.
-# Each connection may have one waiting request; others wait for at most half a second, or are refused at once, while the
-        # database is idle.
-            # the database does nothing.
+            # Each connection may have one waiting request; others wait for at most half a second, or are refused at once,
+            # while the database is idle.
             wait_until(lambda: int(service.info().get("errors_overloaded", 0)) >= 800, "most are refused before the first is served")
         finally:
             database.run("select pg_advisory_unlock_all()")
