@@ -27,7 +27,7 @@ extension Answer {
             switch status {
             case .allowed: ("ALLOWED", nil)
             case .held: ("HELD", nil)
-            case .ok: ("OK", snapshot.missingAccess)
+            case .ok: ("OK", snapshot.accessDenialReason)
             case .blocked(let refusal): ("BLOCKED", refusal)
             }
         let outcome: ExpectedFields = [

@@ -1,18 +1,16 @@
 import Foundation
 import PackagePlugin
 
-/// Compiles the package's sql/ files into the target that uses this plugin, as `enum EmbeddedSQL`.
-///
-/// The binary needs nothing beside it that way, and the files stay what psql can run.
+/// Compiles the files of sql/ into the target that uses this plugin, as `enum EmbeddedSQL`, so that the binary is
+/// self-contained and psql can execute the files.
 @main
 struct EmbedSQL: BuildToolPlugin {
     func createBuildCommands(context: PluginContext, target: any Target) async throws -> [Command] {
         let sql = context.package.directoryURL.appending(path: "sql")
         let output = context.pluginWorkDirectoryURL.appending(path: "EmbeddedSQL.swift")
-        // SwiftPM asks a plugin again only when a file is added to or removed from a target's own folder, and sql/ is
-        // none: a list of the files in it would be out of date as soon as there is a new one, and an edit of that one
-        // would go unnoticed. So the command runs in every build (some milliseconds), because it touches its own
-        // input, and writes its output only when that differs.
+        // SwiftPM calls a plugin again only if files of the target's own folder are added or removed, so a list of the files
+        // in sql/ would not include new ones. Instead, the command writes its own input and so runs in every build, which
+        // takes some milliseconds. It writes its output only if that differs.
         let lastRun = context.pluginWorkDirectoryURL.appending(path: "last-run")
         if !FileManager.default.fileExists(atPath: lastRun.path) {
             try Data().write(to: lastRun)

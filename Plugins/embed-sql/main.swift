@@ -2,12 +2,11 @@ import Foundation
 
 // embed-sql SQL-DIRECTORY OUTPUT.swift LAST-RUN
 //
-// Writes `enum EmbeddedSQL` with the migrations of tables/ by number, the definitions of functions/ so that each comes
-// after those it needs, and every query and every script of the directory itself under its file's name. Run by the
-// EmbedSQL plugin; depends on nothing, because everything it depended on would be built before the first target that has
-// SQL.
+// Writes `enum EmbeddedSQL`: the migrations of tables/ by number, the definitions of functions/ in the order of their
+// dependencies, and each query and script under the name of its file. Executed by the EmbedSQL plugin. It has no dependencies,
+// because they would have to be built before all targets with SQL.
 
-/// What is wrong with the files, in the form in which compilers say it.
+/// An error in a file, printed in the form of compiler errors.
 struct EmbeddingError: Error {
     let path: String
     let message: String
@@ -38,7 +37,7 @@ func read(_ path: String) throws -> String {
     guard let text = String(validating: bytes, as: UTF8.self) else {
         throw EmbeddingError(path: path, message: "is not UTF-8; save it as UTF-8")
     }
-    // Swift would turn CR LF in a literal into LF, and the checksum in the database would no longer be the file's.
+    // Swift would replace CR LF in a literal by LF, and the checksum in the database would differ from the file's.
     let isForbidden = { (byte: UInt8) in byte < 0x20 && byte != UInt8(ascii: "\n") && byte != UInt8(ascii: "\t") }
     if let byte = bytes.first(where: isForbidden) {
         let message = "contains the control character \(byte); use LF line ends and no control characters but tab"
@@ -47,7 +46,7 @@ func read(_ path: String) throws -> String {
     return text
 }
 
-func isWord(_ text: some StringProtocol) -> Bool {
+func isIdentifier(_ text: some StringProtocol) -> Bool {
     guard let first = text.utf8.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first) else { return false }
     return text.utf8.allSatisfy { byte in
         switch byte {
@@ -57,17 +56,17 @@ func isWord(_ text: some StringProtocol) -> Bool {
     }
 }
 
-/// - Throws: unless the files are 0001_…, 0002_… without a gap or a repetition. A gap is a file that was forgotten, a
-///   repetition two branches that took the same number: both would part databases that ought to be equal.
+/// - Throws: unless the files are 0001_…, 0002_… without gaps or duplicates. A gap is a missing file, a duplicate a conflict of
+///   two branches.
 func readMigrations(in directory: String) throws -> [Migration] {
     var migrations: [Migration] = []
     for file in try sqlFiles(in: directory) {
         let path = directory + "/" + file
         let parts = file.dropLast(4).split(separator: "_", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].utf8.count == 4, parts[0].utf8.allSatisfy({ (48...57).contains($0) }),
-            let number = Int(parts[0]), isWord(parts[1])
+            let number = Int(parts[0]), isIdentifier(parts[1])
         else {
-            let message = "a migration is named NNNN_what_it_does.sql: four digits, then lower-case letters, digits, _"
+            let message = "name a migration NNNN_what_it_does.sql: four digits, then lower-case letters, digits, _"
             throw EmbeddingError(path: path, message: message)
         }
         let expected = migrations.count + 1
@@ -89,23 +88,23 @@ func readQueries(in directories: [String]) throws -> [Query] {
     for path in try directories.flatMap({ directory in try sqlFiles(in: directory).map { directory + "/" + $0 } }) {
         let file = path.split(separator: "/").last ?? ""
         let words = file.dropLast(4).split(separator: "_", omittingEmptySubsequences: false)
-        guard isWord(file.dropLast(4)), !words.contains("") else {
-            let message = "a query is named in_lower_case.sql, and becomes EmbeddedSQL.inLowerCase"
+        guard isIdentifier(file.dropLast(4)), !words.contains("") else {
+            let message = "name a query in_lower_case.sql; it becomes EmbeddedSQL.inLowerCase"
             throw EmbeddingError(path: path, message: message)
         }
         let name = String(words[0]) + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
         guard name != "migrations", name != "definitions", !queries.contains(where: { $0.name == name }) else {
             throw EmbeddingError(path: path, message: "EmbeddedSQL.\(name) exists already; choose another file name")
         }
-        // By this a statement is known in pg_stat_activity and in the server's log.
+        // Identifies the statement in pg_stat_activity and in the server's log.
         let heading = path.hasSuffix("/queries/" + file) ? "-- name: \(file.dropLast(4))\n" : ""
         queries.append(Query(name: name, sql: try heading + read(path)))
     }
     return queries
 }
 
-/// A raw literal with more `#` than follow one another anywhere in the text, so that nothing in it can end the literal
-/// or start an interpolation. The closing quotes stand at the margin, so that no indentation is taken off.
+/// A raw string literal with more `#` than any sequence of them in the text, so that the text cannot end the literal or start an
+/// interpolation. The closing quotes are not indented, so that the text keeps its indentation.
 func literal(_ text: String) -> String {
     var longest = 0
     var run = 0
@@ -136,10 +135,10 @@ func source(migrations: [Migration], definitions: [Definition], queries: [Query]
 
 func embed(_ directory: String, into output: String) throws {
     let migrations = try readMigrations(in: directory + "/tables")
-    let definitions = try inOrder(readDefinitions(in: directory + "/functions"))
+    let definitions = try sortedByDependency(readDefinitions(in: directory + "/functions"))
     let queries = try readQueries(in: [directory, directory + "/queries"])
     let text = source(migrations: migrations, definitions: definitions, queries: queries)
-    // An output that is left alone is not compiled again.
+    // An unchanged file is not compiled again.
     if (try? String(contentsOfFile: output, encoding: .utf8)) != text {
         try text.write(toFile: output, atomically: true, encoding: .utf8)
     }
@@ -150,7 +149,7 @@ guard CommandLine.arguments.count == 4 else {
     exit(64)
 }
 do {
-    // The plugin says why.
+    // See the plugin.
     try "\(Date())\n".write(toFile: CommandLine.arguments[3], atomically: false, encoding: .utf8)
     try embed(CommandLine.arguments[1], into: CommandLine.arguments[2])
 } catch let error as EmbeddingError {

@@ -26,7 +26,7 @@ final class MessageKeys: Sendable {
             }
             return 15
         }
-        return MessageKey(known: text)
+        return MessageKey(validated: text)
     }
 
     /// - Parameter number: 0 to 63.

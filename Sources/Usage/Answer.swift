@@ -1,27 +1,27 @@
-/// What one request is told: a user's snapshot after it, and what the request did.
+/// The answer to one request: the user's snapshot after it, and the outcome of the request.
 public struct Answer: Sendable, Equatable {
     public enum Status: Sendable, Equatable {
-        /// Counted and durable; for a `CHECK`, what a `CONSUME` would have done.
+        /// Counted and durable; for a `CHECK`, a `CONSUME` would be counted.
         case allowed
         /// Nothing counted.
         case blocked(DenialReason)
-        /// Reserved: counts as used until it is committed, released, or its time has passed.
+        /// Reserved: counts as used until commit, release or expiry.
         case held
-        /// A reading, or an operator's change.
+        /// The answer to `USAGE`, or to an operator's change.
         case ok
     }
 
     public var user: UserID
     public var status: Status
     public var snapshot: UsageSnapshot
-    /// The tier into which this very message moved the user: said once, on the one answer that moved it.
+    /// The tier into which this message moved the user. Only one answer has it.
     public var crossed: Tier?
     public var retryAfterSeconds: Int64?
     /// Messages that a `RELEASE` gave back.
     public var released: Int?
-    /// The key was used before: this is the first outcome again, and nothing was counted now.
+    /// The key was used before: this is the first outcome, and nothing was counted now.
     public var isReplay: Bool
-    /// `USAGE` adds `renews`, `grace_until`, `next_plan`, `label` and `accessible`.
+    /// Whether to include the fields of `USAGE`: `renews`, `grace_until`, `next_plan`, `label` and `accessible`.
     public var isDetailed: Bool
 
     public init(
@@ -44,11 +44,11 @@ public struct Answer: Sendable, Equatable {
         self.isDetailed = isDetailed
     }
 
-    /// Why nothing may be sent: of a refusal, and of a reading or an operator's change where there is no access.
+    /// Why the user may not send: in a refusal, and without access also in other answers.
     public var reason: DenialReason? {
         switch status {
         case .blocked(let refusal): refusal
-        case .ok: snapshot.missingAccess
+        case .ok: snapshot.accessDenialReason
         case .allowed, .held: nil
         }
     }
@@ -64,7 +64,7 @@ public struct Answer: Sendable, Equatable {
 }
 
 extension UsageSnapshot {
-    /// Counts `messages` if they fit, and says so. Requests of one user are answered by calling this in their order.
+    /// Counts `messages` if all of them fit. The requests of one user are answered by calling this in their order.
     public mutating func consume(_ messages: Int, of user: UserID) -> Answer {
         if let refusal = refusal(of: messages) {
             return blocked(refusal, messages: messages, user: user)
@@ -75,7 +75,7 @@ extension UsageSnapshot {
         return Answer(user: user, status: .allowed, snapshot: self, crossed: after > before ? after : nil)
     }
 
-    /// What `consume` would say now, with `used` as it is.
+    /// The answer that `consume` would give, without counting.
     public func check(_ messages: Int, of user: UserID) -> Answer {
         if let refusal = refusal(of: messages) {
             return blocked(refusal, messages: messages, user: user)
@@ -83,12 +83,12 @@ extension UsageSnapshot {
         return Answer(user: user, status: .allowed, snapshot: self)
     }
 
-    /// The snapshot itself, with its label and its sentence for a screen reader.
+    /// The answer to `USAGE`, with its label and its sentence for screen readers.
     public func usage(of user: UserID) -> Answer {
         Answer(user: user, status: .ok, snapshot: self, isDetailed: true)
     }
 
-    /// What a request is told that was refused at this snapshot.
+    /// The answer to a refused request.
     public func blocked(_ refusal: DenialReason, messages: Int, user: UserID) -> Answer {
         Answer(
             user: user,
@@ -99,7 +99,7 @@ extension UsageSnapshot {
     }
 }
 
-/// One period of a user's history.
+/// A user's usage in one billing period.
 public struct PeriodUsage: Sendable, Equatable {
     public var user: UserID
     public var period: BillingPeriod

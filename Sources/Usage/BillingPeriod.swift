@@ -1,5 +1,5 @@
-/// Names the row of `message_usage` in which a message counts: `YYYY-MM` under a monthly plan, else the plan's name
-/// (`trial`, `free`), because such an allowance never resets.
+/// The billing period of a row of `message_usage`: `YYYY-MM` for a monthly plan, else the plan's name (`trial`, `free`), because
+/// such an allowance never resets.
 public struct BillingPeriod: Hashable, Sendable {
     public let label: String
 
@@ -9,26 +9,26 @@ public struct BillingPeriod: Hashable, Sendable {
         label = String(repeating: "0", count: max(0, 4 - year.count)) + year + (month < 10 ? "-0" : "-") + String(month)
     }
 
-    /// The one period of a plan that never resets.
+    /// The only period of a plan that never resets.
     public init(planNamed name: String) {
         label = name
     }
 
-    /// Every period that is open now, whatever its label: what reports are about unless they name a period.
+    /// All periods that are open now: the default of reports.
     public static let open = BillingPeriod(planNamed: "open")
 
-    /// A label as somebody outside wrote it; nil unless it could name a period.
+    /// Parses a label; nil if it is neither a month nor a plan's name.
     public init?(_ label: String) {
         guard BillingPeriod.monthOf(label) != nil || Plan.isName(label) else { return nil }
         self.label = label
     }
 
-    /// A label that comes from a row of `message_usage`, which only its own clients write.
+    /// A label from the database, without validation.
     public init(storedLabel: String) {
         label = storedLabel
     }
 
-    /// Year and month of a monthly period, nil for any other.
+    /// Year and month of a monthly period; nil for other periods.
     public var month: (year: Int, month: Int)? { BillingPeriod.monthOf(label) }
 
     private static func monthOf(_ label: String) -> (year: Int, month: Int)? {

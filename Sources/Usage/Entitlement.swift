@@ -1,23 +1,22 @@
-/// What a user may send in one billing period, as a row of `message_usage` says it until something other than a count
-/// changes there.
+/// What a user may send in one billing period: the columns of `message_usage` other than the counts.
 ///
-/// A class so that all answers to a user share one, on their way from a lane to an event loop, instead of copying it.
+/// A class, so that the answers to a user share one instance instead of copying it from a lane to an event loop.
 public final class Entitlement: Sendable {
     public let plan: Plan
     public let state: SubscriptionState
     public let period: BillingPeriod
-    /// Messages allowed in this period, grants and an operator's own edits included; nil is unlimited.
+    /// Messages allowed in this period, including grants and edits by operators; nil is unlimited.
     public let limit: Int?
     /// Start of the trial or of the period.
     public let startedAt: Instant
-    /// When a monthly allowance comes back.
+    /// When a monthly allowance is renewed.
     public let resetsAt: Instant?
     /// When the trial, or a cancelled subscription, ends.
     public let expiresAt: Instant?
-    /// The paid plan held before this one, or the one that lapsed: what a paywall highlights.
+    /// The last monthly plan before this one, or the one that has ended. A paywall can highlight it.
     public let previousPlan: String?
-    /// The plan that the store's subscription renews to, where that is another. Entitlement that differ in it alone are equal,
-    /// because it changes nothing of what may be sent. Nil also where it was not looked up, which is needed for `USAGE` only.
+    /// The plan after the store's next renewal, if it is another one. It is ignored by `==`, because it does not change what may
+    /// be sent now. Nil also if it was not looked up: only `USAGE` needs it.
     public let nextPlan: String?
 
     public init(
@@ -42,7 +41,7 @@ public final class Entitlement: Sendable {
         self.nextPlan = nextPlan
     }
 
-    /// The same but for what is given; `.some(nil)` takes a value away.
+    /// A copy with the given values; `.some(nil)` sets an optional one to nil.
     public func with(
         plan: Plan? = nil,
         period: BillingPeriod? = nil,

@@ -1,23 +1,23 @@
-/// Hexadecimal digits, eight in the bytes of a word and four words at a time: reading and writing ids is a good part of
-/// what a request costs, and byte by byte it would be many times as much.
+/// Reads and writes hexadecimal digits, eight digits per word and four words at a time. Ids are a large part of the cost of a
+/// request; byte by byte they would cost many times as much.
 enum HexadecimalDigits {
     typealias Words = SIMD4<UInt64>
 
     private static var ones: UInt64 { 0x0101_0101_0101_0101 }
     private static var tops: UInt64 { 0x8080_8080_8080_8080 }
 
-    /// The 32 bits that each word's eight digits spell, in either case, the first digit in the word's top byte. Nil when
-    /// any of them is no digit.
+    /// The 32 bits of each word's eight digits, in either case, with the first digit in the top byte. Nil if a byte is no
+    /// digit.
     @inline(__always)
     static func bits(of text: Words) -> Words? {
-        // Each of these sums sets a byte's top bit where the byte is at least so much. Bytes of 0x80 and more could
-        // carry into their neighbour; they are faults by themselves.
+        // Each sum sets the top bit of the bytes that are at least the character. Bytes from 0x80 on may carry into the next
+        // byte; they are faults themselves.
         let isDigit = atLeast("0", text) & ~atLeast(":", text)
         let lower = text | Words(repeating: ones &* 0x20)
         let isLetter = atLeast("a", lower) & ~atLeast("g", lower)
         let faults = (text | ~(isDigit | isLetter)) & Words(repeating: tops)
         guard faults[0] | faults[1] | faults[2] | faults[3] == 0 else { return nil }
-        // A letter's low half is 1 to 6, and stands for 9 more; only letters have the bit 0x40.
+        // The low half of a letter is 1 to 6, and its value 9 more. Only letters have the bit 0x40.
         let letters = text &>> 6 & Words(repeating: ones)
         var bits = (text & Words(repeating: ones &* 0x0F)) &+ letters &+ letters &<< 3
         bits = (bits | bits &>> 4) & Words(repeating: 0x00FF_00FF_00FF_00FF)
@@ -31,7 +31,7 @@ enum HexadecimalDigits {
         var digits = (bits | bits &<< 16) & Words(repeating: 0x0000_FFFF_0000_FFFF)
         digits = (digits | digits &<< 8) & Words(repeating: 0x00FF_00FF_00FF_00FF)
         digits = (digits | digits &<< 4) & Words(repeating: ones &* 0x0F)
-        // From ten on, six more reach the bit 0x10; a letter is 39 characters further on than a digit would be.
+        // Values from ten on plus six have the bit 0x10. Letters are 39 characters after the digits.
         let letters = (digits &+ Words(repeating: ones &* 6)) &>> 4 & Words(repeating: ones)
         let distance = letters &+ letters &<< 1 &+ letters &<< 2 &+ letters &<< 5
         return digits &+ Words(repeating: ones &* 0x30) &+ distance

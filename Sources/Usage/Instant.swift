@@ -1,6 +1,6 @@
-/// A point in time as the database tells it: microseconds since 1970-01-01T00:00:00Z, PostgreSQL's own resolution.
+/// A point in time in microseconds since 1970-01-01T00:00:00Z, the resolution of PostgreSQL.
 ///
-/// There is no way to ask for "now": the database's clock is the only one (docs/architecture.md).
+/// It has no "now", because only the database's clock is used (docs/architecture.md).
 public struct Instant: Hashable, Sendable, Comparable {
     public let microsecondsSince1970: Int64
 
@@ -8,8 +8,7 @@ public struct Instant: Hashable, Sendable, Comparable {
         self.microsecondsSince1970 = microsecondsSince1970
     }
 
-    /// Nil outside the years 2000 to 9999 in UTC: infinity, and what cannot be computed with or written as text. The check
-    /// constraints of the tables say the same.
+    /// Nil outside the years 2000 to 9999 in UTC, as in the check constraints of the tables; infinity is outside.
     package init?(validating microsecondsSince1970: Int64) {
         guard (946_684_800_000_000..<253_402_300_800_000_000).contains(microsecondsSince1970) else { return nil }
         self.init(microsecondsSince1970: microsecondsSince1970)
@@ -18,7 +17,7 @@ public struct Instant: Hashable, Sendable, Comparable {
     /// 9999-12-31T23:59:59.999999Z
     public static var latest: Instant { Instant(microsecondsSince1970: 253_402_300_799_999_999) }
 
-    /// Seconds beyond what can be told in microseconds become the nearest that can.
+    /// Seconds outside the range of microseconds become the nearest value of that range.
     public init(secondsSince1970: Int64) {
         let (microseconds, overflow) = secondsSince1970.multipliedReportingOverflow(by: 1_000_000)
         self.init(microsecondsSince1970: overflow ? (secondsSince1970 < 0 ? .min : .max) : microseconds)
@@ -32,7 +31,7 @@ public struct Instant: Hashable, Sendable, Comparable {
         lhs.microsecondsSince1970 < rhs.microsecondsSince1970
     }
 
-    /// Not beyond `latest`, where the database stops as well.
+    /// At most `latest`, as in the database.
     public func advanced(bySeconds seconds: Int64) -> Instant {
         let (microseconds, productOverflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
         let (sum, sumOverflow) = microsecondsSince1970.addingReportingOverflow(microseconds)
@@ -52,12 +51,12 @@ public struct Instant: Hashable, Sendable, Comparable {
         CivilDate(daysSince1970: floorDivide(microsecondsSince1970, 86_400_000_000))
     }
 
-    /// Whole seconds from `earlier` until this instant, rounded up: who waits that long has waited enough.
+    /// Whole seconds from `earlier` until this instant, rounded up, so that waiting that long is enough.
     public func secondsRoundedUp(since earlier: Instant) -> Int64 {
         -floorDivide(earlier.microseconds(since: self), 1_000_000)
     }
 
-    /// Instants that are further apart than `Int64` can tell are as far apart as it can.
+    /// The difference, limited to the range of `Int64`.
     func microseconds(since earlier: Instant) -> Int64 {
         let (difference, overflow) = microsecondsSince1970.subtractingReportingOverflow(earlier.microsecondsSince1970)
         return overflow ? (self < earlier ? .min : .max) : difference
@@ -70,8 +69,7 @@ public struct CivilDate: Hashable, Sendable {
     public let month: Int
     public let day: Int
 
-    /// - Parameters: must name a day that exists; `Instant.init(_: String)` and `BillingPeriod` check what comes from
-    ///   outside.
+    /// - Parameters: an existing day. `Instant.init(_: String)` and `BillingPeriod` validate input.
     public init(year: Int, month: Int, day: Int) {
         self.year = year
         self.month = month
@@ -118,7 +116,7 @@ public struct CivilDate: Hashable, Sendable {
         "July", "August", "September", "October", "November", "December",
     ]
 
-    /// `December 1`: the date alone, as the words show it.
+    /// The date in sentences: `December 1`.
     public var monthAndDay: String {
         "\(CivilDate.monthNames[month - 1]) \(day)"
     }

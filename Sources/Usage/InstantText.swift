@@ -2,17 +2,17 @@ extension Instant {
     /// Parses ISO 8601: `2026-11-24`, `2026-11-24T09:30:00Z`, with a fraction of up to six digits, and with an offset
     /// (`+01:00`) instead of `Z`. A date alone is its midnight in UTC. The year is 2000 to 9999.
     ///
-    /// Nil for anything else, `infinity` and days that do not exist included.
+    /// Nil for anything else, including `infinity` and days that do not exist.
     package init?(_ text: some StringProtocol) {
         let instant = Array(text.utf8).withUnsafeBytes { Instant($0) }
         guard let instant else { return nil }
         self = instant
     }
 
-    /// The same of bytes, where a text would have to be made first.
+    /// Parses bytes without creating a `String`.
     package init?(_ text: UnsafeRawBufferPointer) {
         var scanner = DigitScanner(text[...])
-        guard let year = scanner.digits(4), scanner.take("-"), let month = scanner.digits(2), scanner.take("-"),
+        guard let year = scanner.digits(4), scanner.skip("-"), let month = scanner.digits(2), scanner.skip("-"),
             let day = scanner.digits(2), (2000...9999).contains(year), (1...12).contains(month),
             (1...CivilDate.daysInMonth(year: year, month: month)).contains(day)
         else { return nil }
@@ -21,12 +21,12 @@ extension Instant {
             self = midnight
             return
         }
-        guard scanner.take("T"), let hour = scanner.digits(2), scanner.take(":"), let minute = scanner.digits(2),
-            scanner.take(":"), let second = scanner.digits(2), hour < 24, minute < 60, second < 60,
+        guard scanner.skip("T"), let hour = scanner.digits(2), scanner.skip(":"), let minute = scanner.digits(2),
+            scanner.skip(":"), let second = scanner.digits(2), hour < 24, minute < 60, second < 60,
             let fraction = scanner.fraction(), let offset = scanner.offsetMinutes(), scanner.isAtEnd
         else { return nil }
         let seconds = (hour * 60 + minute - offset) * 60 + second
-        // An offset may lead out of these years.
+        // The offset may lead to a year out of range.
         self.init(validating: midnight.microsecondsSince1970 + Int64(seconds) * 1_000_000 + Int64(fraction))
     }
 
@@ -40,11 +40,11 @@ extension Instant {
     /// Years past 9999 are written with six digits.
     public static var textLengthMaximum: Int { 22 }
 
-    /// Writes `text` to the beginning of `bytes`, which must have room for `textLengthMaximum`.
+    /// Writes `text` to the beginning of `bytes`, which must have at least `textLengthMaximum` bytes.
     ///
-    /// - Returns: how many bytes that took.
+    /// - Returns: the number of bytes written.
     public func writeText(to bytes: UnsafeMutableRawBufferPointer) -> Int {
-        precondition(bytes.count >= Instant.textLengthMaximum, "an instant was given too little room")
+        precondition(bytes.count >= Instant.textLengthMaximum, "the buffer is too small for an instant")
         let seconds = secondsSince1970
         let day = floorDivide(seconds, 86_400)
         let date = CivilDate(daysSince1970: day)
@@ -81,7 +81,7 @@ extension Instant: CustomStringConvertible {
     public var description: String { text }
 }
 
-/// Reads fixed-width ASCII numbers; every method leaves the scanner where it was when it fails at the first byte.
+/// Reads fixed-width ASCII numbers. A method that fails at its first byte does not advance the scanner.
 private struct DigitScanner {
     private var rest: Slice<UnsafeRawBufferPointer>
 
@@ -91,7 +91,7 @@ private struct DigitScanner {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    mutating func take(_ character: Unicode.Scalar) -> Bool {
+    mutating func skip(_ character: Unicode.Scalar) -> Bool {
         guard rest.first == UInt8(ascii: character) else { return false }
         rest.removeFirst()
         return true
@@ -108,9 +108,9 @@ private struct DigitScanner {
         return number
     }
 
-    /// Microseconds of an optional `.123456`; nil when the dot is followed by no digit or by more than six.
+    /// Microseconds of an optional `.123456`; nil unless one to six digits follow the dot.
     mutating func fraction() -> Int? {
-        guard take(".") else { return 0 }
+        guard skip(".") else { return 0 }
         var microseconds = 0
         var unit = 1_000_000
         while let digit = digits(1) {
@@ -123,16 +123,16 @@ private struct DigitScanner {
 
     /// Minutes east of UTC: `Z` is 0.
     mutating func offsetMinutes() -> Int? {
-        if take("Z") { return 0 }
+        if skip("Z") { return 0 }
         let sign: Int
-        if take("+") {
+        if skip("+") {
             sign = 1
-        } else if take("-") {
+        } else if skip("-") {
             sign = -1
         } else {
             return nil
         }
-        guard let hours = digits(2), take(":"), let minutes = digits(2), hours < 24, minutes < 60 else { return nil }
+        guard let hours = digits(2), skip(":"), let minutes = digits(2), hours < 24, minutes < 60 else { return nil }
         return sign * (hours * 60 + minutes)
     }
 }

@@ -1,38 +1,36 @@
-/// The caller's name for one message, unique within the user: with it a request can be sent again without counting
-/// twice.
+/// The caller's key for one message, unique within the user. A repeated request with the same key counts once.
 ///
-/// A string literal is a key. A literal that has no byte, or more than 128, is a mistake in the program and stops it.
+/// A string literal is a key. An empty literal, or one of more than 128 bytes, stops the program.
 public struct MessageKey: Hashable, Sendable {
     public static let lengthBytes = 1...128
 
     public let text: String
 
-    /// The text as it is. What the bytes are is the caller's affair; keys are compared byte by byte by the database, so
-    /// two spellings of a composed letter are two keys.
+    /// A key with this text. Keys are compared byte by byte, so two spellings of a composed letter are two keys.
     ///
-    /// - Throws: when the text is empty or has more than 128 bytes in UTF-8.
+    /// - Throws: if the text is empty or has more than 128 bytes in UTF-8.
     public init(_ text: String) throws(InvalidMessageKey) {
         let count = text.utf8.count
         guard MessageKey.lengthBytes.contains(count) else { throw InvalidMessageKey(lengthBytes: count) }
         self.text = text
     }
 
-    /// The key of an id of any length: `sha256:`, then the SHA-256 of its UTF-8 bytes as 64 lower-case hexadecimal
-    /// digits. An id has the same key in every version of this library, and in every program that follows this rule.
+    /// The key of an id of any length: `sha256:` and the SHA-256 of its UTF-8 bytes as 64 lower-case hexadecimal digits. Every
+    /// version of this library derives the same key from an id.
     ///
-    /// - Throws: when the id is empty, because then all messages without an id would be one.
+    /// - Throws: if the id is empty, because all messages without an id would have the same key.
     public init(digestOf id: String) throws(InvalidMessageKey) {
         var id = id
         guard !id.isEmpty else { throw InvalidMessageKey(lengthBytes: 0) }
         let digest = id.withUTF8 { SHA256.hexadecimalDigest(of: UnsafeRawBufferPointer($0)) }
-        self.init(known: "sha256:" + digest)
+        self.init(validated: "sha256:" + digest)
     }
 
-    /// A text of which its maker knows that it is a key.
-    package init(known text: String) {
+    /// A text that is valid as a key; others stop the program.
+    package init(validated text: String) {
         precondition(
             MessageKey.lengthBytes.contains(text.utf8.count),
-            "a key must have 1 to 128 bytes; make one of a longer id with MessageKey(digestOf:)"
+            "a key must have 1 to 128 bytes; use MessageKey(digestOf:) for a longer id"
         )
         self.text = text
     }
@@ -48,19 +46,19 @@ public struct MessageKey: Hashable, Sendable {
 
 extension MessageKey: ExpressibleByStringLiteral {
     public init(stringLiteral text: String) {
-        self.init(known: text)
+        self.init(validated: text)
     }
 }
 
 /// A text cannot be a key.
 public struct InvalidMessageKey: Error, Hashable, CustomStringConvertible {
-    /// Of the text, in UTF-8.
+    /// The length of the text in UTF-8.
     public let lengthBytes: Int
 
     public var description: String {
         lengthBytes == 0
-            ? "a key must not be empty; give each message an id of its own where it is made"
+            ? "a key must not be empty; give each message its own id"
             : "a key must have 1 to 128 bytes, and this text has \(lengthBytes); "
-                + "make one of a longer id with MessageKey(digestOf:)"
+                + "use MessageKey(digestOf:) for a longer id"
     }
 }

@@ -1,4 +1,4 @@
-/// What a billing period comes to over all users.
+/// The totals of a billing period over all users.
 public struct PeriodReport: Sendable, Equatable {
     public var period: BillingPeriod
     /// Messages counted.
@@ -22,9 +22,9 @@ public struct PeriodReport: Sendable, Equatable {
     }
 }
 
-/// What the users of one plan come to in a billing period.
+/// The totals of one plan in a billing period.
 public struct PlanReport: Sendable, Equatable {
-    /// Nil for rows that name no plan, as those that were inserted by hand.
+    /// Nil for rows without a plan, such as those that were inserted manually.
     public var plan: String?
     public var users: Int
     /// Messages counted.
@@ -46,15 +46,15 @@ public struct PlanReport: Sendable, Equatable {
     }
 }
 
-/// What every billing period comes to.
+/// The totals of all billing periods.
 public struct AllPeriods: Sendable, Equatable {
     /// The calendar month, by the database's clock.
     public var current: BillingPeriod
-    /// Of all periods that are open now, whatever their label.
+    /// The totals of all periods that are open now.
     public var open: PeriodReport
-    /// Of each period in which anybody has a row, in no order.
+    /// The totals of each period that has rows, in no order.
     public var reports: [PeriodReport]
-    /// Of each of these periods by plan, and of those that are open now under `BillingPeriod.open`.
+    /// The totals of each of these periods by plan; `BillingPeriod.open` has those of the open periods.
     public var plans: [BillingPeriod: [PlanReport]]
 
     public init(
@@ -69,7 +69,7 @@ public struct AllPeriods: Sendable, Equatable {
         self.plans = plans
     }
 
-    /// - Returns: zeros where nobody has a row.
+    /// - Returns: zeros for a period without rows.
     public func report(of period: BillingPeriod) -> PeriodReport {
         if period == .open { return open }
         return reports.first { $0.period == period } ?? PeriodReport(period: period)

@@ -1,19 +1,19 @@
-/// What a subscriber may send, as a row of `headroom.plans` says it.
+/// A plan: a row of `headroom.plans`.
 ///
-/// A class so that the thousands of answers of a batch share one: a plan never changes, an edited row is a new plan.
+/// A class, so that the answers of a batch share one instance. An edited row becomes a new instance.
 public final class Plan: Sendable {
-    /// How an allowance comes back.
+    /// When an allowance is renewed.
     public enum Cycle: Hashable, Sendable {
-        /// On the subscriber's anchor day, each month.
+        /// Each month on the subscriber's anchor day.
         case monthly
-        /// Never; it ends after so many days of 24 hours, counted from the first.
+        /// Never; the plan ends this many days of 24 hours after its start.
         case trial(days: Int)
         /// Never.
         case lifetime
     }
 
     public let name: String
-    /// As a person reads it: "Premium".
+    /// The name that users read: "Premium".
     public let label: String
     public let cycle: Cycle
     /// Messages per period; nil is unlimited.
@@ -43,7 +43,7 @@ public final class Plan: Sendable {
         if case .trial = cycle { true } else { false }
     }
 
-    /// A plan's name is lower-case ASCII, so that it can be a billing period's label and never looks like a month.
+    /// Whether a text can be a plan's name: lower-case ASCII, so that it can label a billing period and is never a month.
     public static func isName(_ text: String) -> Bool {
         let bytes = text.utf8
         guard let first = bytes.first, (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first), bytes.count <= 32
@@ -65,7 +65,7 @@ extension Plan: Equatable {
 }
 
 extension Plan {
-    /// The plans that the first migration puts into `headroom.plans`; operators change them there.
+    /// The plans that a migration inserts into `headroom.plans`. Operators change them there.
     public static let paid = Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 800)
     public static let pro = Plan(name: "pro", label: "Pro", cycle: .monthly, allowance: nil)
     public static let trial = Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 100)

@@ -1,12 +1,12 @@
-/// What an operator or a store says about a user's subscription; it replaces all that was known before.
+/// A user's subscription as an operator or a store sets it. It replaces the previous one.
 public struct PlanChange: Sendable, Equatable {
     public var user: UserID
     /// Name of a plan.
     public var plan: String
-    /// Nil is the state in which the plan begins: trial, active or free. Outside this package only an initializer sets
-    /// it, and none takes an optional: a store's word that is no state would become that one.
+    /// Nil is the initial state of the plan: trial, active or free. Clients of the library set it by an initializer that takes no
+    /// optional, so that an unknown state of a store cannot become the initial one by mistake.
     public package(set) var state: SubscriptionState?
-    /// Nil leaves it out: a trial that has begun keeps its start.
+    /// Nil keeps the start of a trial that has begun.
     public var startedAt: Instant?
     /// Nil is never; of a cancelled subscription it is the end of the current period.
     public var expiresAt: Instant?
@@ -35,7 +35,7 @@ public struct PlanChange: Sendable, Equatable {
 }
 
 extension Plan {
-    /// The state of a subscription to which nothing has happened yet.
+    /// The state of a new subscription to this plan.
     public var initialState: SubscriptionState {
         switch cycle {
         case .monthly: .active
@@ -44,8 +44,8 @@ extension Plan {
         }
     }
 
-    /// Whether a subscription to this plan can be in `state`. Only what a store bills month by month can be cancelled
-    /// or have a payment problem; any plan can be over, or be taken away.
+    /// Whether a subscription to this plan can be in `state`. Only monthly plans can be cancelled or have a billing issue; every
+    /// plan can expire or be revoked.
     public func admits(_ state: SubscriptionState) -> Bool {
         switch state {
         case .trial, .free, .active: state == initialState

@@ -1,5 +1,5 @@
-/// SHA-256 (FIPS 180-4), for keys: a few hundred bytes, none of them secret. swift-crypto has it as well, but would be
-/// the largest package that the client library needs.
+/// SHA-256 (FIPS 180-4) for keys, which are short and not secret. With swift-crypto, the client library would have one more
+/// dependency, its largest.
 enum SHA256 {
     private typealias State = (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32, UInt32)
 
@@ -17,7 +17,7 @@ enum SHA256 {
         0x748f_82ee, 0x78a5_636f, 0x84c8_7814, 0x8cc7_0208, 0x90be_fffa, 0xa450_6ceb, 0xbef9_a3f7, 0xc671_78f2,
     ]
 
-    /// 64 lower-case hexadecimal digits.
+    /// Returns 64 lower-case hexadecimal digits.
     static func hexadecimalDigest(of bytes: UnsafeRawBufferPointer) -> String {
         // The first 32 bits of the fractional parts of the square roots of the first 8 primes.
         var state: State = (

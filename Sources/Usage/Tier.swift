@@ -39,7 +39,7 @@ public enum Tier: String, Sendable, Comparable, CaseIterable {
 public enum Display: String, Sendable, CaseIterable {
     case hidden, compact, trial, blocked
 
-    /// A trial user always sees the counter until it is used up; nobody with a monthly plan is made anxious early.
+    /// A trial user always sees the counter. Users of monthly plans see it from the gentle tier on.
     public init(tier: Tier, plan: Plan) {
         self =
             switch tier {
@@ -51,8 +51,7 @@ public enum Display: String, Sendable, CaseIterable {
     }
 }
 
-/// Where a subscription stands at an instant. Derived, never stored as truth: `headroom.subscriptions` keeps the
-/// inputs, and the database's clock does the rest.
+/// The state of a subscription at an instant, derived from the inputs in `headroom.subscriptions` and the database's clock.
 public enum SubscriptionState: String, Sendable, CaseIterable {
     case trial, active, cancelled
     case gracePeriod = "grace_period"
@@ -70,7 +69,7 @@ public enum DenialReason: String, Sendable, CaseIterable {
     case noSubscription = "no_subscription"
 }
 
-/// What a user without a plan gets.
+/// The plan of users without a subscription.
 public enum UnknownUsers: String, Sendable, CaseIterable {
     /// The trial starts with the first counted message.
     case trial

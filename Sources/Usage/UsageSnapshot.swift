@@ -1,18 +1,17 @@
-/// All that the database says about one user at one instant; every answer is derived from it.
+/// A user's usage at one instant as the database has it; every answer is derived from it.
 ///
-/// Counts in place, and the entitlement by reference: a batch makes a snapshot per message, and all of a user's share the entitlement.
+/// The entitlement is a reference: a batch makes a snapshot per message, and the snapshots of a user share the entitlement.
 public struct UsageSnapshot: Sendable, Equatable {
     public var entitlement: Entitlement
     /// Messages counted in this period.
     public var used: Int
-    /// Messages reserved but not yet committed; they count as used until they are, or are given back.
+    /// Messages reserved and not committed or released yet; they count as used.
     public var held: Int
-    /// Why nothing may be sent whatever is left; nil with access.
+    /// Why the user has no access; nil with access.
     public var denialReason: DenialReason?
-    /// The database's clock when it said so.
+    /// The database's clock at the time of observation.
     public var observedAt: Instant
-    /// When the store renews an active subscription: it charges then, and access goes on. Nil also where it was not
-    /// looked up, which is needed for `USAGE` only.
+    /// When the store renews an active subscription. Nil also if it was not looked up: only `USAGE` needs it.
     public var renewsAt: Instant?
 
     @inlinable
@@ -68,7 +67,7 @@ public struct UsageSnapshot: Sendable, Equatable {
     }
 }
 
-/// The entitlement' values, as if they stood here. Setting one makes new entitlement.
+/// The properties of the entitlement. Setting one creates a new entitlement.
 extension UsageSnapshot {
     @inlinable public var plan: Plan {
         get { entitlement.plan }
@@ -106,38 +105,36 @@ extension UsageSnapshot {
 }
 
 extension UsageSnapshot {
-    /// The period is over: it is history, nothing can be sent in it any more, and there is nothing to say about it.
+    /// Whether the period is over.
     public var isPast: Bool {
         resetsAt.map { observedAt >= $0 } ?? false
     }
 
-    /// When the allowance comes back, where there is something to come back: not to whom nothing is limited, or nothing is
-    /// allowed, nor in a period that is over.
+    /// The reset as answers show it: nil without a limit, without access, and after the period.
     public var resetsShown: Instant? {
         limit != nil && denialReason == nil && !isPast ? resetsAt : nil
     }
 
-    /// When messages really come back: never to whom access has ended by then. Intervals are half-open, so access that ends
-    /// at the reset has ended.
-    public var comesBackAt: Instant? {
+    /// When the user can send again after the reset: nil if access ends at or before the reset.
+    public var availableAgainAt: Instant? {
         guard let resetsShown, expiresAt.map({ $0 > resetsShown }) ?? true else { return nil }
         return resetsShown
     }
 
-    /// When a trial, or a cancelled subscription, ends.
+    /// The end of a trial or of a cancelled subscription, as answers show it.
     public var expiresShown: Instant? {
         plan.isTrial || state == .cancelled ? expiresAt : nil
     }
 
-    /// When the grace period ends, and with it access, unless the payment succeeds before.
+    /// The end of the grace period, as answers show it. Access ends then unless a payment succeeds.
     public var graceUntilShown: Instant? {
         state == .gracePeriod && denialReason == nil && !isPast ? expiresAt : nil
     }
 
-    /// Whether the subscription can be one that a store renews. Only its record tells whether it is.
+    /// Whether a store may renew the subscription. The subscription's row decides.
     public var mayRenew: Bool { state == .active && expiresAt != nil }
 
-    /// `message_count` is an `integer`; an unlimited plan's count stops there instead of failing.
+    /// The largest `integer` of PostgreSQL, at which the count of an unlimited plan stops.
     public static let countMaximum = Int(Int32.max)
 
     public var tier: Tier {
@@ -146,43 +143,41 @@ extension UsageSnapshot {
 
     public var display: Display { Display(tier: tier, plan: plan) }
 
-    /// Messages that may still be sent; nil is unlimited. Never negative: a lowered limit blocks, it takes nothing
-    /// back.
+    /// Messages that may still be sent; nil is unlimited. 0 if a lowered limit is below the count.
     public var remaining: Int? {
         guard denialReason == nil else { return 0 }
         return limit.map { max(0, $0 - used - held) }
     }
 
-    /// Why there is no access at all; nil with access, also to an allowance that is used up, and of a period that is over.
-    public var missingAccess: DenialReason? {
+    /// Why the user has no access. Nil with access, also if the allowance is used up, and for a past period.
+    public var accessDenialReason: DenialReason? {
         if let denialReason { return denialReason }
-        // A plan that allows nothing was never a subscription; there is no limit that somebody reached.
+        // A lifetime plan without messages is no subscription.
         return limit == 0 && plan.cycle == .lifetime && !isPast ? .noSubscription : nil
     }
 
-    /// Why `messages` more may not be sent now, or nil when they may. All or nothing.
+    /// Why `messages` more may not be sent now; nil if all of them may.
     public func refusal(of messages: Int) -> DenialReason? {
-        if let missingAccess { return missingAccess }
+        if let accessDenialReason { return accessDenialReason }
         guard let limit, used + held + messages > limit else { return nil }
         return plan.isTrial ? .trialLimitReached : .limitReached
     }
 
-    /// Counts `messages`, which `refusal(of:)` allowed. An unlimited count stops at `countMaximum`.
+    /// Counts `messages` after `refusal(of:)` was nil. The count stops at `countMaximum`.
     public mutating func count(_ messages: Int) {
         used = min(used + messages, UsageSnapshot.countMaximum)
     }
 
-    /// Seconds after which `messages` refused for `refusal` would be allowed by waiting alone; nil when waiting does
-    /// not mend it: a trial never comes back, a subscription may end before the reset, and more than the whole
-    /// allowance never fits.
+    /// Seconds after which refused `messages` would be allowed. Nil if waiting does not help: in a trial, if access ends before
+    /// the reset, and for more messages than the allowance.
     public func retryAfterSeconds(_ refusal: DenialReason, messages: Int) -> Int64? {
-        guard refusal == .limitReached, let comesBackAt else { return nil }
+        guard refusal == .limitReached, let availableAgainAt else { return nil }
         if let allowance = plan.allowance, messages > allowance { return nil }
-        return comesBackAt.secondsRoundedUp(since: observedAt)
+        return availableAgainAt.secondsRoundedUp(since: observedAt)
     }
 
-    /// Day X of N of a trial: day 1 is the first 24 hours, and the last day stays the last when the trial is over. A
-    /// trial with an end of its own, such as a store's, has the days until that; another one has the plan's.
+    /// Day X of N of a trial. Day 1 is the first 24 hours, and the last day lasts beyond the end. The days of a trial with an end
+    /// of its own, such as a store's trial, follow from that end.
     public var trialDay: (day: Int, days: Int)? {
         guard case .trial(let planDays) = plan.cycle else { return nil }
         let days = expiresAt.map { max(1, -UsageSnapshot.days(from: $0, to: startedAt)) } ?? planDays

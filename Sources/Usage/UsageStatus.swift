@@ -1,9 +1,9 @@
-/// A user's usage: the fields of an answer, each with its type.
+/// A user's usage as the typed fields of an answer.
 ///
-/// `UsageSnapshot` has the data of the database; this is derived from it.
+/// It is derived from a `UsageSnapshot`, which has the data of the database.
 public struct UsageStatus: Sendable, Hashable {
     public var user: UserID
-    /// The plan's name; `label` is what a person reads.
+    /// The plan's name; `label` is its label for users.
     public var plan: String
     public var state: SubscriptionState
     public var tier: Tier
@@ -11,18 +11,18 @@ public struct UsageStatus: Sendable, Hashable {
     public var display: Display
     /// Messages counted in this period.
     public var used: Int
-    /// Messages reserved but not committed; they count as used meanwhile.
+    /// Messages reserved and not committed yet; they count as used.
     public var held: Int
-    /// Messages allowed in this period. Nil where there is no limit (`isUnlimited`), or none is known (`isDegraded`).
+    /// Messages allowed in this period. Nil without a limit (`isUnlimited`), or if it is unknown (`isDegraded`).
     public var limit: Int?
-    /// Messages that may still be sent; nil where `limit` is. 0 without access, whatever the limit.
+    /// Messages that may still be sent; nil if `limit` is nil. 0 without access.
     public var remaining: Int?
     public var period: BillingPeriod
-    /// When a monthly allowance comes back.
+    /// When a monthly allowance is renewed.
     public var resets: Instant?
     /// When a trial, or a cancelled subscription, ends.
     public var expires: Instant?
-    /// When the store renews an active subscription: it charges then, and access continues. Nil if it does not renew,
+    /// When the store renews an active subscription: it charges, and access continues. Nil if it does not renew,
     /// and in answers to other requests than `usage` (`label` is nil).
     public var renews: Instant?
     /// When the grace period ends, and with it access, unless the payment succeeds before. Only in answers to `usage`.
@@ -33,15 +33,15 @@ public struct UsageStatus: Sendable, Hashable {
     public var days: Int?
     /// The tier into which this message moved the user. Only one answer has it, so it can trigger a notification.
     public var crossed: Tier?
-    /// Why nothing may be sent: in a refusal, and in every answer if the user has no access.
+    /// Why the user may not send: in a refusal, and in every answer if the user has no access.
     public var reason: DenialReason?
-    /// How long to wait, in a refusal that ends by itself.
+    /// How long to wait, in a refusal that ends after a time.
     public var retryAfter: Duration?
-    /// The monthly plan before this one, or the one that lapsed: for a paywall to highlight.
+    /// The last monthly plan before this one, or the one that has ended. A paywall can highlight it.
     public var previousPlan: String?
     /// The plan that begins with the renewal, if it is another one. Only in answers to `usage`.
     public var nextPlan: String?
-    /// The plan as a person reads it: "Premium", "Trial — Day 2 of 3". Only in answers to `usage`.
+    /// The plan's label for users: "Premium", "Trial — Day 2 of 3". Only in answers to `usage`.
     public var label: String?
     /// The usage as a sentence for a screen reader. Only in answers to `usage`.
     public var accessible: String?
@@ -49,10 +49,10 @@ public struct UsageStatus: Sendable, Hashable {
     public var notice: String?
     /// A text for the user about the messages that are left.
     public var banner: String?
-    /// The key was used before: this is the first outcome again, and nothing was counted now.
+    /// The key was used before: this is the first outcome, and nothing was counted now.
     public var isReplayed: Bool
-    /// The service did not answer, and the message was let through uncounted. All other fields then show the user
-    /// nothing: no limit, no texts, a hidden counter, and empty names of plan and period.
+    /// The service did not answer, and the message was allowed without being counted. The other fields have no limit, no texts,
+    /// a hidden counter, and empty names of plan and period.
     public var isDegraded: Bool
 
     public init(
@@ -83,7 +83,7 @@ public struct UsageStatus: Sendable, Hashable {
     /// The plan has no limit. False if the service did not answer.
     public var isUnlimited: Bool { limit == nil && !isDegraded }
 
-    /// The status of a message that was let through without an answer.
+    /// The status of a message that was allowed without an answer of the service.
     public static func degraded(_ user: UserID) -> UsageStatus {
         var status = UsageStatus(
             user: user,

@@ -1,7 +1,7 @@
-/// A user of the chat product: a UUID, and the only personal datum that Headroom knows.
+/// A user of the chat product: a UUID, the only personal datum that Headroom stores.
 ///
-/// Kept as two big-endian halves so that `<` is the order of PostgreSQL's `uuid` type (byte by byte). Every batch,
-/// reset and webhook takes its row locks in that one order, or two instances would deadlock.
+/// Two big-endian halves, so that `<` is the order of PostgreSQL's `uuid` type (byte by byte). All batches, resets and webhooks
+/// lock rows in this order, so that two instances cannot deadlock.
 public struct UserID: Hashable, Sendable, Comparable {
     public let high: UInt64
     public let low: UInt64
@@ -21,8 +21,8 @@ extension UserID {
     /// Length of the text form, `8-4-4-4-12` hexadecimal digits.
     public static var textLength: Int { 36 }
 
-    /// Parses the text form, in either case. Anything else, including braces, `urn:` and missing dashes, is nil:
-    /// PostgreSQL would take those, but two spellings of a user must not look like two users in a log.
+    /// Parses the text form, in either case. Nil for other spellings that PostgreSQL accepts, such as braces, `urn:` and missing
+    /// dashes, because they would look like another user in a log.
     public init?(_ text: UnsafeRawBufferPointer) {
         guard text.count == UserID.textLength else { return nil }
         let dash = UInt8(ascii: "-")
@@ -45,9 +45,9 @@ extension UserID {
         self = user
     }
 
-    /// Writes the lower-case text form to the beginning of `text`, which must have room for `textLength` bytes.
+    /// Writes the lower-case text form to the beginning of `text`, which must have at least `textLength` bytes.
     public func writeText(to text: UnsafeMutableRawBufferPointer) {
-        precondition(text.count >= UserID.textLength, "a user's id was given too little room")
+        precondition(text.count >= UserID.textLength, "the buffer is too small for a user id")
         let digits = HexadecimalDigits.text(
             of: HexadecimalDigits.Words(high >> 32, high & 0xFFFF_FFFF, low >> 32, low & 0xFFFF_FFFF)
         )
@@ -72,7 +72,7 @@ extension UserID: CustomStringConvertible {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Eight bytes as a number, the first of them on top.
+    /// Eight bytes as a big-endian number.
     fileprivate func eight(at position: Int) -> UInt64 {
         UInt64(bigEndian: loadUnaligned(fromByteOffset: position, as: UInt64.self))
     }

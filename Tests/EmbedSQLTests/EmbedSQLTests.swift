@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 /// Runs the program that the plugin runs.
-@Suite struct EmbedSQLTests {
+@Suite("embed-sql")
+struct EmbedSQLTests {
     private struct Outcome {
         let status: Int32
         let message: String
@@ -38,7 +39,8 @@ import Testing
         )
     }
 
-    @Test func migrationsAndDefinitionsComeInOrderAndQueriesUnderTheirNames() throws {
+    @Test("writes migrations by number, definitions after those that they need, and queries by name")
+    func output() throws {
         let outcome = try embed([
             "tables/0002_more.sql": "SELECT 2;\n",
             "tables/0001_usage.sql": "SELECT '\"\"\"#', '\\(x)', '##';\n",
@@ -94,40 +96,44 @@ import Testing
         )
     }
 
-    @Test func nothingToEmbedIsAnEmptyList() throws {
+    @Test("writes empty lists without files")
+    func noFiles() throws {
         let outcome = try embed(["tables/README.md": ""])
         #expect(outcome.status == 0 && outcome.source.contains("] = [\n]\nstatic let definitions"))
         #expect(outcome.source.hasSuffix("] = [\n]\n}\n"))
     }
 
-    @Test(arguments: [
-        (["tables/1_usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
-        (["tables/0001-usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
-        (["tables/0001_Usage.sql": ""], "a migration is named NNNN_what_it_does.sql"),
-        (["tables/0001_a.sql": "", "tables/0001_b.sql": ""], "has the number of 0001_a.sql"),
-        (["tables/0001_a.sql": "", "tables/0003_c.sql": ""], "migration 2 is missing"),
-        (["tables/0000_a.sql": ""], "migration 1 is missing"),
-        (["tables/0001_a.sql": "SELECT 1;\r\n"], "use LF line ends"),
-        (["queries/Consume.sql": ""], "a query is named in_lower_case.sql"),
-        (["queries/a__b.sql": ""], "a query is named in_lower_case.sql"),
-        (["queries/migrations.sql": ""], "exists already"),
-        (["queries/definitions.sql": ""], "exists already"),
-        (["functions/headroom/Now.sql": ""], "a definition is named after its function or view"),
-        (["functions/headroom/now.of.day.sql": ""], "a definition is named after its function or view"),
-        (
-            ["functions/headroom/now.sql": "create function headroom.now() returns int language sql return 1;"],
-            "does not say `create or replace function headroom.now`"
-        ),
-        (
-            [
-                "functions/headroom/a.sql": "create or replace view headroom.a as select headroom.b();",
-                "functions/headroom/b.sql": "create or replace view headroom.b as select from headroom.a;",
-            ],
-            "needs itself by way of others"
-        ),
-        (["queries/roles.sql": "", "roles.sql": ""], "exists already"),
-    ])
-    func mistakesNameTheFileAndTheCure(files: [String: String], message: String) throws {
+    @Test(
+        "reports an error with the file and advice",
+        arguments: [
+            (["tables/1_usage.sql": ""], "name a migration NNNN_what_it_does.sql"),
+            (["tables/0001-usage.sql": ""], "name a migration NNNN_what_it_does.sql"),
+            (["tables/0001_Usage.sql": ""], "name a migration NNNN_what_it_does.sql"),
+            (["tables/0001_a.sql": "", "tables/0001_b.sql": ""], "has the number of 0001_a.sql"),
+            (["tables/0001_a.sql": "", "tables/0003_c.sql": ""], "migration 2 is missing"),
+            (["tables/0000_a.sql": ""], "migration 1 is missing"),
+            (["tables/0001_a.sql": "SELECT 1;\r\n"], "use LF line ends"),
+            (["queries/Consume.sql": ""], "name a query in_lower_case.sql"),
+            (["queries/a__b.sql": ""], "name a query in_lower_case.sql"),
+            (["queries/migrations.sql": ""], "exists already"),
+            (["queries/definitions.sql": ""], "exists already"),
+            (["functions/headroom/Now.sql": ""], "name a definition after its function or view"),
+            (["functions/headroom/now.of.day.sql": ""], "name a definition after its function or view"),
+            (
+                ["functions/headroom/now.sql": "create function headroom.now() returns int language sql return 1;"],
+                "must contain `create or replace function headroom.now`"
+            ),
+            (
+                [
+                    "functions/headroom/a.sql": "create or replace view headroom.a as select headroom.b();",
+                    "functions/headroom/b.sql": "create or replace view headroom.b as select from headroom.a;",
+                ],
+                "depends on itself"
+            ),
+            (["queries/roles.sql": "", "roles.sql": ""], "exists already"),
+        ]
+    )
+    func errors(files: [String: String], message: String) throws {
         let outcome = try embed(files)
         #expect(outcome.status == 1 && outcome.source.isEmpty)
         #expect(outcome.message.contains(".sql:1: error: ") && outcome.message.contains(message))

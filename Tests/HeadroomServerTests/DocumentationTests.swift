@@ -89,7 +89,7 @@ struct DocumentationTests {
     @Test("every sentence stands with its form for exactly one")
     func sentences() throws {
         let fields = try section("Fields", of: page("docs/reference.md"))
-        for words in Words.allCases {
+        for words in Sentence.allCases {
             #expect(row(words.rawValue, in: fields)?[1...2] == [words.other, words.one ?? ""], "\(words)")
         }
     }

@@ -26,7 +26,7 @@ struct RequestFormTests {
         ),
         (
             "CONSUME \(userText) 2 key=\(longestKey)",
-            .consume(user: user, messages: 2, key: MessageKey(known: longestKey))
+            .consume(user: user, messages: 2, key: MessageKey(validated: longestKey))
         ),
         ("RESERVE \(userText) key=a", .reserve(user: user, messages: 1, key: keyA, ttlSeconds: 120)),
         ("RESERVE \(userText) 3 ttl=86400 key=a", .reserve(user: user, messages: 3, key: keyA, ttlSeconds: 86_400)),

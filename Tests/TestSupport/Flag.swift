@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A flag that several tasks look at.
+/// A flag that several tasks share.
 public final class Flag: Sendable {
     private let flag = Atomic(false)
 

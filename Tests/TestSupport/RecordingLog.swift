@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// What was logged, for tests that hold it against what happened.
+/// Records log events, so that tests can compare them.
 public final class RecordingLog: Sendable {
     public struct Event: Sendable, CustomStringConvertible {
         public var level: Logger.Level
@@ -25,7 +25,7 @@ public final class RecordingLog: Sendable {
         events.count { $0.message == message }
     }
 
-    /// All of it, as a log file would have it.
+    /// All events as the text of a log file.
     public var text: String { events.map(\.description).joined(separator: "\n") }
 
     public var logger: Logger { Logger(label: "test") { _ in Handler(log: self) } }
@@ -50,6 +50,6 @@ public final class RecordingLog: Sendable {
 }
 
 extension Logger {
-    /// For tests in which nobody reads the log.
+    /// A logger for tests that do not use the log.
     public static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 }

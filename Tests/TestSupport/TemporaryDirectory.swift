@@ -1,19 +1,19 @@
 import Foundation
 
-/// A directory below /tmp that goes with the test process, along with the PostgreSQL in it; also when the process
-/// is killed.
+/// A directory below /tmp that a watchdog deletes when the test process ends, also if that is killed. The watchdog also stops a
+/// PostgreSQL server in it.
 public final class TemporaryDirectory: Sendable {
     public let path: String
-    /// Locked while this process lives. A watchdog waits for the lock, which the kernel releases in every case.
+    /// A file that is locked while this process lives. The watchdog waits for the lock.
     private let lifeline: Int32
 
     public init(prefix: String = "headroom-test-") throws {
         var template = Array("/tmp/\(prefix)XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw POSIXError(.EIO) }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // PostgreSQL may run as another user, who has to reach what lies below.
+        // PostgreSQL may run as another user that needs access to subdirectories.
         guard chmod(path, 0o755) == 0 else { throw POSIXError(.EIO) }
-        // Closed on exec, or PostgreSQL would keep the lock.
+        // Closed on exec, because PostgreSQL would keep the lock.
         lifeline = open(path + "/lifeline", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lifeline >= 0, flock(lifeline, LOCK_EX) == 0 else { throw POSIXError(.EIO) }
         try TemporaryDirectory.startWatchdog(path)
@@ -23,8 +23,7 @@ public final class TemporaryDirectory: Sendable {
         close(lifeline)
     }
 
-    /// In a session of its own, so that a Ctrl-C does not end it before it has tidied up. `-QUIT` is PostgreSQL's
-    /// immediate shutdown: nobody needs the data.
+    /// In a session of its own, so that Ctrl-C does not end it. `-QUIT` is PostgreSQL's immediate shutdown, which loses data.
     private static func startWatchdog(_ path: String) throws {
         let script = """
             flock --exclusive "$1/lifeline" true

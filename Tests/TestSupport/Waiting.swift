@@ -1,17 +1,14 @@
-/// How long a test waits for what comes in a moment on an idle machine. It tells a hang from slowness, and no test
-/// waits for its end.
+/// The timeout of waits that take a moment on an idle machine. A test that reaches it hangs.
 public let waitLimit = Duration.seconds(60)
 
-/// A condition did not come to hold; says which one.
-public struct TooLate: Error, CustomStringConvertible {
+/// A condition was not true within `waitLimit`.
+public struct WaitTimeout: Error, CustomStringConvertible {
     public let description: String
 }
 
-/// Checks a condition again and again until it holds.
+/// Checks a condition every 2 ms until it is true.
 ///
-/// The pauses are for the others: tests that checked without one would take the processors from what they wait for.
-///
-/// - Throws: `TooLate` when it does not hold within `waitLimit`.
+/// - Throws: `WaitTimeout` if it is not true within `waitLimit`.
 public func waitUntil(
     _ what: String,
     file: StaticString = #fileID,
@@ -21,7 +18,7 @@ public func waitUntil(
     let deadline = ContinuousClock.now + waitLimit
     while try await !condition() {
         guard ContinuousClock.now < deadline else {
-            throw TooLate(description: "not within \(waitLimit), waited for at \(file):\(line): \(what)")
+            throw WaitTimeout(description: "not within \(waitLimit), waited for at \(file):\(line): \(what)")
         }
         try await Task.sleep(for: .milliseconds(2))
     }

@@ -5,7 +5,7 @@ import Usage
 @Suite("A billing cycle")
 struct BillingCycleTests {
     @Test(
-        "begins on the anchor day, clamped to the month's last, and is named after the month it begins in",
+        "begins on the anchor day, or on the last day of a shorter month, and is labelled with that month",
         arguments: [
             // anchor day, instant, period, start, end
             (1, "2026-11-24T09:30:00Z", "2026-11", "2026-11-01", "2026-12-01"),
@@ -40,7 +40,7 @@ struct BillingCycleTests {
         #expect(cycle.end == at(end))
     }
 
-    @Test("follows the one before it without a gap, and no month begins twice", arguments: [1, 15, 28, 29, 30, 31])
+    @Test("follows the previous one without a gap, and no month begins twice", arguments: [1, 15, 28, 29, 30, 31])
     func successive(anchorDay: Int) {
         var cycle = BillingCycle(containing: at("2026-06-20"), anchorDay: anchorDay)
         for _ in 0..<60 {
@@ -68,7 +68,7 @@ struct BillingPeriodTests {
     }
 
     @Test(
-        "is refused when it could not name a row",
+        "is invalid in any other form",
         arguments: [
             "", "2026", "2026-00", "2026-13", "2026-1", "2026-111", "2026/11", "20a6-11", "2026-1१", "Trial", "TRIAL",
             "9trial", "_trial", "my plan", "my-plan", "triål", "a23456789012345678901234567890123",
@@ -78,7 +78,7 @@ struct BillingPeriodTests {
         #expect(BillingPeriod(label) == nil)
     }
 
-    @Test("is taken as it is from a row, whoever wrote it")
+    @Test("from the database is not validated")
     func stored() {
         #expect(BillingPeriod(storedLabel: "Winter 26").label == "Winter 26")
         #expect(BillingPeriod("a2345678901234567890123456789012")?.label == "a2345678901234567890123456789012")

@@ -3,9 +3,9 @@ import Usage
 
 @Suite("A date")
 struct CivilDateTests {
-    /// Days since 1970 as PostgreSQL tells them: `date '2000-03-01' - date '1970-01-01'`.
+    /// Days since 1970 from PostgreSQL: `date '2000-03-01' - date '1970-01-01'`.
     @Test(
-        "is as many days from 1970 as the calendar says",
+        "is converted to days since 1970",
         arguments: [
             (1970, 1, 1, 0),
             (1969, 12, 31, -1),
@@ -27,7 +27,7 @@ struct CivilDateTests {
         #expect(CivilDate(daysSince1970: days) == date)
     }
 
-    @Test("follows the one before it, each day from 1970 to 2400, and comes back from its number")
+    @Test("is converted to its number and back, for each day from 1970 to 2400")
     func roundTrip() {
         var expected = CivilDate(year: 1970, month: 1, day: 1)
         var days: Int64 = 0
@@ -45,11 +45,11 @@ struct CivilDateTests {
             )
             days += 1
         }
-        // 431 years, 105 of them leap years: 108 that divide by 4, without 2100, 2200 and 2300.
+        // 431 years with 105 leap years: 108 are divisible by 4, without 2100, 2200 and 2300.
         #expect(days == 431 * 365 + 105)
     }
 
-    @Test("has months of the lengths that everybody learns by heart")
+    @Test("has months of 28 to 31 days")
     func monthLengths() {
         #expect(
             (1...12).map { CivilDate.daysInMonth(year: 2026, month: $0) }

@@ -10,7 +10,7 @@ extension Instant {
 }
 
 extension UsageSnapshot {
-    /// A subscriber on November 10 at noon, whose month is a calendar month.
+    /// A user of a monthly plan in November, observed on November 10 at noon.
     static func monthly(
         used: Int,
         limit: Int? = 800,
@@ -34,7 +34,7 @@ extension UsageSnapshot {
         )
     }
 
-    /// A trial that began on November 10 at 09:30.
+    /// A trial from November 10 at 09:30.
     static func trial(
         used: Int,
         denialReason: DenialReason? = nil,
@@ -70,7 +70,7 @@ extension UsageSnapshot {
 }
 
 extension ReferenceModel {
-    /// A model whose user `ada` holds `plan`.
+    /// A model in which `ada` is subscribed to `plan`.
     static func subscribed(to plan: String, anchorDay: Int? = nil, at now: Instant) throws -> ReferenceModel {
         var model = ReferenceModel()
         _ = try model.setPlan(PlanChange(user: ada, plan: plan, anchorDay: anchorDay), at: now)

@@ -5,7 +5,7 @@ import Usage
 @Suite("An instant")
 struct InstantTests {
     @Test(
-        "is read from ISO 8601",
+        "is parsed from ISO 8601",
         arguments: [
             ("2000-01-01", 946_684_800_000_000),
             ("2000-01-01T00:00:00Z", 946_684_800_000_000),
@@ -25,7 +25,7 @@ struct InstantTests {
     }
 
     @Test(
-        "is refused in any other form, or on a day or at a time that does not exist",
+        "is not parsed from other forms, or on a day or at a time that does not exist",
         arguments: [
             "", "infinity", "now", "2026", "2026-11", "2026-11-24 09:30:00Z", "2026-11-24T09:30:00",
             "2026-11-24T09:30Z",
@@ -45,7 +45,7 @@ struct InstantTests {
     }
 
     @Test(
-        "is written to the second, the fraction cut off",
+        "is written in whole seconds, rounded down",
         arguments: [
             (0, "1970-01-01T00:00:00Z"),
             (1_795_512_600_000_000, "2026-11-24T09:30:00Z"),
@@ -65,7 +65,7 @@ struct InstantTests {
         #expect("\(instant)" == text)
     }
 
-    @Test("is read back from its text, for each hour of a year")
+    @Test("equals the instant parsed from its text, for each hour of a year")
     func roundTrip() {
         let start = at("2028-01-01")
         for hour in 0..<Int64(366 * 24) {
@@ -75,7 +75,7 @@ struct InstantTests {
     }
 
     @Test(
-        "tells whole seconds rounded down, before 1970 too",
+        "rounds seconds since 1970 down, also before 1970",
         arguments: [
             (0, 0), (999_999, 0), (1_000_000, 1), (-1, -1), (-1_000_000, -1), (-1_000_001, -2),
         ] as [(Int64, Int64)]
@@ -85,7 +85,7 @@ struct InstantTests {
     }
 
     @Test(
-        "tells the wait until it rounded up, so that who waits that long has waited enough",
+        "rounds the wait until it up",
         arguments: [
             (0, 0), (1, 1), (999_999, 1), (1_000_000, 1), (1_000_001, 2), (-1, 0), (-1_000_000, -1),
         ] as [(Int64, Int64)]
@@ -96,7 +96,7 @@ struct InstantTests {
         #expect(later.secondsRoundedUp(since: now) == seconds)
     }
 
-    @Test("lies in the day that began at its last midnight in UTC")
+    @Test("has the date of its day in UTC")
     func day() {
         let midnight = at("2027-03-01")
         #expect(midnight.date == CivilDate(year: 2027, month: 3, day: 1))
@@ -106,7 +106,7 @@ struct InstantTests {
         #expect(Instant(microsecondsSince1970: -1).date == CivilDate(year: 1969, month: 12, day: 31))
     }
 
-    @Test("from the database is refused where it is infinite or outside the years 2000 to 9999")
+    @Test("from the database is invalid if infinite or outside the years 2000 to 9999")
     func validating() {
         let first: Int64 = 946_684_800_000_000
         let end: Int64 = 253_402_300_800_000_000
@@ -119,7 +119,7 @@ struct InstantTests {
         #expect(Instant(validating: end - 1) == .latest)
     }
 
-    @Test("is computed with whatever it is, and never traps")
+    @Test("is limited to the range of Int64 in computations, and never traps")
     func arithmetic() {
         let extremes = [Int64.min, .min + 1, -1, 0, 1, .max - 1, .max].map { Instant(microsecondsSince1970: $0) }
         for first in extremes {

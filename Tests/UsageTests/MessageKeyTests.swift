@@ -5,7 +5,7 @@ import Usage
 
 @Suite("A message's key")
 struct MessageKeyTests {
-    @Test("is a text of 1 to 128 bytes, of a literal too")
+    @Test("is a text or literal of 1 to 128 bytes")
     func texts() throws {
         let literal: MessageKey = "message 4711"
         #expect(try MessageKey("message \(4711)") == literal)
@@ -17,7 +17,7 @@ struct MessageKeyTests {
     }
 
     @Test(
-        "that cannot be is an error with its length and what to do, and without the text",
+        "of another length is an error with the length and advice, and without the text",
         arguments: [("", 0), (String(repeating: "k", count: 129), 129), (String(repeating: "é", count: 65), 130)]
     )
     func refused(text: String, lengthBytes: Int) throws {
@@ -27,7 +27,7 @@ struct MessageKeyTests {
         #expect(error.description.contains("MessageKey(digestOf:)") == (lengthBytes > 128))
     }
 
-    @Test("of an id of any length is its digest, the same in all versions")
+    @Test("of an id of any length is its digest")
     func digests() throws {
         // The digests of FIPS 180-4's examples.
         #expect(
@@ -41,7 +41,7 @@ struct MessageKeyTests {
         #expect(throws: InvalidMessageKey.self) { try MessageKey(digestOf: "") }
     }
 
-    @Test("has swift-crypto's digest, around the ends of blocks and at random", arguments: SeededGenerator.seeds)
+    @Test("has the digest of swift-crypto, around block sizes and for random lengths", arguments: SeededGenerator.seeds)
     func sameAsCrypto(seed: UInt64) throws {
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)

@@ -5,9 +5,9 @@ import Usage
 private let november = at("2026-11-10T12:00:00Z")
 private let december = at("2026-12-10T12:00:00Z")
 
-@Suite("The model, reading and resetting")
+@Suite("Reference model: usage of periods, history and resets")
 struct ReferenceModelHistoryTests {
-    @Test("tells a past period's own numbers, and that it is over")
+    @Test("answers a past period with its own numbers")
     func pastPeriod() throws {
         var model = try ReferenceModel.subscribed(to: "paid", anchorDay: 5, at: november)
         _ = model.consume(ada, messages: 650, at: november)
@@ -24,7 +24,7 @@ struct ReferenceModelHistoryTests {
         #expect(answer.snapshot.banner == nil)
     }
 
-    @Test("tells the current period by its name as without it, and nothing of one without a row")
+    @Test("answers the current period by name as without a name, and has no answer for a period without a row")
     func namedPeriod() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: november)
         #expect(model.usage(ada, period: billingPeriod("2026-11"), at: november) == model.usage(ada, at: november))
@@ -35,7 +35,7 @@ struct ReferenceModelHistoryTests {
         #expect(model.usage(ben, period: billingPeriod("2026-11"), at: november) == nil)
     }
 
-    @Test("tells a trial that was left for a paid plan as what it was")
+    @Test("answers a trial that was followed by a paid plan as a trial")
     func pastTrial() throws {
         var model = ReferenceModel()
         _ = model.consume(ada, messages: 41, at: november)
@@ -52,7 +52,7 @@ struct ReferenceModelHistoryTests {
         #expect(snapshot.banner == nil)
     }
 
-    @Test("tells this month's row as past for who has left the monthly plan, and not as blocked")
+    @Test("answers this month as past after the user has left the monthly plan")
     func leftPlan() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: november)
         _ = model.consume(ada, messages: 10, at: november)
@@ -63,7 +63,7 @@ struct ReferenceModelHistoryTests {
         #expect(snapshot.tier == .silent)
     }
 
-    @Test("lists the periods newest first, each with its own limit and tier")
+    @Test("lists periods newest first, each with its own limit and tier")
     func history() throws {
         var model = ReferenceModel()
         _ = model.consume(ada, messages: 95, at: at("2026-09-29"))
@@ -74,7 +74,7 @@ struct ReferenceModelHistoryTests {
         _ = model.consume(ada, messages: 3, at: december)
         model.setLimit(ada, period: billingPeriod("2026-12"), limit: 0)
         let history = model.history(ada, months: 12, at: december)
-        // The trial would have ended on October 2, a day after the month in which it was left for a paid plan.
+        // The trial would have ended on October 2, a day after the month in which the paid plan replaced it.
         #expect(history.map(\.period.label) == ["2026-12", "2026-11", "2026-10", "trial", "2026-09"])
         #expect(history.map(\.used) == [3, 800, 640, 95, 1])
         #expect(history.map(\.limit) == [0, 800, 800, 100, 800])
@@ -83,7 +83,7 @@ struct ReferenceModelHistoryTests {
         #expect(model.history(ada, months: 2, at: december) == Array(history.prefix(2)))
     }
 
-    @Test("keeps a period in its place when it is used again")
+    @Test("keeps the order of periods when one is used again")
     func historyOfRepeatedPlan() throws {
         var model = ReferenceModel()
         model.setPlanDefinition(Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3))
@@ -96,7 +96,7 @@ struct ReferenceModelHistoryTests {
         #expect(history.map(\.used) == [1, 2])
     }
 
-    @Test("keeps the history of a user without access readable, with the tiers that were")
+    @Test("keeps the history of a user without access")
     func historyOfLapsed() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: november)
         _ = model.consume(ada, messages: 10, at: november)
@@ -104,7 +104,7 @@ struct ReferenceModelHistoryTests {
         #expect(model.history(ada, months: 12, at: november).map(\.tier) == [.silent])
     }
 
-    @Test("takes a tier in history from the percentages of the row's plan")
+    @Test("computes tiers in history by the percentages of the row's plan")
     func historyPercentages() throws {
         var model = ReferenceModel()
         model.setPlanDefinition(
@@ -122,7 +122,7 @@ struct ReferenceModelHistoryTests {
         #expect(model.history(ada, months: 12, at: november).map(\.tier) == [.gentle])
     }
 
-    @Test("resets the current period, with a row or without one")
+    @Test("resets the current period with or without a row")
     func resetCurrent() throws {
         var model = ReferenceModel()
         let untouched = model.resetUsage(ada, period: nil, at: november)
@@ -140,7 +140,7 @@ struct ReferenceModelHistoryTests {
         #expect(model.consume(ada, messages: 1, at: november).status == .allowed)
     }
 
-    @Test("resets a named period only, and only where it has a row")
+    @Test("resets only the named period, and only if it has a row")
     func resetNamed() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: november)
         let missing = model.resetUsage(ada, period: billingPeriod("2026-12"), at: november)
@@ -154,7 +154,7 @@ struct ReferenceModelHistoryTests {
         #expect(model.history(ada, months: 12, at: december).map(\.used) == [20, 0])
     }
 
-    @Test("tells every tier again after a reset")
+    @Test("reports crossed tiers again after a reset")
     func crossedAfterReset() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: november)
         #expect(model.consume(ada, messages: 640, at: november).crossed == .gentle)

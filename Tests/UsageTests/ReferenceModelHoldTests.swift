@@ -5,12 +5,12 @@ import Usage
 private let noon = at("2026-11-10T12:00:00Z")
 private let november = billingPeriod("2026-11")
 
-@Suite("The model, with holds")
+@Suite("Reference model: holds")
 struct ReferenceModelHoldTests {
     private let key = messageKey("first")
     private let other = messageKey("other")
 
-    @Test("holds beside what is counted, and crosses as if it were used")
+    @Test("holds messages in addition to counted ones, and crosses tiers")
     func reserve() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = model.consume(ada, messages: 600, at: noon)
@@ -25,7 +25,7 @@ struct ReferenceModelHoldTests {
         #expect(model.consume(ada, messages: 160, at: noon).status == .allowed)
     }
 
-    @Test("starts an unknown user's trial with a hold")
+    @Test("starts the trial of an unknown user with a hold")
     func trialStart() throws {
         var model = ReferenceModel()
         _ = try model.reserve(ada, key: key, at: noon)
@@ -33,7 +33,7 @@ struct ReferenceModelHoldTests {
         #expect(model.usage(ada, at: later).snapshot.trialDay?.day == 2)
     }
 
-    @Test("replays a repeated RESERVE, whatever its ttl and whatever became of the hold")
+    @Test("replays a repeated RESERVE with any ttl and in any state of the hold")
     func replay() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         let first = try model.reserve(ada, messages: 2, key: key, ttlSeconds: 10, at: noon)
@@ -48,14 +48,14 @@ struct ReferenceModelHoldTests {
         #expect(late.snapshot == first.snapshot)
     }
 
-    @Test("refuses a repeated RESERVE of another number of messages")
+    @Test("rejects a repeated RESERVE with another number of messages")
     func otherMessages() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, messages: 2, key: key, at: noon)
         #expect(throws: ReferenceModel.KeyError.conflict) { try model.reserve(ada, messages: 1, key: key, at: noon) }
     }
 
-    @Test("counts a hold once with COMMIT, which moves nobody into a tier, and replays it with its own numbers")
+    @Test("counts a hold once with COMMIT without crossing a tier, and replays it with its own numbers")
     func commit() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, messages: 640, key: key, at: noon)
@@ -75,7 +75,7 @@ struct ReferenceModelHoldTests {
         #expect(model.usage(ada, at: noon).snapshot.used == 660)
     }
 
-    @Test("ends a hold by itself at its very instant, after which it cannot be committed")
+    @Test("ends a hold at its expiry, after which COMMIT fails")
     func expiry() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, messages: 2, key: key, ttlSeconds: 60, at: noon)
@@ -89,7 +89,7 @@ struct ReferenceModelHoldTests {
         #expect(model.usage(ada, at: end).snapshot.used == 0)
     }
 
-    @Test("commits until the last instant")
+    @Test("commits until just before the expiry")
     func lastInstant() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, key: key, ttlSeconds: 60, at: noon)
@@ -97,7 +97,7 @@ struct ReferenceModelHoldTests {
         #expect(model.usage(ada, at: noon.advanced(bySeconds: 61)).snapshot.used == 1)
     }
 
-    @Test("gives a hold back once with RELEASE, after which COMMIT refuses")
+    @Test("releases a hold once, after which COMMIT fails")
     func release() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, messages: 3, key: key, at: noon)
@@ -110,7 +110,7 @@ struct ReferenceModelHoldTests {
         #expect(again.isReplay)
     }
 
-    @Test("gives back what was committed, off the count")
+    @Test("releases a committed hold from the count")
     func releaseCommitted() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, messages: 3, key: key, at: noon)
@@ -121,7 +121,7 @@ struct ReferenceModelHoldTests {
         #expect(throws: ReferenceModel.KeyError.released) { try model.commit(ada, key: key, at: noon) }
     }
 
-    @Test("counts a hold in its own period when it is committed in the next")
+    @Test("counts a hold in its own period when it is committed in the next one")
     func commitInNextPeriod() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         let eve = at("2026-11-30T23:59:00Z")
@@ -141,7 +141,7 @@ struct ReferenceModelHoldTests {
         #expect(model.usage(ada, period: november, at: after)?.snapshot.held == 0)
     }
 
-    @Test("keeps holds over a reset; one that is committed then can be given back")
+    @Test("keeps holds after a reset, and releases one that is committed after it")
     func reset() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = model.consume(ada, messages: 9, at: noon)
@@ -151,7 +151,7 @@ struct ReferenceModelHoldTests {
         #expect(try model.release(ada, key: key, at: noon).released == 2)
     }
 
-    @Test("lets a user who has no access any more commit and release, but not reserve")
+    @Test("lets a user whose access has ended commit and release, but not reserve")
     func lapsed() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, messages: 2, key: key, at: noon)
@@ -165,7 +165,7 @@ struct ReferenceModelHoldTests {
         #expect(model.usage(ada, at: noon).snapshot.used == 2)
     }
 
-    @Test("ends a hold with its row")
+    @Test("ends holds when their usage row is deleted")
     func deletedRow() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.reserve(ada, messages: 2, key: key, at: noon)

@@ -6,11 +6,11 @@ private let noon = at("2026-11-10T12:00:00Z")
 private let december = at("2026-12-10T12:00:00Z")
 private let november = billingPeriod("2026-11")
 
-@Suite("The model, with keys")
+@Suite("Reference model: keys")
 struct ReferenceModelKeyTests {
     private let key = messageKey("first")
 
-    @Test("counts a key once and tells the first outcome again, without crossing")
+    @Test("counts a key once, and replays the first outcome without a crossed tier")
     func replay() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         let first = try model.consume(ada, messages: 640, key: key, at: noon)
@@ -25,7 +25,7 @@ struct ReferenceModelKeyTests {
         #expect(model.usage(ada, at: noon).snapshot.used == 700)
     }
 
-    @Test("refuses a key that means another number of messages")
+    @Test("rejects a key with another number of messages")
     func otherMessages() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.consume(ada, messages: 2, key: key, at: noon)
@@ -33,7 +33,7 @@ struct ReferenceModelKeyTests {
         #expect(model.usage(ada, at: noon).snapshot.used == 2)
     }
 
-    @Test("refuses a key that was used with another verb, in both directions")
+    @Test("rejects a key that was used with another verb")
     func otherVerb() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         let held = messageKey("held")
@@ -46,7 +46,7 @@ struct ReferenceModelKeyTests {
         #expect(model.usage(ada, at: noon).snapshot.held == 1)
     }
 
-    @Test("keeps each user's keys apart")
+    @Test("has separate keys for each user")
     func twoUsers() throws {
         var model = ReferenceModel()
         _ = try model.consume(ada, key: key, at: noon)
@@ -55,7 +55,7 @@ struct ReferenceModelKeyTests {
         #expect(other.snapshot.used == 2)
     }
 
-    @Test("does not remember a refusal")
+    @Test("does not store a refusal")
     func refusal() throws {
         var model = try ReferenceModel.subscribed(to: "free", at: noon)
         #expect(try model.consume(ada, key: key, at: noon).status == .blocked(.noSubscription))
@@ -66,7 +66,7 @@ struct ReferenceModelKeyTests {
         #expect(!counted.isReplay)
     }
 
-    @Test("replays in the next period what was counted in the last")
+    @Test("replays a message of the previous period")
     func nextPeriod() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.consume(ada, messages: 7, key: key, at: noon)
@@ -78,7 +78,7 @@ struct ReferenceModelKeyTests {
         #expect(model.usage(ada, at: december).snapshot.used == 3)
     }
 
-    @Test("replays with the period of the first time also when its row is gone")
+    @Test("replays the first period after its row was deleted")
     func deletedRowReplay() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         let first = try model.consume(ada, messages: 7, key: key, at: noon)
@@ -89,7 +89,7 @@ struct ReferenceModelKeyTests {
         #expect(model.usage(ada, at: december).snapshot.used == 0)
     }
 
-    @Test("replays an allowed message to a user who has no access any more")
+    @Test("replays an allowed message after access has ended")
     func lapsedReplay() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.consume(ada, key: key, at: noon)
@@ -99,7 +99,7 @@ struct ReferenceModelKeyTests {
         #expect(again.snapshot.remaining == 799)
     }
 
-    @Test("gives a counted message back once, and keeps its key spent")
+    @Test("releases a counted message once, and keeps its key used")
     func release() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         let first = try model.consume(ada, messages: 5, key: key, at: noon)
@@ -118,7 +118,7 @@ struct ReferenceModelKeyTests {
         #expect(model.usage(ada, at: noon).snapshot.used == 2)
     }
 
-    @Test("gives back in the period in which it was counted, when another has begun")
+    @Test("releases in the period in which the message was counted")
     func releaseInNextPeriod() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.consume(ada, messages: 5, key: key, at: noon)
@@ -128,7 +128,7 @@ struct ReferenceModelKeyTests {
         #expect(model.usage(ada, period: november, at: december)?.snapshot.used == 0)
     }
 
-    @Test("gives nothing back after a reset, by RESETUSAGE or by a plain UPDATE", arguments: [true, false])
+    @Test("releases nothing after a reset by RESETUSAGE or by a plain UPDATE", arguments: [true, false])
     func releaseAfterReset(isPlain: Bool) throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.consume(ada, messages: 5, key: key, at: noon)
@@ -144,7 +144,7 @@ struct ReferenceModelKeyTests {
         #expect(release.snapshot.used == 4)
     }
 
-    @Test("gives back after a count was raised, which is no reset")
+    @Test("releases after a plain UPDATE that raised the count")
     func releaseAfterRaise() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         _ = try model.consume(ada, messages: 5, key: key, at: noon)
@@ -153,7 +153,7 @@ struct ReferenceModelKeyTests {
         #expect(model.usage(ada, at: noon).snapshot.used == 95)
     }
 
-    @Test("gives nothing back to a row that was deleted, or that began anew since")
+    @Test("releases nothing after the row was deleted, also if there is a new one")
     func releaseAfterDelete() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: noon)
         let other = messageKey("other")
@@ -166,7 +166,7 @@ struct ReferenceModelKeyTests {
         #expect(model.usage(ada, at: noon).snapshot.used == 9)
     }
 
-    @Test("knows no key that was never used, or only with a refusal")
+    @Test("has no key that was never used or only refused")
     func unknownKey() throws {
         var model = try ReferenceModel.subscribed(to: "free", at: noon)
         _ = try model.consume(ada, key: key, at: noon)

@@ -4,7 +4,7 @@ import Usage
 
 private let now = at("2026-11-20T12:00:00Z")
 
-@Suite("The model, opening periods")
+@Suite("Reference model: rows after changes of the plan")
 struct ReferenceModelPeriodTests {
     private func periods(_ model: ReferenceModel) -> [String] {
         model.history(ada, at: now).map { "\($0.period) \($0.used) of \($0.limit.map(String.init) ?? "unlimited")" }
@@ -14,7 +14,7 @@ struct ReferenceModelPeriodTests {
         PlanChange(user: ada, plan: plan, state: state, anchorDay: anchorDay)
     }
 
-    @Test("gives the period that a new plan opens a row, beside the used-up trial")
+    @Test("creates a row for the period of a new plan beside the used trial")
     func opened() throws {
         var model = ReferenceModel()
         _ = model.consume(ada, messages: 100, at: now)
@@ -22,7 +22,7 @@ struct ReferenceModelPeriodTests {
         #expect(periods(model) == ["2026-11 0 of 800", "trial 100 of 100"])
     }
 
-    @Test("has an unused row follow the plan, the anchor day and the access")
+    @Test("updates an unused row with the plan, the anchor day and the access")
     func follows() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         #expect(periods(model) == ["2026-11 0 of 800"])
@@ -37,7 +37,7 @@ struct ReferenceModelPeriodTests {
     }
 
     @Test(
-        "leaves a row in which something happened",
+        "keeps a used row",
         arguments: ["message", "grant", "reset", "limit", "hold", "release"]
     )
     func used(what: String) throws {

@@ -5,9 +5,9 @@ import Usage
 private let now = at("2026-11-10T12:00:00Z")
 private let sixteenDaysLater = at("2026-11-26T12:00:00Z")
 
-@Suite("The model, changing plans")
+@Suite("Reference model: changes of plans")
 struct ReferenceModelPlanTests {
-    @Test("refuses a plan that nobody defined, and changes nothing")
+    @Test("rejects an unknown plan and changes nothing")
     func unknownPlan() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         #expect(throws: ReferenceModel.ChangeError.unknownPlan) {
@@ -16,7 +16,7 @@ struct ReferenceModelPlanTests {
         #expect(model.usage(ada, at: now).snapshot.plan == .paid)
     }
 
-    @Test("admits each state only where the plan can be in it", arguments: SubscriptionState.allCases)
+    @Test("accepts only states that the plan can have", arguments: SubscriptionState.allCases)
     func states(state: SubscriptionState) throws {
         let admitted: [String: [SubscriptionState]] = [
             "trial": [.trial, .expired, .revoked],
@@ -40,7 +40,7 @@ struct ReferenceModelPlanTests {
     }
 
     @Test(
-        "begins each kind of plan in its own state",
+        "starts each plan in its initial state",
         arguments: [
             ("trial", .trial), ("free", .free), ("paid", .active), ("pro", .active),
         ] as [(String, SubscriptionState)]
@@ -54,9 +54,9 @@ struct ReferenceModelPlanTests {
     }
 
     @Test(
-        "derives what happens after a change, to the instant",
+        "derives state and access at each instant after a change",
         arguments: [
-            // plan, state, expires, grace, last access ends, why
+            // plan, state, expires, grace until, end of access, denial reason
             ("paid", .active, "2026-11-20", nil, "2026-11-20", .expired),
             ("paid", .cancelled, "2026-11-20", nil, "2026-11-20", .expired),
             ("paid", .cancelled, nil, nil, "2026-12-01", .expired),
@@ -93,7 +93,7 @@ struct ReferenceModelPlanTests {
     }
 
     @Test(
-        "takes access away at once where the state has none, whatever dates come with it",
+        "ends access at once in states without access, with any dates",
         arguments: [
             ("paid", .expired), ("paid", .billingRetry), ("paid", .revoked), ("trial", .expired), ("trial", .revoked),
             ("free", .expired), ("free", .revoked),
@@ -118,7 +118,7 @@ struct ReferenceModelPlanTests {
     }
 
     @Test(
-        "replaces all that was known: a renewal ends a cancellation, a billing issue and a revocation",
+        "ends a cancellation, a billing issue and a revocation with a renewal",
         arguments: [
             SubscriptionState.cancelled, .gracePeriod, .billingRetry, .expired, .revoked,
         ]
@@ -132,7 +132,7 @@ struct ReferenceModelPlanTests {
         #expect(model.check(ada, messages: 1, at: at("2030-01-01")).status == .allowed)
     }
 
-    @Test("ends a cancelled subscription with the cycle that the anchor day gives it")
+    @Test("ends a cancelled subscription with the cycle of the anchor day")
     func cancelledEndsWithCycle() throws {
         var model = try ReferenceModel.subscribed(to: "paid", anchorDay: 20, at: now)
         let answer = try model.setPlan(PlanChange(user: ada, plan: "paid", state: .cancelled), at: now)
@@ -141,7 +141,7 @@ struct ReferenceModelPlanTests {
         #expect(model.consume(ada, messages: 1, at: at("2026-11-20")).status == .blocked(.expired))
     }
 
-    @Test("keeps the day of an expiry that is told late, and none that is still to come")
+    @Test("keeps the date of a past expiry, and replaces a future one with now")
     func expiredAt() throws {
         var model = ReferenceModel()
         var change = PlanChange(user: ada, plan: "paid", state: .expired, expiresAt: at("2026-11-02"))
@@ -156,7 +156,7 @@ struct ReferenceModelPlanTests {
         try model.setPlan(change, at: now).snapshot.expiresAt
     }
 
-    @Test("tells a lapsed user the same period and numbers as before")
+    @Test("keeps the period and numbers of a user whose access has ended")
     func lapsedStanding() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         _ = model.consume(ada, messages: 5, at: now)
@@ -170,7 +170,7 @@ struct ReferenceModelPlanTests {
         #expect(model.consume(ada, messages: 1, at: now).retryAfterSeconds == nil)
     }
 
-    @Test("remembers the monthly plan that was replaced last")
+    @Test("keeps the last monthly plan as the previous plan")
     func previousPlan() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         #expect(model.usage(ada, at: now).snapshot.previousPlan == nil)
@@ -184,7 +184,7 @@ struct ReferenceModelPlanTests {
     }
 
     @Test(
-        "names the plan that was lost while there is no access to it",
+        "reports the present plan as the previous plan while it gives no access",
         arguments: [
             SubscriptionState.expired, .revoked, .billingRetry,
         ]

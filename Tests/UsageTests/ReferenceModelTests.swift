@@ -8,9 +8,9 @@ private func paid(allowance: Int?) -> Plan {
     Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: allowance)
 }
 
-@Suite("The model, counting")
+@Suite("Reference model: counting")
 struct ReferenceModelTests {
-    @Test("counts each message in the month in which it came, and begins the next one at 0")
+    @Test("counts each message in its month, and starts the next month at 0")
     func months() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         let first = model.consume(ada, messages: 799, at: now)
@@ -26,7 +26,7 @@ struct ReferenceModelTests {
         #expect(second.snapshot.used == 1)
     }
 
-    @Test("keeps one user's messages from another's")
+    @Test("counts the messages of each user separately")
     func twoUsers() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         _ = model.consume(ada, messages: 10, at: now)
@@ -34,7 +34,7 @@ struct ReferenceModelTests {
         #expect(model.history(ben, months: 12, at: now).isEmpty)
     }
 
-    @Test("begins a row with the first counted message, not with a question or a refusal")
+    @Test("creates a row with the first counted message, not with CHECK or a refusal")
     func rowCreation() throws {
         var model = ReferenceModel()
         #expect(model.check(ada, messages: 1, at: now).status == .allowed)
@@ -45,7 +45,7 @@ struct ReferenceModelTests {
         #expect(model.history(ada, months: 12, at: now).count == 1)
     }
 
-    @Test("lets an upgrade unblock at once, and keeps the count")
+    @Test("unblocks a user at once by an upgrade, and keeps the count")
     func upgrade() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         _ = model.consume(ada, messages: 800, at: now)
@@ -58,7 +58,7 @@ struct ReferenceModelTests {
         #expect(model.history(ada, months: 1, at: now).map(\.limit) == [nil])
     }
 
-    @Test("lets a downgrade block what was used, and loses nothing")
+    @Test("blocks a user after a downgrade below the count, and keeps the count")
     func downgrade() throws {
         var model = try ReferenceModel.subscribed(to: "pro", at: now)
         _ = model.consume(ada, messages: 900, at: now)
@@ -72,7 +72,7 @@ struct ReferenceModelTests {
         #expect(model.consume(ada, messages: 1, at: now).snapshot.used == 901)
     }
 
-    @Test("shows an edited plan at once and writes it with the next message")
+    @Test("shows an edited plan at once, and writes it with the next message")
     func editedPlan() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         _ = model.consume(ada, messages: 10, at: now)
@@ -84,7 +84,7 @@ struct ReferenceModelTests {
         #expect(model.history(ada, months: 1, at: now).map(\.limit) == [1_000])
     }
 
-    @Test("keeps an operator's limit while the plan stays as it is, and only for its period")
+    @Test("keeps an operator's limit until the plan changes, and only for its period")
     func operatorLimit() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         _ = model.consume(ada, messages: 800, at: now)
@@ -97,7 +97,7 @@ struct ReferenceModelTests {
         #expect(model.consume(ada, messages: 1, at: now).snapshot.limit == 1_000)
     }
 
-    @Test("keeps an operator's limit through a plan change that leaves the allowance as it is")
+    @Test("keeps an operator's limit after a change to a plan with the same allowance")
     func operatorLimitAcrossPlans() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         model.setPlanDefinition(Plan(name: "team", label: "Team", cycle: .monthly, allowance: 800))
@@ -109,7 +109,7 @@ struct ReferenceModelTests {
         #expect(answer.snapshot.limit == nil)
     }
 
-    @Test("keeps an operator's limit after a downgrade that a refused message has already met")
+    @Test("keeps an operator's limit that was set after a downgrade and a refused message")
     func operatorLimitAfterRefusal() throws {
         var model = try ReferenceModel.subscribed(to: "pro", at: now)
         _ = model.consume(ada, messages: 900, at: now)
@@ -119,7 +119,7 @@ struct ReferenceModelTests {
         #expect(model.consume(ada, messages: 50, at: now).status == .allowed)
     }
 
-    @Test("writes nothing for a message that came without access")
+    @Test("writes nothing for a message without access")
     func nothingWrittenWithoutAccess() throws {
         var model = try ReferenceModel.subscribed(to: "paid", at: now)
         _ = model.consume(ada, messages: 10, at: now)
@@ -129,7 +129,7 @@ struct ReferenceModelTests {
         #expect(model.history(ada, months: 1, at: now).map(\.limit) == [800])
     }
 
-    @Test("changes no limit where there is no row")
+    @Test("changes no limit without a row")
     func limitWithoutRow() throws {
         var model = ReferenceModel()
         model.setLimit(ada, period: billingPeriod("trial"), limit: 5)
@@ -137,7 +137,7 @@ struct ReferenceModelTests {
         #expect(model.history(ada, months: 12, at: now).isEmpty)
     }
 
-    @Test("begins months on the subscriber's anchor day")
+    @Test("starts months on the subscriber's anchor day")
     func anchor() throws {
         var model = try ReferenceModel.subscribed(to: "paid", anchorDay: 31, at: now)
         let answer = model.consume(ada, messages: 1, at: now)
@@ -147,7 +147,7 @@ struct ReferenceModelTests {
         #expect(model.usage(ada, at: at("2026-11-30")).snapshot.period == billingPeriod("2026-11"))
     }
 
-    @Test("never goes back to an earlier month when the anchor day changes")
+    @Test("never returns to an earlier month after a change of the anchor day")
     func anchorChange() throws {
         var model = ReferenceModel()
         _ = model.consume(ada, messages: 1, at: at("2026-10-09"))
@@ -166,7 +166,7 @@ struct ReferenceModelTests {
         #expect(next.snapshot.used == 1)
     }
 
-    @Test("keeps the anchor day through changes that do not name one")
+    @Test("keeps the anchor day after changes without one")
     func anchorKept() throws {
         var model = try ReferenceModel.subscribed(to: "paid", anchorDay: 20, at: now)
         _ = try model.setPlan(PlanChange(user: ada, plan: "free"), at: now)

@@ -5,9 +5,9 @@ import Usage
 private let now = at("2026-11-10T09:30:00Z")
 private let end = at("2026-11-13T09:30:00Z")
 
-@Suite("The model, trials and unknown users")
+@Suite("Reference model: trials and unknown users")
 struct ReferenceModelTrialTests {
-    @Test("begins an unknown user's trial with the first counted message")
+    @Test("starts the trial of an unknown user with the first counted message")
     func trialBegins() {
         var model = ReferenceModel()
         let asked = model.check(ada, messages: 1, at: at("2026-11-01"))
@@ -33,7 +33,7 @@ struct ReferenceModelTrialTests {
         #expect(later.snapshot.used == 2)
     }
 
-    @Test("ends a trial after its days, and still says what was used")
+    @Test("ends a trial after its days, and keeps its count")
     func trialEnds() {
         var model = ReferenceModel()
         _ = model.consume(ada, messages: 40, at: now)
@@ -46,7 +46,7 @@ struct ReferenceModelTrialTests {
         #expect(model.usage(ada, at: at("2030-01-01")).snapshot.denialReason == .trialEnded)
     }
 
-    @Test("ends a trial when it is used up, for good")
+    @Test("ends a trial for good when it is used up")
     func trialUsedUp() throws {
         var model = ReferenceModel()
         #expect(model.consume(ada, messages: 100, at: now).crossed == .blocked)
@@ -55,7 +55,7 @@ struct ReferenceModelTrialTests {
         #expect(model.consume(ada, messages: 1, at: now).status == .blocked(.trialLimitReached))
     }
 
-    @Test("starts no trial again, not by telling of it and not after a paid plan")
+    @Test("never starts a trial again, neither by SETPLAN nor after a paid plan")
     func noSecondTrial() throws {
         var model = ReferenceModel()
         _ = model.consume(ada, messages: 1, at: now)
@@ -67,7 +67,7 @@ struct ReferenceModelTrialTests {
         #expect(back.snapshot.denialReason == .trialEnded)
     }
 
-    @Test("takes an operator's word for a trial's start and end")
+    @Test("uses the start and end of a trial that an operator sets")
     func toldTrial() throws {
         var model = ReferenceModel()
         let plain = try model.setPlan(PlanChange(user: ada, plan: "trial"), at: now)
@@ -83,7 +83,7 @@ struct ReferenceModelTrialTests {
         #expect(model.check(ada, messages: 1, at: at("2026-11-30")).status == .blocked(.trialEnded))
     }
 
-    @Test("makes a trial longer when its plan is edited")
+    @Test("extends a trial when its plan is edited")
     func editedTrial() {
         var model = ReferenceModel()
         _ = model.consume(ada, messages: 1, at: now)
@@ -94,7 +94,7 @@ struct ReferenceModelTrialTests {
         #expect(answer.snapshot.trialDay.map { [$0.day, $0.days] } == [4, 7])
     }
 
-    @Test("begins the first paid month at 0 and leaves the trial's row alone")
+    @Test("starts the first paid month at 0, and keeps the trial's row")
     func trialToPaid() throws {
         var model = ReferenceModel()
         _ = model.consume(ada, messages: 60, at: now)
@@ -110,7 +110,7 @@ struct ReferenceModelTrialTests {
         #expect(history.map(\.used) == [1, 60])
     }
 
-    @Test("gives an unknown user the free plan where that is the setting, and remembers only what was counted")
+    @Test("gives an unknown user the free plan with unknown-users free, and stores only counted messages")
     func free() {
         let plans = [.paid, .trial, Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3)]
         var model = ReferenceModel(plans: plans, unknownUsers: .free)
@@ -124,7 +124,7 @@ struct ReferenceModelTrialTests {
         #expect(model.history(ben, months: 12, at: now).isEmpty)
     }
 
-    @Test("takes no trial away from who used the free plan first")
+    @Test("still allows a trial after the free plan was used")
     func freeThenTrial() throws {
         let plans = [.paid, .trial, Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3)]
         var model = ReferenceModel(plans: plans, unknownUsers: .free)
@@ -134,7 +134,7 @@ struct ReferenceModelTrialTests {
         #expect(trial.snapshot.denialReason == nil)
     }
 
-    @Test("tells an unknown user of the default free plan that there is no subscription")
+    @Test("refuses an unknown user of the default free plan with no_subscription")
     func freeWithoutAllowance() {
         var model = ReferenceModel(unknownUsers: .free)
         let answer = model.consume(ada, messages: 1, at: now)
@@ -143,7 +143,7 @@ struct ReferenceModelTrialTests {
         #expect(answer.snapshot.limit == 0)
     }
 
-    @Test("denies an unknown user everything where that is the setting, until a plan is set")
+    @Test("denies an unknown user with unknown-users deny until a plan is set")
     func deny() throws {
         let plans = [.paid, .trial, Plan(name: "free", label: "Free", cycle: .lifetime, allowance: 3)]
         var model = ReferenceModel(plans: plans, unknownUsers: .deny)

@@ -26,7 +26,7 @@ struct TierTests {
     }
 
     @Test(
-        "is exact where a percentage is not a whole number of messages",
+        "is exact if a percentage is not a whole number of messages",
         arguments: [
             // 80 % of 7 is 5.6, 95 % is 6.65; 80 % of 3 is 2.4; 95 % of 3 is 2.85.
             (7, 5, .silent), (7, 6, .gentle), (7, 7, .blocked), (3, 2, .silent), (3, 3, .blocked), (1, 0, .silent),
@@ -38,7 +38,7 @@ struct TierTests {
     }
 
     @Test(
-        "begins where the plan's own percentages say",
+        "begins at the plan's own percentages",
         arguments: [
             (49, .silent), (50, .gentle), (89, .gentle), (90, .prominent), (199, .prominent), (200, .blocked),
         ] as [(Int, Tier)]
@@ -55,7 +55,7 @@ struct TierTests {
         #expect(Tier(used: used, limit: 200, plan: plan) == tier)
     }
 
-    @Test("is blocked where nothing is allowed, without a division")
+    @Test("is blocked with a limit of 0")
     func limitZero() {
         #expect(Tier(used: 0, limit: 0, plan: .paid) == .blocked)
         #expect(Tier(used: 0, limit: 0, plan: .free) == .blocked)
@@ -67,7 +67,7 @@ struct TierTests {
         #expect(Tier(used: UsageSnapshot.countMaximum, limit: nil, plan: .pro) == .silent)
     }
 
-    @Test("is blocked after a downgrade below what was used, and nothing is lost")
+    @Test("is blocked after a downgrade below the count")
     func downgrade() {
         let snapshot = UsageSnapshot.monthly(used: 500, limit: 300)
         #expect(snapshot.tier == .blocked)
@@ -76,7 +76,7 @@ struct TierTests {
         #expect(UsageSnapshot.monthly(used: 500, limit: 800).remaining == 300)
     }
 
-    @Test("counts what is held, and is blocked without access whatever is left")
+    @Test("includes held messages, and is blocked without access")
     func heldAndLapsed() {
         var snapshot = UsageSnapshot.monthly(used: 600)
         #expect(snapshot.tier == .silent)
@@ -88,13 +88,13 @@ struct TierTests {
         #expect(snapshot.remaining == 0)
     }
 
-    @Test("stands no tier below a lower one")
+    @Test("is ordered from silent to blocked")
     func order() {
         #expect(Array(Tier.allCases.reversed()).sorted() == [.silent, .gentle, .prominent, .blocked])
     }
 
     @Test(
-        "is shown according to the plan",
+        "is displayed according to the plan",
         arguments: [
             (.silent, .hidden, .trial), (.gentle, .compact, .trial), (.prominent, .compact, .trial),
             (.blocked, .blocked, .blocked),

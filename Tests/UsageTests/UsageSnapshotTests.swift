@@ -2,9 +2,9 @@ import TestSupport
 import Testing
 import Usage
 
-@Suite("A standing")
+@Suite("A usage snapshot")
 struct StandingTests {
-    @Test("counts up to the limit and never past it, and says each tier once")
+    @Test("counts up to the limit and not beyond, and reports each crossed tier once")
     func runToTheLimit() {
         var snapshot = UsageSnapshot.monthly(used: 0)
         var crossed: [Int: Tier] = [:]
@@ -22,7 +22,7 @@ struct StandingTests {
     }
 
     @Test(
-        "says only the tier in which a jump ends",
+        "reports only the last tier that a request crosses",
         arguments: [
             (0, 639, nil), (0, 640, .gentle), (639, 1, .gentle), (640, 119, nil), (600, 160, .prominent),
             (0, 800, .blocked), (700, 100, .blocked), (799, 1, .blocked),
@@ -36,7 +36,7 @@ struct StandingTests {
         #expect(answer.snapshot.used == used + messages)
     }
 
-    @Test("counts all of a request or nothing")
+    @Test("counts all messages of a request or none")
     func allOrNothing() {
         var snapshot = UsageSnapshot.monthly(used: 795)
         #expect(snapshot.consume(6, of: ada).status == .blocked(.limitReached))
@@ -45,7 +45,7 @@ struct StandingTests {
         #expect(snapshot.used == 800)
     }
 
-    @Test("leaves no room where messages are held")
+    @Test("counts held messages as used")
     func held() {
         var snapshot = UsageSnapshot.monthly(used: 790)
         snapshot.held = 10
@@ -55,7 +55,7 @@ struct StandingTests {
         #expect(snapshot.refusal(of: 2) == .limitReached)
     }
 
-    @Test("says in a check what would happen, and stays as it is")
+    @Test("answers a check as it would count, and does not change")
     func check() {
         let snapshot = UsageSnapshot.monthly(used: 639)
         let answer = snapshot.check(1, of: ada)
@@ -68,7 +68,7 @@ struct StandingTests {
         #expect(snapshot.usage(of: ada).status == .ok)
     }
 
-    @Test("stops an unlimited count at the largest integer of the database")
+    @Test("stops an unlimited count at PostgreSQL's largest integer")
     func countMaximum() {
         var snapshot = UsageSnapshot.monthly(used: UsageSnapshot.countMaximum - 1, limit: nil, plan: .pro)
         #expect(snapshot.remaining == nil)
@@ -78,7 +78,7 @@ struct StandingTests {
     }
 
     @Test(
-        "says why a message is refused",
+        "has a reason for a refused message",
         arguments: [
             (UsageSnapshot.monthly(used: 800), .limitReached),
             (.monthly(used: 0, limit: 0), .limitReached),
@@ -99,7 +99,7 @@ struct StandingTests {
     }
 
     @Test(
-        "says how long to wait only where waiting alone mends it",
+        "tells how long to wait only if waiting helps",
         arguments: [
             // From November 10, 12:00 to December 1, 00:00: 20 days and 12 hours.
             (UsageSnapshot.monthly(used: 800), 1, 1_771_200),
@@ -113,7 +113,7 @@ struct StandingTests {
             (.monthly(used: 800, expiresAt: at("2026-11-20")), 1, nil),
             (.monthly(used: 800, expiresAt: at("2026-12-01")), 1, nil),
             (.monthly(used: 800, expiresAt: at("2026-12-01").justAfter), 1, 1_771_200),
-            // An operator's edit of this month's limit does not outlive the month.
+            // An operator's limit only applies to this month.
             (.monthly(used: 10, limit: 10), 1, 1_771_200),
             (.monthly(used: 10, limit: 10, plan: .pro), 5_000, 1_771_200),
             (.monthly(used: 5, denialReason: .expired), 1, nil),

@@ -3,7 +3,7 @@ import Usage
 
 @Suite("A user's id")
 struct UserIDTests {
-    @Test("is read in either case and written in lower case")
+    @Test("is parsed in either case and written in lower case")
     func caseIsFolded() throws {
         let lower = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
         let user = try #require(UserID(lower))
@@ -13,7 +13,7 @@ struct UserIDTests {
         #expect(user.description == lower)
     }
 
-    @Test("comes back from its text, whichever bits are set")
+    @Test("equals the id parsed from its text, for any bits")
     func roundTrip() {
         for shift in 0..<64 {
             for user in [UserID(high: 1 << shift, low: 0), UserID(high: 0, low: 1 << shift)] {
@@ -25,7 +25,7 @@ struct UserIDTests {
     }
 
     @Test(
-        "is refused in any other spelling",
+        "is not parsed from other spellings",
         arguments: [
             "",
             "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c1",
@@ -51,7 +51,7 @@ struct UserIDTests {
         #expect(UserID(text) == nil)
     }
 
-    @Test("has hexadecimal digits and dashes, each in its place, and no other byte there")
+    @Test("has hexadecimal digits and dashes at fixed positions")
     func eachByte() {
         let text = Array("7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11".utf8)
         for position in text.indices {
@@ -74,7 +74,7 @@ struct UserIDTests {
         }
     }
 
-    @Test("sorts byte by byte, as PostgreSQL sorts uuid, and so as its text does")
+    @Test("sorts byte by byte, as PostgreSQL sorts uuid")
     func order() {
         let sorted = [
             UserID(high: 0, low: 0),

@@ -103,7 +103,7 @@ public enum Schema {
     }
 
     private static func wordParameters() -> Parameters {
-        let words = Words.allCases
+        let words = Sentence.allCases
         var parameters = Parameters()
         parameters.appendTexts(count: words.count) { words[$0].rawValue }
         parameters.appendTexts(count: words.count) { words[$0].one }

@@ -169,7 +169,7 @@ struct WatchList {
     mutating func learn(_ user: UserID, _ reading: Reading) -> [Publication] {
         guard let watched = users[user] else { return [] }
         users[user]?.reading = reading
-        guard let before = watched.reading, !reading.snapshot.readsLike(before.snapshot) else { return [] }
+        guard let before = watched.reading, !reading.snapshot.hasSameUsage(as: before.snapshot) else { return [] }
         let answer = reading.snapshot.usage(of: user)
         return watched.subscribers.map { Publication(subscriber: $0, answer: answer) }
     }

@@ -22,7 +22,8 @@ struct RateLimitFields {
         let window = end.map { ";w=\(max(0, $0.secondsRoundedUp(since: snapshot.startedAt)))" } ?? ""
         policy = "\(name);q=\(quota)\(window)"
         // A trial's end brings nothing back, nor does a reset when access has ended.
-        let reset = snapshot.comesBackAt.map { ";t=\(max(0, $0.secondsRoundedUp(since: snapshot.observedAt)))" } ?? ""
+        let seconds = snapshot.availableAgainAt?.secondsRoundedUp(since: snapshot.observedAt)
+        let reset = seconds.map { ";t=\(max(0, $0))" } ?? ""
         limit = "\(name);r=\(remaining)\(reset)"
     }
 

@@ -46,6 +46,6 @@ extension ReplyError {
     /// The reply to a failed `USAGE`. A client may show it to a person, so the text of a transient error is friendly.
     package init(reading error: EngineError) {
         self.init(error)
-        if error.isTransient { text = Words.unreadable.other }
+        if error.isTransient { text = Sentence.unreadable.other }
     }
 }

@@ -17,7 +17,7 @@ struct ReachabilityTests {
         let service = try await ServiceProcess.start()
         let user = try await service.user()
         try await RunningChat.with(service, patience: Self.impatient) { chat in
-            try await service.kill9()
+            try await service.crash()
             let events = try await chat.events(user)
             let question = try await chat.question()
             question.say("I'm here")
@@ -38,7 +38,7 @@ struct ReachabilityTests {
         let service = try await ServiceProcess.start()
         let user = try await service.user()
         try await RunningChat.with(service, "--when-unreachable", "deny", patience: Self.impatient) { chat in
-            try await service.kill9()
+            try await service.crash()
             let events = try await chat.send(user)
             #expect(events.map(\.name) == ["failed"])
             #expect(events.first?.text("code") == "UNREACHABLE" && events.first?["can_retry"] as? Bool == true)
@@ -58,7 +58,7 @@ struct ReachabilityTests {
             let question = try await chat.question()
             question.say("To be")
             #expect(try await events.next()?.name == "piece")
-            try await service.kill9()
+            try await service.crash()
             question.say(" continued")
             question.end()
             let sent = try #require(try await events.next("sent"))
@@ -79,7 +79,7 @@ struct ReachabilityTests {
             var events = EventReader(response)
             #expect(try await events.next("online") != nil)
             #expect(try await events.next("usage")?.text("plan") == "paid")
-            try await service.kill9()
+            try await service.crash()
             #expect(try await events.next("offline")?.text("message") == Words.unreadable.other)
             try await service.restart()
             _ = try await service.ask { try await $0.consume(user, messages: 700) }

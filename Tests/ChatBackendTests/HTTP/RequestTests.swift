@@ -124,7 +124,7 @@ struct RequestTests {
     @Test("A chat starts also when nobody listens at its Headroom, and says that it cannot ask")
     func withoutHeadroom() async throws {
         let service = try await ServiceProcess.start()
-        try await service.kill9()
+        try await service.crash()
         try await RunningChat.with(service, patience: .init()) { chat in
             let page = try await chat.page(.random)
             #expect(page["usage"] is NSNull && page.has("offline") && page["can_subscribe"] as? Bool == false)

@@ -187,7 +187,7 @@ struct SubscribingTests {
             let response = try await change(chat, .random, "subscribe", plan: "paid")
             #expect(response.status == .badGateway)
             #expect(try await response.problem().message.contains("headroom product map"))
-            try await service.kill9()
+            try await service.crash()
             let away = try await change(chat, .random, "subscribe", plan: "paid")
             #expect(away.status == .badGateway)
             #expect(try await away.problem().message.contains("cannot be reached"))

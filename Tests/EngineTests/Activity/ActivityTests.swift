@@ -59,10 +59,10 @@ struct ActivityTests {
         let counted = Counted()
         let recorder = recorder(database.conninfo(through: proxy), counted)
         counted.add(5, 1)
-        proxy.refuses = true
+        proxy.refusesConnections = true
         await #expect(throws: PostgresError.self) { try await recorder.record() }
         #expect(try await database.psql.rows(days) == [])
-        proxy.refuses = false
+        proxy.refusesConnections = false
         try await recorder.record()
         counted.add(2, 0)
         proxy.arm(.reply("add_daily_activity"))

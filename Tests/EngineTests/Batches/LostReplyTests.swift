@@ -30,7 +30,7 @@ struct LostReplyTests {
             let slots = engine.submit(asked)
             try await waitUntil("the connection breaks") { engine.log.count(of: "database is away") == losses + 1 }
             try await meanwhile()
-            proxy.refuses = false
+            proxy.refusesConnections = false
             return try await engine.outcomes(of: slots)
         }
     }
@@ -40,7 +40,7 @@ struct LostReplyTests {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
         let proxy = try await database.proxy()
-        proxy.refusesAfterCut = true
+        proxy.refusesConnectionsAfterCut = true
         defer { proxy.close() }
         let scene = Scene(
             database: database,

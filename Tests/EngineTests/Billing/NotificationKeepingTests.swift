@@ -189,7 +189,7 @@ struct NotificationKeepingTests {
             """
         )
         #expect(kept == ["failed|false|true|\(ada)", "new|true|true|\(ada)", "old|false|true|\(ada)"])
-        #expect(try await psql.refusal("select headroom.prune_billing_events('29 days')") == "22023")
+        #expect(try await psql.sqlState(of: "select headroom.prune_billing_events('29 days')") == "22023")
         #expect(
             try await psql.take(Told("old", "2026-11-05", by: [ada], Told.purchased("T")))["outcome"] == "duplicate"
         )

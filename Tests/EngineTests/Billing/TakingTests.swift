@@ -279,7 +279,7 @@ struct TakingTests {
             ("'revenuecat', '', 'paid'", "22023"),
             ("'revenuecat', 'p', null, null, null, 1000001", "22023"), ("'revenuecat', 'p', 'paid', 'none'", "P0002"),
         ] {
-            #expect(try await database.psql.refusal("select headroom.map_product(\(call))") == state, "\(call)")
+            #expect(try await database.psql.sqlState(of: "select headroom.map_product(\(call))") == state, "\(call)")
         }
         try await database.psql.execute("delete from headroom.audit_log")
         try await database.psql.execute("select headroom.map_product('revenuecat', 'p', 'paid')")

@@ -121,13 +121,13 @@ struct ReceiptTests {
         try await withStore { database, proxy, harness in
             _ = try await harness.execute(user(1), .consume(7))
             proxy.arm(.reply("commit"))
-            proxy.refusesAfterCut = true
+            proxy.refusesConnectionsAfterCut = true
             let slots = harness.submit([(user(1), .forget)])
             try await waitUntil("the deletion is committed and its reply dropped") {
                 try await database.count(of: user(1), period: "trial") == nil && proxy.cuts == 1
             }
             try await database.psql.execute("select increment_and_check_usage('\(user(1))', 3)")
-            proxy.refuses = false
+            proxy.refusesConnections = false
             #expect(try await harness.outcomes(of: slots) == [.done])
             #expect(try await database.count(of: user(1), period: "trial") == 10)
         }
@@ -138,13 +138,13 @@ struct ReceiptTests {
         try await withStore { database, proxy, harness in
             _ = try await harness.execute(user(1), .consume(7))
             proxy.arm(.reply("commit"))
-            proxy.refusesAfterCut = true
+            proxy.refusesConnectionsAfterCut = true
             let slots = harness.submit([(user(1), .resetUsage(nil))])
             try await waitUntil("the reset is committed and its reply dropped") {
                 try await database.count(of: user(1), period: "trial") == 0 && proxy.cuts == 1
             }
             try await database.psql.execute("select increment_and_check_usage('\(user(1))', 3)")
-            proxy.refuses = false
+            proxy.refusesConnections = false
             let outcome = try await harness.outcomes(of: slots)[0]
             #expect(outcome.answer?.status == .ok)
             #expect(outcome.answer?.snapshot.used == 3)
@@ -159,13 +159,13 @@ struct ReceiptTests {
             _ = try await harness.execute(user(1), .setPlan(PlanChange(user: user(1), plan: "paid")))
             _ = try await harness.execute(user(1), .consume(4))
             proxy.arm(.reply("count_batch"))
-            proxy.refusesAfterCut = true
+            proxy.refusesConnectionsAfterCut = true
             let slots = harness.submit([(user(1), .consume(2))])
             try await waitUntil("the message is counted and the reply dropped") {
                 try await database.count(of: user(1), period: "2026-11") == 6 && proxy.cuts == 1
             }
             try await database.moveClock(to: at("2026-12-01"))
-            proxy.refuses = false
+            proxy.refusesConnections = false
             let answer = try await harness.outcomes(of: slots)[0].answer
             #expect(answer?.status == .allowed)
             #expect(answer?.snapshot.used == 6)

@@ -79,7 +79,7 @@ struct KeyPeriodTests {
             }
             #expect(periods.map(\.tier) == [.silent])
             #expect(try await database.psql.text(view) == "0 800 silent")
-            #expect(try await database.psql.refusal("select " + call) == "22023", "that period is over")
+            #expect(try await database.psql.sqlState(of: "select " + call) == "22023", "that period is over")
             let now = "increment_and_check_usage('\(ada)', '2026-12', 800) ->> 'allowed'"
             #expect(try await database.psql.text(now) == "true")
         }

@@ -100,12 +100,12 @@ struct LaneMetricsTests {
         try await engine.running {
             _ = try await engine.execute(user(1), .consume(1))
             #expect(engine.engine.metrics.outcomesUnknown == 0)
-            proxy.refusesAfterCut = true
+            proxy.refusesConnectionsAfterCut = true
             proxy.arm(.reply("_batch"))
             let asked: [(UserID, EngineOperation)] = [(user(1), .consume(1)), (user(2), .consume(1))]
             let outcomes = try await engine.execute(asked, within: .seconds(4))
             #expect(outcomes.allSatisfy { $0.failure?.code == .unknown })
-            proxy.refuses = false
+            proxy.refusesConnections = false
         }
         #expect(engine.engine.metrics.outcomesUnknown == 2)
     }

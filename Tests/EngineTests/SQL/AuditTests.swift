@@ -74,7 +74,7 @@ struct AuditTests {
             "reset_billing_period('2026-13')", "reset_usage('\(ada)', '2020-01')", "set_plan('\(ada)', 'nosuch')",
             "set_plan('\(ada)', 'paid', 'trial')", "grant_messages('\(ada)', 0)",
         ] {
-            #expect(try await psql.refusal("select \(call)") != nil, "\(call)")
+            #expect(try await psql.sqlState(of: "select \(call)") != nil, "\(call)")
         }
         #expect(try await psql.number("select count(*) from headroom.audit_log") == before)
         #expect(try await psql.number("select reset_billing_period('2026-11')") == 5)

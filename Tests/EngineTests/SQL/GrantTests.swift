@@ -49,7 +49,7 @@ struct GrantTests {
         #expect(try await numbers(psql) == "0 of 820")
         for _ in 0..<3 { try await psql.execute("select grant_messages('\(ada)', 10, 'once', 'ticket 1')") }
         #expect(try await numbers(psql) == "0 of 830")
-        #expect(try await psql.refusal("select grant_messages('\(ada)', 11, 'once', 'ticket 1')") == "HR002")
+        #expect(try await psql.sqlState(of: "select grant_messages('\(ada)', 11, 'once', 'ticket 1')") == "HR002")
         #expect(try await numbers(psql) == "0 of 830")
         #expect(try await psql.number("select count(*) from headroom.grants where user_id = '\(ada)'") == 3)
         #expect(try await psql.number("select count(*) from headroom.audit_log where action = 'grant'") == 3)
@@ -133,7 +133,7 @@ struct GrantTests {
             ("'\(ada)', 648, p_key => 'k'", "22003"),
         ]
         for (arguments, state) in calls {
-            #expect(try await psql.refusal("select grant_messages(\(arguments))") == state, "\(arguments)")
+            #expect(try await psql.sqlState(of: "select grant_messages(\(arguments))") == state, "\(arguments)")
         }
         #expect(try await numbers(psql) == "1 of 2147483000")
         #expect(try await psql.number("select count(*) from headroom.grants") == 0)

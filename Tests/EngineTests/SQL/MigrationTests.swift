@@ -70,7 +70,7 @@ struct MigrationTests {
                 [result.text(row, 0), result.isNull(row, 1) ? nil : result.text(row, 1), result.text(row, 2)]
             }
         }
-        let expected = Words.allCases.map { [$0.rawValue, $0.one, $0.other] }
+        let expected = Sentence.allCases.map { [$0.rawValue, $0.one, $0.other] }
         #expect(Set(stored) == Set(expected))
         #expect(stored.count == expected.count)
     }

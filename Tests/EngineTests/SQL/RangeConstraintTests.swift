@@ -73,7 +73,7 @@ struct RangeConstraintTests {
     func refused(change: String) async throws {
         let database = try await TestDatabase.fresh()
         try await database.psql.execute(Self.ada)
-        #expect(try await database.psql.refusal("update message_usage set \(change)") == "23514")
+        #expect(try await database.psql.sqlState(of: "update message_usage set \(change)") == "23514")
     }
 
     @Test(
@@ -83,9 +83,9 @@ struct RangeConstraintTests {
     func noInstant(_ value: String) async throws {
         let psql = try await TestDatabase.fresh().psql
         try await psql.execute("insert into headroom.subscribers (user_id) values ('\(user(1))')")
-        #expect(try await psql.refusal("update headroom.subscribers set trial_started_at = '\(value)'") == "23514")
+        #expect(try await psql.sqlState(of: "update headroom.subscribers set trial_started_at = '\(value)'") == "23514")
         let last = "update headroom.subscribers set trial_started_at = '9999-12-31T23:59:59.999999Z'"
-        #expect(try await psql.refusal(last) == nil)
+        #expect(try await psql.sqlState(of: last) == nil)
     }
 
     @Test("allow the first and the last value of each range, and infinity where it is only compared")
@@ -97,7 +97,7 @@ struct RangeConstraintTests {
             "started_at = '2000-01-01T00:00:00Z', expires_at = '9999-12-31T23:59:59.999999Z', resets_at = null",
             "usable_until = 'infinity'", "usable_until = '-infinity'", "usable_until = '9999-12-31T23:59:59.999999Z'",
         ] {
-            #expect(try await database.psql.refusal("update message_usage set \(change)") == nil, "\(change)")
+            #expect(try await database.psql.sqlState(of: "update message_usage set \(change)") == nil, "\(change)")
         }
     }
 
@@ -108,7 +108,8 @@ struct RangeConstraintTests {
             ("p_started", "infinity"), ("p_expires", "-infinity"), ("p_expires", "1999-12-31T23:59:59Z"),
             ("p_grace_until", "10000-01-01T00:00:00Z"),
         ] {
-            #expect(try await psql.refusal("select set_plan('\(user(1))', 'paid', \(name) => '\(value)')") == "22023")
+            let statement = "select set_plan('\(user(1))', 'paid', \(name) => '\(value)')"
+            #expect(try await psql.sqlState(of: statement) == "22023")
         }
         for call in [
             "set_plan('\(user(1))', 'paid', 'grace_period', p_expires => '9999-12-30')",
@@ -129,6 +130,6 @@ struct RangeConstraintTests {
     func token() async throws {
         let psql = try await TestDatabase.fresh().psql
         let create = "select headroom.create_token('a', '{chat}', sha256('a'), 'infinity')"
-        #expect(try await psql.refusal(create) == "22023")
+        #expect(try await psql.sqlState(of: create) == "22023")
     }
 }

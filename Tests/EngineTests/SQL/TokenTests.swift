@@ -32,7 +32,7 @@ struct TokenTests {
         let when = try await psql.text("select revoked_at from headroom.tokens where revoked_by = 'bob'")
         try await psql.execute("set headroom.actor = 'eve'; select headroom.revoke_token(\(id))")
         #expect(try await psql.text("select revoked_at from headroom.tokens where revoked_by = 'bob'") == when)
-        #expect(try await psql.refusal("select headroom.revoke_token(\(id + 1))") == "P0002")
+        #expect(try await psql.sqlState(of: "select headroom.revoke_token(\(id + 1))") == "P0002")
     }
 
     @Test("shares its name with its successor, and never its digest")
@@ -43,7 +43,7 @@ struct TokenTests {
         #expect(try await live(psql) == ["backend", "backend"])
         try await psql.execute("select headroom.revoke_token(\(first))")
         #expect(try await live(psql) == ["backend"])
-        #expect(try await psql.refusal("select \(create("other", "a"))") == "23505")
+        #expect(try await psql.sqlState(of: "select \(create("other", "a"))") == "23505")
     }
 
     @Test("ends by itself by the database's clock")
@@ -62,7 +62,8 @@ struct TokenTests {
         try await database.moveClock(to: at("2026-11-10T13:00:00Z"))
         let after = try await psql.run { try TokenReading($0, deadline: .now + waitLimit) }
         #expect(after.tokens.isEmpty && after.wasEverCreated)
-        #expect(try await psql.refusal("select \(create("late", "b", expires: "'2026-11-10T12:00:00Z'"))") == "22023")
+        let late = create("late", "b", expires: "'2026-11-10T12:00:00Z'")
+        #expect(try await psql.sqlState(of: "select \(late)") == "22023")
     }
 
     @Test(
@@ -81,7 +82,7 @@ struct TokenTests {
     )
     func meaningless(_ call: String) async throws {
         let psql = try await TestDatabase.fresh().psql
-        #expect(try await psql.refusal("select \(call)") == "23514")
+        #expect(try await psql.sqlState(of: "select \(call)") == "23514")
         #expect(try await live(psql) == [])
         #expect(try await psql.run { try TokenReading($0, deadline: .now + waitLimit).wasEverCreated } == false)
     }
@@ -97,10 +98,10 @@ struct TokenTests {
                 case when number = 1 then timestamptz '2026-11-11' end) from generate_series(1, 1000) as number
             """
         )
-        #expect(try await psql.refusal("select \(create("more", "a"))") == "54000")
+        #expect(try await psql.sqlState(of: "select \(create("more", "a"))") == "54000")
         try await psql.execute("select headroom.revoke_token(500)")
         try await psql.execute("select \(create("more", "a"))")
-        #expect(try await psql.refusal("select \(create("more", "b"))") == "54000")
+        #expect(try await psql.sqlState(of: "select \(create("more", "b"))") == "54000")
         try await database.moveClock(to: at("2026-11-11T00:00:00Z"))
         try await psql.execute("select \(create("more", "b"))")
     }
@@ -110,7 +111,8 @@ struct TokenTests {
         let psql = try await TestDatabase.fresh().psql
         try await psql.execute("set headroom.actor = 'ann'; select \(create("backend", "a"))")
         try await psql.execute("select headroom.revoke_token(1)")
-        #expect(try await psql.refusal("update headroom.tokens set revoked_at = null, revoked_by = null") == "55000")
+        let restore = "update headroom.tokens set revoked_at = null, revoked_by = null"
+        #expect(try await psql.sqlState(of: restore) == "55000")
         try await psql.execute("update headroom.tokens set created_by = 'eve', revoked_by = 'eve'")
         let record = "select created_by || ' ' || revoked_by from headroom.tokens"
         #expect(try await psql.text(record) == "ann ann")

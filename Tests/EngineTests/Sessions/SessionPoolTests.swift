@@ -77,7 +77,7 @@ struct SessionPoolTests {
         defer { proxy.close() }
         let pool = pool(database.conninfo(through: proxy))
         try await running(pool) {
-            proxy.refuses = true
+            proxy.refusesConnections = true
             let failure = await #expect(throws: SessionPool.Failure.self) {
                 try await pool.perform(by: .now + waitLimit, Self.backend)
             }
@@ -86,7 +86,7 @@ struct SessionPoolTests {
                 return
             }
             #expect(error.isTransient)
-            proxy.refuses = false
+            proxy.refusesConnections = false
             _ = try await pool.perform(by: .now + waitLimit, Self.backend)
         }
     }

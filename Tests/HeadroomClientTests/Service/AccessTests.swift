@@ -14,7 +14,10 @@ struct AccessTests {
         let file = directory.path + "/token"
         try Data((token + "\n").utf8).write(to: URL(filePath: file))
         for credentials in [HeadroomClient.Credentials(token: token, name: "backend"), .init(tokenFile: file)] {
-            let configuration = HeadroomClient.Configuration.patient(service.endpoint, credentials: credentials)
+            let configuration = HeadroomClient.Configuration.withTestTimeouts(
+                service.endpoint,
+                credentials: credentials
+            )
             let client = HeadroomClient(configuration, logger: log.logger)
             #expect(try await client.consume(.random).isAllowed)
             let error = await #expect(throws: HeadroomError.self) {
@@ -26,7 +29,7 @@ struct AccessTests {
         }
         for credentials in [nil, HeadroomClient.Credentials(token: "headroom_wrong")] {
             let client = HeadroomClient(
-                .patient(service.endpoint, credentials: credentials),
+                .withTestTimeouts(service.endpoint, credentials: credentials),
                 logger: log.logger
             )
             let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
@@ -42,7 +45,7 @@ struct AccessTests {
         let token = try await service.token("chat")
         let log = RecordingLog()
         let client = HeadroomClient(
-            .patient(service.endpoint, credentials: .init(token: token)),
+            .withTestTimeouts(service.endpoint, credentials: .init(token: token)),
             logger: log.logger
         )
         #expect(try await client.consume(.random).isAllowed)

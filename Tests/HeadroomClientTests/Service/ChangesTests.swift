@@ -60,13 +60,13 @@ struct ChangesTests {
         let other = try await ServiceProcess.start(databaseURL: service.conninfo)
         let proxy = try await service.proxy()
         defer { proxy.close() }
-        let client = HeadroomClient(.patient(proxy.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(proxy.endpoint))
         let (changing, still) = (UserID.random, UserID.random)
         // A trial that has not begun would begin now, so its end moves with the clock.
         _ = try await client.consume(still)
         let (heard, quiet) = (Heard(client.changes(of: changing)), Heard(client.changes(of: still)))
         try await waitUntil("both states are told") { heard.last != nil && quiet.last != nil }
-        try await service.kill9()
+        try await service.crash()
         proxy.cutAll()
         try await HeadroomClient.with(other) { _ = try await $0.consume(changing, messages: 7) }
         try await service.restart()
@@ -89,7 +89,7 @@ struct ChangesTests {
         let faults = Proxy.Faults(cutAfterBytes: 600...4_000, delayMilliseconds: 0...3, pieceBytes: 1...80)
         let proxy = try await service.proxy(faults, seed: seed)
         defer { proxy.close() }
-        let client = HeadroomClient(.patient(proxy.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(proxy.endpoint))
         let users = (0..<3).map { UserID(high: seed, low: UInt64($0)) }
         let heard = users.map { Heard(client.changes(of: $0)) }
         try await HeadroomClient.with(service) { direct in
@@ -131,7 +131,7 @@ struct ChangesTests {
     @Test("It ends when the client shuts down")
     func shutDown() async throws {
         let service = try await ServiceProcess.start()
-        let client = HeadroomClient(.patient(service.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         let heard = Heard(client.changes(of: .random))
         try await waitUntil("the state is told") { heard.last != nil }
         await client.shutDown()

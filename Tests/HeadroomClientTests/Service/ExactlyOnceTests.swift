@@ -12,7 +12,7 @@ private func whileKilling<Result: Sendable>(
         group.addTask { try await body() }
         group.addTask {
             for _ in 0..<times {
-                try await service.kill9()
+                try await service.crash()
                 try await service.restart()
             }
             return nil

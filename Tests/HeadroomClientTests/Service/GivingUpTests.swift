@@ -10,7 +10,7 @@ struct GivingUpTests {
         let service = try await ScriptedService.start { line, _ in
             line == "PING" ? .say("+PONG\r\n") : ScriptedService.allowed(line)
         }
-        let client = HeadroomClient(.patient(service.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         try await client.ping()
         let task = Task {
             withUnsafeCurrentTask { $0?.cancel() }
@@ -27,7 +27,7 @@ struct GivingUpTests {
     @Test("Who gives up what was sent is told that it may have been counted")
     func afterwards() async throws {
         let service = try await ScriptedService.start { _, _ in .nothing }
-        let client = HeadroomClient(.patient(service.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         let task = Task { try await client.consume(.random) }
         try await waitUntil("it is sent") { !service.requests.isEmpty }
         task.cancel()
@@ -43,7 +43,7 @@ struct GivingUpTests {
         let service = try await ScriptedService.start { line, connection in
             connection == 1 ? .nothing : ScriptedService.allowed(line)
         }
-        var configuration = HeadroomClient.Configuration.patient(service.endpoint)
+        var configuration = HeadroomClient.Configuration.withTestTimeouts(service.endpoint)
         configuration.attemptTimeout = .milliseconds(300)
         let client = HeadroomClient(configuration)
         try await waitUntil("somebody is answered") {
@@ -60,7 +60,7 @@ struct GivingUpTests {
 
     @Test("A hold that was never asked for leaves nothing to give back")
     func nothingHeld() async throws {
-        var configuration = HeadroomClient.Configuration.patient(try await ScriptedService.endpointOfNobody())
+        var configuration = HeadroomClient.Configuration.withTestTimeouts(try await ScriptedService.endpointOfNobody())
         configuration.shutdownTimeout = .seconds(60)
         let client = HeadroomClient(configuration)
         let task = Task { try await client.withHold(.random) { _ in } }
@@ -76,7 +76,7 @@ struct GivingUpTests {
         let service = try await ScriptedService.start { line, _ in
             line.hasPrefix("RESERVE") ? .say("-INTERNAL reference 1\r\n") : ScriptedService.allowed(line)
         }
-        let client = HeadroomClient(.patient(service.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         let error = await #expect(throws: HeadroomError.self) { try await client.withHold(.random) { _ in } }
         #expect(error?.code == .internal)
         #expect(service.requests.map { $0.prefix { $0 != " " } } == ["RESERVE", "RELEASE"])
@@ -86,7 +86,7 @@ struct GivingUpTests {
 
     @Test("As many as may wait are told when their time is over, and one more is refused before")
     func many() async throws {
-        var configuration = HeadroomClient.Configuration.patient(try await ScriptedService.endpointOfNobody())
+        var configuration = HeadroomClient.Configuration.withTestTimeouts(try await ScriptedService.endpointOfNobody())
         configuration.requestsMaximum = 4_096
         // Many times what starting them takes.
         configuration.deadline = .seconds(10)
@@ -110,7 +110,7 @@ struct GivingUpTests {
             connection == 1
                 ? .sayAndClose("-OVERLOADED retry_ms=1 too many connections\r\n") : ScriptedService.allowed(line)
         }
-        let client = HeadroomClient(.patient(service.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         let answered = try await withThrowingTaskGroup(of: Bool.self) { group in
             for _ in 0..<4_096 { group.addTask { try await client.consume(.random).isAllowed } }
             return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }

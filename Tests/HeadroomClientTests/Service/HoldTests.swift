@@ -107,7 +107,7 @@ struct HoldTests {
             // On a slow machine the messages may not be held in time, and then the body does not run.
             try await waitUntil("the body has run") {
                 outcome = try? await client.withHold(user, ttl: .seconds(3_600)) { _ in
-                    try await service.kill9()
+                    try await service.crash()
                     return "an answer"
                 }
                 return outcome != nil
@@ -134,7 +134,7 @@ struct HoldTests {
             try await waitUntil("the body has run, and its error comes out") {
                 do {
                     _ = try await client.withHold(user, ttl: .seconds(3_600)) { _ in
-                        try await service.kill9()
+                        try await service.crash()
                         throw ModelFailed()
                     }
                     return false

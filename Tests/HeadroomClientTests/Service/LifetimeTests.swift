@@ -11,7 +11,7 @@ struct LifetimeTests {
     func dropped() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         do {
-            var configuration = HeadroomClient.Configuration.patient(service.endpoint)
+            var configuration = HeadroomClient.Configuration.withTestTimeouts(service.endpoint)
             configuration.connectionsPerEndpoint = 3
             let client = HeadroomClient(configuration)
             try await waitUntil("there are three connections, as was asked for") {
@@ -83,13 +83,13 @@ struct LifetimeTests {
     func runs() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         let silent = Logger.silent
-        let twice = HeadroomClient(.patient(service.endpoint), logger: silent)
+        let twice = HeadroomClient(.withTestTimeouts(service.endpoint), logger: silent)
         let group = ServiceGroup(services: [twice, twice], logger: silent)
         let running = Task { try await group.run() }
         _ = try await twice.consume(.random)
         await group.triggerGracefulShutdown()
         try await running.value
-        let cancelled = HeadroomClient(.patient(service.endpoint), logger: silent)
+        let cancelled = HeadroomClient(.withTestTimeouts(service.endpoint), logger: silent)
         let run = Task { try await cancelled.run() }
         _ = try await cancelled.consume(.random)
         run.cancel()
@@ -105,7 +105,7 @@ struct LifetimeTests {
     @Test("Shutting down while nobody answers ends what is followed, and is no error")
     func quiet() async throws {
         let log = RecordingLog()
-        let client = HeadroomClient(.patient(try await ScriptedService.endpointOfNobody()), logger: log.logger)
+        let client = HeadroomClient(.withTestTimeouts(try await ScriptedService.endpointOfNobody()), logger: log.logger)
         let following = Task { for await _ in client.changes(of: .random) {} }
         try await waitUntil("it cannot connect") { log.messages(.info).contains("could not connect") }
         await client.shutDown()

@@ -11,7 +11,7 @@ struct MetricsTests {
     func counted() async throws {
         let service = try await ServiceProcess.start()
         let metrics = TestMetrics()
-        var configuration = HeadroomClient.Configuration.patient(service.endpoint)
+        var configuration = HeadroomClient.Configuration.withTestTimeouts(service.endpoint)
         configuration.whenUnreachable = .allow
         let client = HeadroomClient(configuration, logger: .silent, metrics: metrics)
         func total(_ name: ClientMetrics.Name, _ labels: (String, String)...) throws -> Int64 {
@@ -26,7 +26,7 @@ struct MetricsTests {
         #expect(try metrics.expectTimer(ClientMetrics.Name.duration.rawValue, [("verb", "consume")]).values.count == 3)
         #expect(try total(.errors, ("code", "badarg")) == 1)
         #expect(try total(.connectionsOpened) == 1 && total(.retries) == 0)
-        try await service.kill9()
+        try await service.crash()
         #expect(try await client.consume(user, deadline: .seconds(3)).isDegraded)
         #expect(try total(.degraded) == 1 && total(.connectionsLost) == 1)
         #expect(try total(.connectFailures) > 0)
@@ -40,7 +40,7 @@ struct MetricsTests {
     func notNeeded() async throws {
         let service = try await ServiceProcess.start()
         let (metrics, log) = (TestMetrics(), RecordingLog())
-        let client = HeadroomClient(.patient(service.endpoint), logger: log.logger, metrics: metrics)
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint), logger: log.logger, metrics: metrics)
         for number in 1...2 {
             for await _ in client.changes(of: .random) { break }
             try await waitUntil("its connection is closed") {

@@ -57,7 +57,7 @@ struct ReachabilityTests {
         try await HeadroomClient.with(first, second) { client in
             let user = UserID.random
             for _ in 0..<10 { _ = try await client.consume(user) }
-            try await first.kill9()
+            try await first.crash()
             for _ in 0..<10 { _ = try await client.consume(user) }
             #expect(try await client.usage(of: user).used == 20)
         }
@@ -126,7 +126,7 @@ struct ReachabilityTests {
     @Test("As a service it answers what it took, and takes nothing more")
     func gracefulShutdown() async throws {
         let service = try await ServiceProcess.start()
-        let client = HeadroomClient(.patient(service.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         let user = UserID.random
         _ = try await client.consume(user)
         let group = ServiceGroup(services: [client], logger: .silent)

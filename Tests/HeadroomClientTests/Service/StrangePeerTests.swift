@@ -10,7 +10,7 @@ struct StrangePeerTests {
     @Test("A server of another protocol is asked less and less often, and the error says what it said")
     func otherProtocol() async throws {
         let service = try await ScriptedService.start { _, _ in .sayAndClose("HTTP/1.1 400 Bad Request\r\n\r\n") }
-        var configuration = HeadroomClient.Configuration.patient(service.endpoint)
+        var configuration = HeadroomClient.Configuration.withTestTimeouts(service.endpoint)
         configuration.deadline = .seconds(5)
         let client = HeadroomClient(configuration)
         let error = await #expect(throws: HeadroomError.self) { try await client.usage(of: .random) }
@@ -26,7 +26,7 @@ struct StrangePeerTests {
         let service = try await ScriptedService.start { _, connection in
             connection == 1 ? .say("+" + String(repeating: "x", count: 200_000)) : .say("+PONG\r\n")
         }
-        let client = HeadroomClient(.patient(service.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         try await client.ping()
         #expect(service.connections == 2)
         await client.shutDown()
@@ -40,7 +40,7 @@ struct StrangePeerTests {
             line.contains("\(strange)")
                 ? .say("+ALLOWED user=\(strange) plan=pro state=of_a_newer_service\r\n") : ScriptedService.allowed(line)
         }
-        let client = HeadroomClient(.patient(service.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         async let other = client.consume(.random)
         let error = await #expect(throws: HeadroomError.self) { try await client.consume(strange) }
         #expect(error?.code == .malformedReply && error?.message.contains("state") == true)
@@ -57,7 +57,7 @@ struct StrangePeerTests {
             line.hasPrefix("SUBSCRIBE")
                 ? .sayLater("*3\r\n$9\r\nsubscribe\r\n$1\r\nx\r\n:1\r\n", .seconds(1)) : ScriptedService.allowed(line)
         }
-        var configuration = HeadroomClient.Configuration.patient(service.endpoint)
+        var configuration = HeadroomClient.Configuration.withTestTimeouts(service.endpoint)
         configuration.deadline = .milliseconds(300)
         let client = HeadroomClient(configuration)
         for await _ in client.changes(of: .random) { break }
@@ -69,7 +69,7 @@ struct StrangePeerTests {
     @Test("An answer of another kind than the question is an error of its own, with the request's key")
     func otherKind() async throws {
         let service = try await ScriptedService.start { _, _ in .say("+OK\r\n") }
-        let client = HeadroomClient(.patient(service.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
         #expect(error?.code == .malformedReply && error?.key != nil)
         let key: MessageKey = "message-1"
@@ -87,7 +87,7 @@ struct StrangePeerTests {
     @Test("An answer to a release that does not say how much was given back is not taken for nothing")
     func releaseWithoutNumber() async throws {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
-        let client = HeadroomClient(.patient(service.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint))
         let error = await #expect(throws: HeadroomError.self) { try await client.release(.random, key: "message-1") }
         #expect(error?.code == .malformedReply && error?.key == "message-1")
         await client.shutDown()
@@ -98,7 +98,7 @@ struct StrangePeerTests {
     func codes() async throws {
         let metrics = TestMetrics()
         let service = try await ScriptedService.start { line, _ in .say("-WEIRD\(line.count) text\r\n") }
-        let client = HeadroomClient(.patient(service.endpoint), logger: .init(label: "test"), metrics: metrics)
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint), logger: .init(label: "test"), metrics: metrics)
         let error = await #expect(throws: HeadroomError.self) { try await client.ping() }
         #expect(error?.code.rawValue == "WEIRD4")
         await client.shutDown()

@@ -20,7 +20,7 @@ struct TokenTests {
             default: ScriptedService.allowed(line)
             }
         }
-        let client = HeadroomClient(.patient(service.endpoint, credentials: .init(tokenFile: file)))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint, credentials: .init(tokenFile: file)))
         #expect(try await client.consume(.random).isAllowed)
         try Data("new".utf8).write(to: URL(filePath: file))
         #expect(try await client.consume(.random).isAllowed)
@@ -32,7 +32,10 @@ struct TokenTests {
     @Test("A token that is refused ends the requests that wait, at once, however the service closes")
     func refused() async throws {
         let service = try await ScriptedService.start { _, _ in .sayAndClose("-NOAUTH no live token is that\r\n") }
-        var configuration = HeadroomClient.Configuration.patient(service.endpoint, credentials: .init(token: "a"))
+        var configuration = HeadroomClient.Configuration.withTestTimeouts(
+            service.endpoint,
+            credentials: .init(token: "a")
+        )
         configuration.backoff = .milliseconds(1)...(.milliseconds(2))
         let client = HeadroomClient(configuration)
         for _ in 0..<20 {
@@ -59,7 +62,7 @@ struct TokenTests {
             default: ScriptedService.allowed(line)
             }
         }
-        let client = HeadroomClient(.patient(service.endpoint, credentials: .init(token: "a")))
+        let client = HeadroomClient(.withTestTimeouts(service.endpoint, credentials: .init(token: "a")))
         var told = 0
         for await _ in client.changes(of: .random) {
             told += 1
@@ -78,7 +81,7 @@ struct TokenTests {
         let service = try await ScriptedService.start { line, _ in ScriptedService.allowed(line) }
         for (name, words) in [("empty", "is empty"), ("missing", "cannot be read")] {
             let credentials = HeadroomClient.Credentials(tokenFile: "\(directory.path)/\(name)")
-            let client = HeadroomClient(.patient(service.endpoint, credentials: credentials))
+            let client = HeadroomClient(.withTestTimeouts(service.endpoint, credentials: credentials))
             let error = await #expect(throws: HeadroomError.self) { try await client.consume(.random) }
             #expect(error?.code == .notAuthenticated && error?.message.contains(words) == true)
             await client.shutDown()

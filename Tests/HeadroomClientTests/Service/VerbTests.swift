@@ -123,7 +123,7 @@ struct VerbTests {
         let service = try await ServiceProcess.start()
         let proxy = try await service.proxy(.init(pieceBytes: 1...50), seed: 1)
         defer { proxy.close() }
-        let client = HeadroomClient(.patient(proxy.endpoint))
+        let client = HeadroomClient(.withTestTimeouts(proxy.endpoint))
         try await withThrowingTaskGroup { group in
             for number in 1...1_000 {
                 group.addTask {

@@ -1,18 +1,17 @@
 import Foundation
 
-/// SplitMix64 (Steele, Lea and Flood): the same numbers for the same seed, so that a test that prints its seed can be run
-/// again.
+/// SplitMix64 (Steele, Lea and Flood): the same numbers for the same seed, so that a test can be repeated.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     public static let seeds = seeds(always: [1, 2, 3])
 
-    /// Fixed seeds, and one that is new in each run; a test takes them as its argument, so a failure prints its own.
+    /// Fixed seeds and a random one, as arguments of a test: a failure prints its seed.
     ///
-    /// `HEADROOM_TEST_SEEDS` replaces them all: `7`, or `100-199`.
+    /// The environment variable `HEADROOM_TEST_SEEDS` replaces all of them: `7`, or `100-199`.
     public static func seeds(always: [UInt64]) -> [UInt64] {
         chosen ?? always + [.random(in: 1_000 ... .max)]
     }
 
-    /// For a test that takes one seed, which it prints.
+    /// The seed of a test that uses one seed and prints it.
     public static func newSeed() -> UInt64 {
         chosen?.first ?? .random(in: 1_000 ... .max)
     }
@@ -21,7 +20,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         guard let text = ProcessInfo.processInfo.environment["HEADROOM_TEST_SEEDS"] else { return nil }
         let ends = text.split(separator: "-").compactMap { UInt64($0) }
         guard let first = ends.first, let last = ends.last, first <= last else {
-            preconditionFailure("HEADROOM_TEST_SEEDS is \(text), and should be like 7 or 100-199")
+            preconditionFailure("HEADROOM_TEST_SEEDS is \(text); give one seed or a range, such as 7 or 100-199")
         }
         return Array(first...last)
     }()

@@ -1,9 +1,9 @@
 import Dispatch
 import Postgres
 
-/// What an operator's psql is to the tests: one database session, which can hold a transaction open between calls.
+/// A database session of an operator, as psql has one. A transaction may stay open between calls.
 ///
-/// @unchecked Sendable: the connection is touched on `queue` only, which is serial and no part of the cooperative pool.
+/// @unchecked Sendable: the connection is only used on `queue`, which is serial and not part of the cooperative pool.
 public final class Session: @unchecked Sendable {
     private let queue = DispatchQueue(label: "test.session")
     private let connection: Connection
@@ -22,7 +22,7 @@ public final class Session: @unchecked Sendable {
                 conninfo: conninfo,
                 connectTimeout: waitLimit,
                 applicationName: "psql",
-                // PostgreSQL's default, as an operator has it.
+                // PostgreSQL's default, as in psql.
                 sessionSettings: [("search_path", "\"$user\", public")]
             )
         )
@@ -50,7 +50,7 @@ public final class Session: @unchecked Sendable {
         try await text(sql).flatMap { Int($0) }
     }
 
-    /// The rows of a query, each row's columns as text with a bar between; nulls are left out.
+    /// The rows of a query as text, with bars between the columns; nulls are left out.
     public func rows(_ sql: String) async throws -> [String] {
         let lines = try await text(
             """
@@ -66,8 +66,8 @@ public final class Session: @unchecked Sendable {
         return lines.map { $0.split(separator: "\n").map(String.init) } ?? []
     }
 
-    /// The SQLSTATE with which the database refuses a script; nil when it does not.
-    public func refusal(_ script: String) async throws -> String? {
+    /// The SQLSTATE of the error of a script; nil without an error.
+    public func sqlState(of script: String) async throws -> String? {
         try await run { connection in
             do throws(PostgresError) {
                 try connection.execute(script, deadline: .now + waitLimit)

@@ -4,7 +4,7 @@ import NIOCore
 import Postgres
 import Usage
 
-/// A migrated database of a test's own, with a session that acts as its operator.
+/// A migrated database of one test, with a session of its operator.
 public struct TestDatabase: Sendable {
     public let conninfo: String
     public let psql: Session
@@ -14,7 +14,7 @@ public struct TestDatabase: Sendable {
         return TestDatabase(conninfo: conninfo, psql: try await Session.open(conninfo))
     }
 
-    /// The same, not a copy: for tests of what migrating does.
+    /// A database that is migrated instead of copied, for tests of migrations.
     public static func migrated() async throws -> TestDatabase {
         let conninfo = try await TestServer.emptyDatabase()
         let session = try await Session.open(conninfo)
@@ -22,8 +22,7 @@ public struct TestDatabase: Sendable {
         return TestDatabase(conninfo: conninfo, psql: session)
     }
 
-    /// From now on the database's clock says what `moveClock` told it. A plain read of a table keeps the function
-    /// `stable` and inlinable, as the real one is.
+    /// Replaces the database's clock; `moveClock` changes its time. The function stays `stable` and inlinable.
     public func stopClock(at instant: Instant) async throws {
         try await psql.execute(
             """
@@ -59,14 +58,14 @@ public struct TestDatabase: Sendable {
 }
 
 extension TestDatabase {
-    /// Where PostgreSQL listens in its directory.
+    /// The name of PostgreSQL's socket in its directory.
     private static let socketName = "/.s.PGSQL.5432"
 
     private var directory: Substring {
         conninfo.split(separator: " ").first { $0.hasPrefix("host=") }?.dropFirst(5) ?? ""
     }
 
-    /// A proxy in front of the database's server; `conninfo(through:)` leads through it.
+    /// A proxy in front of the database's server, for connections with `conninfo(through:)`.
     public func proxy() async throws -> Proxy {
         let own = try await TestServer.makeDirectory()
         return try await Proxy.start(

@@ -3,30 +3,27 @@ import Foundation
 import Logging
 import Postgres
 
-/// One private PostgreSQL per test process, in a temporary directory, and a database of its own for each test.
+/// A private PostgreSQL server per test process in a temporary directory, with a database for each test.
 public enum TestServer {
     /// Starts the server at the first call.
     ///
-    /// - Returns: a connection string, of the database `headroom`.
+    /// - Returns: the connection string of the database `headroom`.
     public static func shared() async throws -> String {
         try await start.value.running.conninfo
     }
 
-    /// An empty database of the caller's own, in the shared server.
-    ///
-    /// - Returns: its connection string.
+    /// Creates an empty database in the shared server, and returns its connection string.
     public static func emptyDatabase() async throws -> String {
         try await createDatabase()
     }
 
-    /// A database of the caller's own with the present schema. It is a copy, because migrating takes much longer.
-    ///
-    /// - Returns: its connection string.
+    /// Creates a database with the present schema, and returns its connection string. It is a copy of a template, because
+    /// migrating takes longer.
     public static func migratedDatabase() async throws -> String {
         try await createDatabase(template: template.value)
     }
 
-    /// An empty directory of the caller's own, which goes with the test process.
+    /// Creates an empty directory that is deleted after the test process.
     public static func makeDirectory() async throws -> String {
         let path = try await start.value.directory.path + "/" + uniqueName("directory")
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
@@ -36,7 +33,7 @@ public enum TestServer {
     private struct Started: Sendable {
         let running: PrivateServer.Running
         let server: PrivateServer
-        /// Held until the process ends, and the server ends with it.
+        /// The watchdog of the directory ends the server with the process.
         let directory: TemporaryDirectory
     }
 
@@ -45,13 +42,13 @@ public enum TestServer {
         let server = PrivateServer(
             dataDirectory: directory.path,
             logger: .silent,
-            // Nothing here has to survive a power loss.
+            // Test data need not survive a power loss.
             additionalSettings: [("fsync", "off"), ("shared_buffers", "64MB"), ("max_connections", "500")]
         )
         return Started(running: try await server.start(), server: server, directory: directory)
     }
 
-    /// The name of a migrated database that nobody is connected to, as PostgreSQL demands of what it copies.
+    /// The name of a migrated database without connections: PostgreSQL only copies such databases.
     private static let template = Task<String, any Error> {
         let conninfo = try await createDatabase()
         let name = try databaseName(conninfo)
@@ -61,15 +58,14 @@ public enum TestServer {
             _ = try Schema.migrate(connection)
         }
         try await perform("alter database \(name) with allow_connections false")
-        // A session ends a moment after its connection.
-        try await waitUntil("nobody is connected to the template") {
+        // A session ends shortly after its connection.
+        try await waitUntil("the template has no sessions") {
             try await perform("select from pg_stat_activity where datname = '\(name)'") == 0
         }
         return name
     }
 
     private static func createDatabase(template: String? = nil) async throws -> String {
-        // Test processes do not share a server, so a number would do; a name that says so helps in pg_stat_activity.
         let name = uniqueName("test")
         try await perform("create database \(name)" + (template.map { " template \($0)" } ?? ""))
         return try await shared().replacing("dbname=headroom", with: "dbname=\(name)")
@@ -97,7 +93,7 @@ public enum TestServer {
 }
 
 extension Connection {
-    /// With time enough for a machine that is busy testing.
+    /// Connects with a timeout for a machine that is busy with tests.
     public static func connect(_ conninfo: String) throws(PostgresError) -> Connection {
         try connect(ConnectionOptions(conninfo: conninfo, connectTimeout: waitLimit))
     }

@@ -1,20 +1,20 @@
 import NIOCore
 
-/// What a proxy does with the bytes of one connection. It has neither I/O nor a clock: the proxy runs its actions.
+/// The state of one connection through a proxy, without I/O or a clock: the proxy executes its actions.
 struct ProxiedConnection {
     enum End {
         case client, server
     }
 
-    struct Piece {
+    struct Chunk {
         var bytes: ByteBuffer
-        /// Nil is at once.
+        /// When to send the chunk; nil is immediately.
         var due: NIODeadline?
     }
 
-    /// Passes on the pieces to the other end, then closes ends.
+    /// Sends chunks to the other end, then closes ends.
     struct Action {
-        var pieces: [Piece] = []
+        var chunks: [Chunk] = []
         var closes: [End] = []
         var isCut = false
 
@@ -23,13 +23,13 @@ struct ProxiedConnection {
 
     private let faults: Proxy.Faults
     private var generator: SeededGenerator
-    /// What may still pass, in both directions together; nil is without an end.
+    /// The bytes until a cut, in both directions together; nil is no cut.
     private var bytesLeft: Int?
-    /// When the latest piece from each end is due: nothing overtakes what was sent before.
+    /// When the last chunk from each end is due. Later chunks are not sent before it.
     private var latestDue: [End: NIODeadline] = [:]
-    /// The end of what the client has sent: the text of a cut may come in two parts.
+    /// The last bytes of the client, because the text of a cut may arrive in two parts.
     private var recent: [UInt8] = []
-    /// Set once the client is to see no more answers: they are dropped until the server is ready.
+    /// Set when the client must not receive more answers: they are dropped until the server is ready.
     private var droppedReply: ReplyScanner?
 
     init(_ faults: Proxy.Faults, seed: UInt64) {
@@ -38,7 +38,7 @@ struct ProxiedConnection {
         bytesLeft = faults.cutAfterBytes.map { Int.random(in: $0, using: &generator) }
     }
 
-    /// - Parameter armed: the cut that a test asked for; nil when it was this connection's.
+    /// - Parameter armed: the cut that a test has armed; nil afterwards if this connection was cut.
     mutating func received(
         _ bytes: ByteBuffer,
         from end: End,
@@ -57,14 +57,14 @@ struct ProxiedConnection {
         return action
     }
 
-    /// The client is to see the connection end, and the server is not.
+    /// Closes the client's end, and keeps the server's end open.
     mutating func abandon() -> Action {
         guard droppedReply == nil else { return Action() }
         droppedReply = ReplyScanner()
         return Action(closes: [.client], isCut: true)
     }
 
-    /// One end is closed, and so is the other, but for a server that has still to answer what was abandoned.
+    /// Closes the other end of a closed connection, unless the server still has to answer an abandoned request.
     func ended(_ end: End) -> Action {
         switch end {
         case .client: Action(closes: droppedReply == nil ? [.server] : [])
@@ -76,7 +76,7 @@ struct ProxiedConnection {
         let sent = recent + bytes.readableBytesView
         let before = recent.count
         recent = sent.suffix(64)
-        guard let cut = armed, let place = sent.ranges(of: cut.text.utf8).last, place.upperBound > before else {
+        guard let cut = armed, let match = sent.ranges(of: cut.text.utf8).last, match.upperBound > before else {
             return nil
         }
         armed = nil
@@ -87,17 +87,17 @@ struct ProxiedConnection {
         var rest = bytes
         var action = Action()
         while rest.readableBytes > 0 {
-            let size = faults.pieceBytes.map { Int.random(in: $0, using: &generator) } ?? rest.readableBytes
-            guard let piece = rest.readSlice(length: min(size, rest.readableBytes)) else { break }
+            let size = faults.chunkBytes.map { Int.random(in: $0, using: &generator) } ?? rest.readableBytes
+            guard let chunk = rest.readSlice(length: min(size, rest.readableBytes)) else { break }
             if let left = bytesLeft {
-                bytesLeft = left - piece.readableBytes
-                guard left > piece.readableBytes else {
+                bytesLeft = left - chunk.readableBytes
+                guard left > chunk.readableBytes else {
                     action.closes = [.client, .server]
                     action.isCut = true
                     return action
                 }
             }
-            action.pieces.append(Piece(bytes: piece, due: due(from: end, now)))
+            action.chunks.append(Chunk(bytes: chunk, due: due(from: end, now)))
         }
         return action
     }
@@ -110,13 +110,13 @@ struct ProxiedConnection {
     }
 }
 
-/// Finds ReadyForQuery in what PostgreSQL sends, from a message's first byte on.
+/// Finds the message ReadyForQuery in the bytes from PostgreSQL.
 private struct ReplyScanner {
     private var pending = ByteBuffer()
 
     mutating func isReady(after bytes: ByteBuffer) -> Bool {
         pending.writeImmutableBuffer(bytes)
-        // A message is its type, the length of the rest with these four bytes, and the rest.
+        // A message is its type, the length including these four bytes, and the rest.
         while let type = pending.getInteger(at: pending.readerIndex, as: UInt8.self),
             let length = pending.getInteger(at: pending.readerIndex + 1, as: UInt32.self)
         {

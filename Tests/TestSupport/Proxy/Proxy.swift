@@ -2,15 +2,15 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// Stands between a client and a server, relays bytes over TCP or Unix sockets, and breaks connections as a test asks.
+/// A proxy between a client and a server, over TCP or Unix sockets, that injects faults into connections.
 public final class Proxy: Sendable {
-    /// The moment at which a connection is cut: around the request that contains a text.
+    /// When to cut a connection, relative to the request that contains a text.
     public enum Cut: Sendable {
         /// Before the server sees the request.
         case request(String)
-        /// After PostgreSQL has answered and is ready for the next request: the client never sees the answer.
+        /// After PostgreSQL has answered. The client does not receive the answer.
         case reply(String)
-        /// Right after the request was sent: the client sees its connection end, PostgreSQL does not, and goes on.
+        /// Right after the request was sent. Only the client's end is closed, and PostgreSQL continues.
         case abandon(String)
 
         var text: String {
@@ -20,24 +20,24 @@ public final class Proxy: Sendable {
         }
     }
 
-    /// What happens to every connection, by chance.
+    /// Random faults of every connection.
     public struct Faults: Sendable {
         var cutAfterBytes: ClosedRange<Int>?
         var delayMilliseconds: ClosedRange<Int64>?
-        var pieceBytes: ClosedRange<Int>?
+        var chunkBytes: ClosedRange<Int>?
 
         /// - Parameters:
-        ///   - cutAfterBytes: a connection is cut once so many bytes have gone through; nil is never.
-        ///   - delayMilliseconds: each piece waits for so long; nil is not at all.
-        ///   - pieceBytes: what comes is passed on in pieces of so many bytes; nil is whole.
+        ///   - cutAfterBytes: the number of bytes after which a connection is cut; nil is never.
+        ///   - delayMilliseconds: the delay of each chunk; nil is none.
+        ///   - chunkBytes: the size of chunks; nil is the size in which the bytes arrive.
         public init(
             cutAfterBytes: ClosedRange<Int>? = nil,
             delayMilliseconds: ClosedRange<Int64>? = nil,
-            pieceBytes: ClosedRange<Int>? = nil
+            chunkBytes: ClosedRange<Int>? = nil
         ) {
             self.cutAfterBytes = cutAfterBytes
             self.delayMilliseconds = delayMilliseconds
-            self.pieceBytes = pieceBytes
+            self.chunkBytes = chunkBytes
         }
     }
 
@@ -51,18 +51,18 @@ public final class Proxy: Sendable {
     }
 
     private struct State {
-        /// Set by `start`, which alone makes a proxy.
+        /// Set by `start`.
         var listener: (any Channel)?
         var relayed: [Int: Relayed] = [:]
         var connections = 0
         var cuts = 0
         var armed: Cut?
-        var refuses = false
-        var refusesAfterCut = false
+        var refusesConnections = false
+        var refusesConnectionsAfterCut = false
 
-        mutating func noteCut() {
+        mutating func countCut() {
             cuts += 1
-            refuses = refuses || refusesAfterCut
+            refusesConnections = refusesConnections || refusesConnectionsAfterCut
         }
     }
 
@@ -72,8 +72,8 @@ public final class Proxy: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - listeningOn: a free port of 127.0.0.1 unless given.
-    ///   - seed: of the faults.
+    ///   - listeningOn: the default is a free port of 127.0.0.1.
+    ///   - seed: the seed of the faults.
     public static func start(
         to target: SocketAddress,
         listeningOn address: SocketAddress? = nil,
@@ -82,7 +82,7 @@ public final class Proxy: Sendable {
     ) async throws -> Proxy {
         let proxy = Proxy(target, faults, seed)
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            // The client is not read from before there is a server to pass it on to.
+            // Bytes of the client are read after the proxy has connected to the server.
             .childChannelOption(.autoRead, value: false)
             .childChannelInitializer { proxy.accept($0) }
             .bind(to: address ?? SocketAddress(ipAddress: "127.0.0.1", port: 0))
@@ -97,52 +97,52 @@ public final class Proxy: Sendable {
         self.seed = seed
     }
 
-    // MARK: What a test asks
+    // MARK: Control by tests
 
-    /// Where clients connect to.
+    /// The address for clients.
     public var address: SocketAddress {
         guard let address = state.withLock({ $0.listener })?.localAddress else {
-            preconditionFailure("it listens nowhere")
+            preconditionFailure("the proxy does not listen")
         }
         return address
     }
 
-    /// How many connections it has accepted.
+    /// The number of accepted connections.
     public var connections: Int { state.withLock { $0.connections } }
 
-    /// How often it has cut a connection, whatever the reason was but `cutAll`.
+    /// The number of cuts, without those of `cutAll`.
     public var cuts: Int { state.withLock { $0.cuts } }
 
-    /// Cuts once, at the next request that contains the cut's text.
+    /// Cuts once, at the next request with the text of the cut.
     public func arm(_ cut: Cut) { state.withLock { $0.armed = cut } }
 
     /// While true, new connections are closed at once.
-    public var refuses: Bool {
-        get { state.withLock { $0.refuses } }
-        set { state.withLock { $0.refuses = newValue } }
+    public var refusesConnections: Bool {
+        get { state.withLock { $0.refusesConnections } }
+        set { state.withLock { $0.refusesConnections = newValue } }
     }
 
-    /// Whether `refuses` becomes true with the next cut.
-    public var refusesAfterCut: Bool {
-        get { state.withLock { $0.refusesAfterCut } }
-        set { state.withLock { $0.refusesAfterCut = newValue } }
+    /// Whether `refusesConnections` becomes true with the next cut.
+    public var refusesConnectionsAfterCut: Bool {
+        get { state.withLock { $0.refusesConnectionsAfterCut } }
+        set { state.withLock { $0.refusesConnectionsAfterCut = newValue } }
     }
 
-    /// The clients of all connections see them end now; the server does not.
+    /// Closes the client's end of all connections.
     public func abandonAll() {
         for number in state.withLock({ Array($0.relayed.keys) }) {
             perform(on: number, from: .client) { connection, _ in connection.abandon() }
         }
     }
 
-    /// Cuts what is open now.
+    /// Cuts all open connections.
     public func cutAll() {
         let channels = state.withLock { state in state.relayed.values.flatMap { [$0.client, $0.server] } }
         for channel in channels { channel?.close(promise: nil) }
     }
 
     public func close() {
-        refuses = true
+        refusesConnections = true
         state.withLock { $0.listener }?.close(promise: nil)
         cutAll()
     }
@@ -151,13 +151,13 @@ public final class Proxy: Sendable {
 
     private func accept(_ client: any Channel) -> EventLoopFuture<Void> {
         let admitted = state.withLock { state -> Int? in
-            guard !state.refuses else { return nil }
+            guard !state.refusesConnections else { return nil }
             state.connections += 1
             let connection = ProxiedConnection(faults, seed: seed &+ UInt64(state.connections))
             state.relayed[state.connections] = Relayed(connection: connection, client: client)
             return state.connections
         }
-        // A client whose initializer fails is closed.
+        // A failed initializer closes the client.
         guard let number = admitted else { return client.eventLoop.makeFailedFuture(ChannelError.eof) }
         connect(number, client)
         return relay(client, .client, number)
@@ -180,7 +180,7 @@ public final class Proxy: Sendable {
     }
 
     private func relay(_ channel: any Channel, _ end: ProxiedConnection.End, _ number: Int) -> EventLoopFuture<Void> {
-        // Not by who is active: one that was just accepted is not yet.
+        // Not in channelInactive, because a channel that was just accepted is not active yet.
         channel.closeFuture.whenComplete { _ in self.ended(end, number) }
         return channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHandler(
@@ -196,12 +196,12 @@ public final class Proxy: Sendable {
     private func ended(_ end: ProxiedConnection.End, _ number: Int) {
         perform(on: number, from: end) { connection, _ in connection.ended(end) }
         state.withLock { state in
-            // A server that is still to answer what was abandoned ends the connection.
+            // After an abandoned request, the connection ends with the server's answer.
             if end == .server || state.relayed[number]?.server == nil { state.relayed[number] = nil }
         }
     }
 
-    /// Changes a connection under the lock, and runs what it says outside.
+    /// Changes a connection under the lock, and executes the action outside.
     private func perform(
         on number: Int,
         from end: ProxiedConnection.End,
@@ -211,24 +211,24 @@ public final class Proxy: Sendable {
             guard var relayed = state.relayed[number] else { return (.init(), nil) }
             let action = change(&relayed.connection, &state.armed)
             state.relayed[number] = relayed
-            if action.isCut { state.noteCut() }
+            if action.isCut { state.countCut() }
             return (action, relayed)
         }
         if let other = relayed?.channel(end == .client ? .server : .client) {
-            for piece in action.pieces {
-                guard let due = piece.due else {
-                    other.writeAndFlush(piece.bytes, promise: nil)
+            for chunk in action.chunks {
+                guard let due = chunk.due else {
+                    other.writeAndFlush(chunk.bytes, promise: nil)
                     continue
                 }
-                // Tasks of one loop run in the order of their deadlines, and of being scheduled where these are equal.
-                other.eventLoop.scheduleTask(deadline: due) { other.writeAndFlush(piece.bytes, promise: nil) }
+                // Tasks of an event loop are executed by deadline, and those with equal deadlines in the order of scheduling.
+                other.eventLoop.scheduleTask(deadline: due) { other.writeAndFlush(chunk.bytes, promise: nil) }
             }
         }
         for end in action.closes { relayed?.channel(end)?.close(promise: nil) }
     }
 }
 
-/// Tells what comes.
+/// Passes received bytes to a closure.
 private final class Receiver: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

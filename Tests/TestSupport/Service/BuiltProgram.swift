@@ -1,9 +1,7 @@
 import Foundation
 
-/// A program of this package, as it was built along with the tests.
-///
-/// It is looked for in the folder that HEADROOM_TEST_BINARIES names, else beside the test bundle, so that tests of a
-/// release build start the release build.
+/// The URL of a program of this package that was built with the tests: in the folder of the environment variable
+/// HEADROOM_TEST_BINARIES, else beside the test bundle, so that tests of a release build start the release build.
 public func builtProgram(_ name: String) -> URL {
     programFolder.appending(path: name)
 }
@@ -12,10 +10,10 @@ private let programFolder: URL = {
     if let folder = ProcessInfo.processInfo.environment["HEADROOM_TEST_BINARIES"], !folder.isEmpty {
         return URL(filePath: folder)
     }
-    // The bundle is the running program itself, or what that program was told to load.
+    // The bundle is the running program itself, or an argument of it.
     let arguments = CommandLine.arguments
-    let told = arguments.firstIndex(of: "--test-bundle-path").flatMap { arguments.dropFirst($0 + 1).first }
-    var bundle = told.map { URL(filePath: $0) } ?? Bundle.main.executableURL ?? URL(filePath: arguments[0])
+    let argument = arguments.firstIndex(of: "--test-bundle-path").flatMap { arguments.dropFirst($0 + 1).first }
+    var bundle = argument.map { URL(filePath: $0) } ?? Bundle.main.executableURL ?? URL(filePath: arguments[0])
     while bundle.pathExtension != "xctest", bundle.pathComponents.count > 1 { bundle.deleteLastPathComponent() }
     return bundle.deletingLastPathComponent()
 }()
@@ -23,10 +21,10 @@ private let programFolder: URL = {
 extension Process {
     public struct Failed: Error {}
 
-    /// Runs a program to its end.
+    /// Runs a program and waits for its end.
     ///
-    /// - Returns: what it wrote to standard output.
-    /// - Throws: `Failed` when its status is not 0.
+    /// - Returns: its standard output.
+    /// - Throws: `Failed` if its status is not 0.
     @discardableResult
     public static func run(
         _ program: URL,
@@ -47,9 +45,9 @@ extension Process {
         return text
     }
 
-    /// Starts it, and reads its standard output up to what says that it is there.
+    /// Starts the process, and reads its standard output until `wanted` matches.
     ///
-    /// - Returns: what was looked for; nil when the process ended before.
+    /// - Returns: the match; nil if the process ended before.
     public func run(until wanted: Regex<Substring>) async throws -> String? {
         let output = Pipe()
         standardOutput = output

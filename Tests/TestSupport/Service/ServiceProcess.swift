@@ -3,25 +3,25 @@ import HeadroomClient
 import NIOCore
 import Synchronization
 
-/// The built service as a process of its own, so that it can be killed as a crash would, and started again where it was.
+/// The service as a process of its own, which a test can kill, stop and start again on the same port.
 public final class ServiceProcess: Sendable {
     public struct DidNotStart: Error {}
 
     public let endpoint: HeadroomClient.Endpoint
-    /// Of the HTTP side; nil where it is off.
+    /// The port of the HTTP server; nil if it is off.
     public let httpPort: Int?
     private let databaseURL: String
     private let arguments: [String]
     private let environment: [String: String]
     private let process: Mutex<Process>
 
-    /// Starts a service on a free port, to which `restart` comes back.
+    /// Starts a service on a free port.
     ///
     /// - Parameters:
-    ///   - databaseURL: a fresh, migrated database's unless given.
-    ///   - http: whether it has an HTTP side, on a free port.
-    ///   - environment: beside the database's URL.
-    ///   - arguments: of `headroom serve`, beside those that every test needs.
+    ///   - databaseURL: the default is a new, migrated database.
+    ///   - http: whether it has an HTTP server, on a free port.
+    ///   - environment: variables in addition to the database's URL.
+    ///   - arguments: additional arguments of `headroom serve`.
     public static func start(
         databaseURL: String? = nil,
         http: Bool = false,
@@ -42,7 +42,7 @@ public final class ServiceProcess: Sendable {
         process = Mutex(launched.process)
         endpoint = launched.endpoint
         httpPort = launched.http?.port
-        // Started again, it is where it was.
+        // A restarted service has the same ports.
         self.arguments = ["--http", launched.http.map(\.description) ?? "off"] + arguments
     }
 
@@ -58,40 +58,40 @@ public final class ServiceProcess: Sendable {
 
     public var conninfo: String { databaseURL }
 
-    /// As the kernel does when memory runs out: nothing is tidied up.
-    public func kill9() async throws {
+    /// Kills the process by SIGKILL and waits for its end.
+    public func crash() async throws {
         let identifier = process.withLock { process in
             kill(process.processIdentifier, SIGKILL)
             return process.processIdentifier
         }
-        try await waitUntil("the service is dead") {
+        try await waitUntil("the service has ended") {
             self.process.withLock { !$0.isRunning } || kill(identifier, 0) != 0
         }
     }
 
-    /// Tells it to drain, and waits for its end.
+    /// Lets the service drain (SIGTERM), and waits for its end.
     public func terminate() async throws {
         process.withLock { _ = kill($0.processIdentifier, SIGTERM) }
         try await waitUntil("the service has ended") { self.process.withLock { !$0.isRunning } }
     }
 
-    /// Stops it as a machine that hangs would, or lets it go on.
+    /// Stops the process as if the machine hung (SIGSTOP), or continues it.
     public func pause(_ isPaused: Bool) {
         process.withLock { _ = kill($0.processIdentifier, isPaused ? SIGSTOP : SIGCONT) }
     }
 
-    /// Starts it again, on the same port.
+    /// Starts the service again on the same ports.
     public func restart() async throws {
         let launched = try await ServiceProcess.launch(databaseURL, "\(endpoint)", arguments, environment)
         process.withLock { $0 = launched.process }
     }
 
-    /// A machine that is busy with other tests may keep the proxy from passing on a request for longer than the defaults.
-    private static let patience = [
+    /// Longer than the defaults, because a machine that is busy with other tests may delay a proxy.
+    private static let timeouts = [
         "first-request", "incomplete-request", "output", "authentication", "tls-handshake",
     ].flatMap { ["--\($0)-timeout-ms", "120000"] }
 
-    /// Makes a token, as an operator does, and waits until the service accepts it: it reads new tokens from its database.
+    /// Creates a token as an operator does, and waits until the service accepts it.
     public func token(_ scopes: String...) async throws -> String {
         let token = try Process.run(
             builtProgram("headroom"),
@@ -102,7 +102,7 @@ public final class ServiceProcess: Sendable {
             configuration.credentials = HeadroomClient.Credentials(token: token)
         }
         try await HeadroomClient.with(self, configure: present) { client in
-            try await waitUntil("the token is known") { (try? await client.info()) != nil }
+            try await waitUntil("the service accepts the token") { (try? await client.info()) != nil }
         }
         return token
     }
@@ -115,7 +115,7 @@ public final class ServiceProcess: Sendable {
     ) async throws -> Launched {
         let process = Process()
         process.executableURL = builtProgram("headroom")
-        process.arguments = ["serve", "--listen", listen, "--log-level", "error"] + patience + arguments
+        process.arguments = ["serve", "--listen", listen, "--log-level", "error"] + timeouts + arguments
         process.environment = environment.merging(["HEADROOM_DATABASE_URL": databaseURL]) { own, _ in own }
         guard let line = try await process.run(until: /ready listen=.*\n/) else {
             process.terminate()

@@ -156,8 +156,8 @@ struct UserPresenter {
         if let denialReason = snapshot.denialReason ?? snapshot.refusal(of: 1) {
             facts.append(UserPage.Fact(name: "Refused because", text: denialReason.rawValue.spaced))
         }
-        if let comesBackAt = snapshot.comesBackAt {
-            facts.append(UserPage.Fact(name: "Comes back", time: TimeText(comesBackAt)))
+        if let availableAgainAt = snapshot.availableAgainAt {
+            facts.append(UserPage.Fact(name: "Comes back", time: TimeText(availableAgainAt)))
         }
         if let (day, days) = snapshot.trialDay {
             facts.append(UserPage.Fact(name: "Trial", text: "day \(day) of \(days)"))

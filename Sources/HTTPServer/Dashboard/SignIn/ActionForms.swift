@@ -134,7 +134,7 @@ struct ActionForms: Sendable {
         let change: EngineOperation
         switch form.action {
         case .grant(let messages):
-            let messageKey = MessageKey(known: "dashboard:\(key)")
+            let messageKey = MessageKey(validated: "dashboard:\(key)")
             change = .attributed(.grant(messages, key: messageKey, reason: form.reason), actor: visitor.actor)
         case .reset:
             change = .attributed(.resetUsage(nil), actor: visitor.actor, reason: form.reason)

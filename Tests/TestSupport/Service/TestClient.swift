@@ -1,14 +1,14 @@
 import HeadroomClient
 
 extension HeadroomClient {
-    /// A client of one service or several, which is shut down when the body is done.
+    /// Runs `body` with a client of these services, and shuts the client down.
     @discardableResult
     public static func with<Result>(
         _ services: ServiceProcess...,
         configure: (inout Configuration) -> Void = { _ in },
         _ body: (HeadroomClient) async throws -> Result
     ) async throws -> Result {
-        var configuration = Configuration.patient(services.map(\.endpoint))
+        var configuration = Configuration.withTestTimeouts(services.map(\.endpoint))
         configure(&configuration)
         let client = HeadroomClient(configuration)
         do {
@@ -23,8 +23,8 @@ extension HeadroomClient {
 }
 
 extension HeadroomClient.Configuration {
-    /// Waits for as long as a machine may take that is busy with other tests.
-    public static func patient(
+    /// A configuration whose timeouts suit a machine that is busy with other tests.
+    public static func withTestTimeouts(
         _ endpoints: [HeadroomClient.Endpoint],
         credentials: HeadroomClient.Credentials? = nil
     ) -> Self {
@@ -35,10 +35,10 @@ extension HeadroomClient.Configuration {
         return configuration
     }
 
-    public static func patient(
+    public static func withTestTimeouts(
         _ endpoint: HeadroomClient.Endpoint,
         credentials: HeadroomClient.Credentials? = nil
     ) -> Self {
-        patient([endpoint], credentials: credentials)
+        withTestTimeouts([endpoint], credentials: credentials)
     }
 }

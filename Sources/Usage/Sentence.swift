@@ -1,8 +1,7 @@
-/// Every sentence that a person reads, in one place: warm, in the first person, never a wall.
+/// The sentences for users, in a warm first person.
 ///
-/// The database gets the same sentences from here (`headroom.words`, written by each migration), so that
-/// `increment_and_check_usage` and the line protocol cannot drift apart.
-public enum Words: String, Sendable, CaseIterable {
+/// `headroom migrate` writes them to the table `headroom.words`, so that SQL functions and the line protocol use the same ones.
+public enum Sentence: String, Sendable, CaseIterable {
     case gentle
     case gentleLifetime = "gentle_lifetime"
     case prominent
@@ -26,7 +25,7 @@ public enum Words: String, Sendable, CaseIterable {
     case accessiblePastUnlimited = "accessible_past_unlimited"
     case unreadable
 
-    /// The sentence where `number` is not 1, or is none; what stands in braces is filled in by `filled`.
+    /// The template for numbers other than 1, with placeholders in braces.
     public var other: String {
         switch self {
         case .gentle: "You have {remaining} conversations left this month"
@@ -55,7 +54,7 @@ public enum Words: String, Sendable, CaseIterable {
         }
     }
 
-    /// The sentence where `number` is exactly 1; nil where it is `other` as well.
+    /// The template for the number 1; nil if it is `other`.
     public var one: String? {
         switch self {
         case .gentle: "You have {remaining} conversation left this month"
@@ -69,7 +68,7 @@ public enum Words: String, Sendable, CaseIterable {
         }
     }
 
-    /// The number that a sentence is about, which chooses between `one` and `other`.
+    /// The number that chooses between `one` and `other`.
     private func number(in snapshot: UsageSnapshot) -> Int? {
         switch self {
         case .gentle, .gentleLifetime, .prominent, .prominentUndated, .trial: snapshot.remaining
@@ -80,43 +79,43 @@ public enum Words: String, Sendable, CaseIterable {
         }
     }
 
-    /// The sentence with its blanks filled in. A blank that the snapshot cannot fill is left out of no sentence: which
-    /// sentence stands where is decided by `UsageSnapshot.banner` and its siblings, which know.
+    /// The sentence with its placeholders filled in. `UsageSnapshot.banner` and the properties below it only choose a sentence
+    /// for whose placeholders the snapshot has values.
     func filled(from snapshot: UsageSnapshot, date: Instant? = nil) -> String {
-        guard let forms = Words.forms[self] else { preconditionFailure("forms has all cases") }
-        let parts = number(in: snapshot) == 1 ? forms.one : forms.other
+        guard let template = Sentence.templates[self] else { preconditionFailure("templates has all cases") }
+        let parts = number(in: snapshot) == 1 ? template.one : template.other
         var text = ""
-        // Nearly always enough, so that the text is allocated once.
+        // Nearly always long enough, so that the text is allocated once.
         text.reserveCapacity(96)
         for part in parts {
             switch part {
-            case .text(let words): text += words
-            case .blank(.remaining): text += snapshot.remaining.map(String.init) ?? "unlimited"
-            case .blank(.limit): text += snapshot.limit.map(String.init) ?? "unlimited"
-            case .blank(.used): text += String(snapshot.used)
-            case .blank(.date): text += date?.date.monthAndDay ?? ""
-            case .blank(.label): text += snapshot.plan.label
-            case .blank(.day): text += snapshot.trialDay.map { String($0.day) } ?? ""
-            case .blank(.days): text += snapshot.trialDay.map { String($0.days) } ?? ""
-            case .blank(.period): text += snapshot.period.label
+            case .text(let literal): text += literal
+            case .placeholder(.remaining): text += snapshot.remaining.map(String.init) ?? "unlimited"
+            case .placeholder(.limit): text += snapshot.limit.map(String.init) ?? "unlimited"
+            case .placeholder(.used): text += String(snapshot.used)
+            case .placeholder(.date): text += date?.date.monthAndDay ?? ""
+            case .placeholder(.label): text += snapshot.plan.label
+            case .placeholder(.day): text += snapshot.trialDay.map { String($0.day) } ?? ""
+            case .placeholder(.days): text += snapshot.trialDay.map { String($0.days) } ?? ""
+            case .placeholder(.period): text += snapshot.period.label
             }
         }
         return text
     }
 
-    private enum Blank: String {
+    private enum Placeholder: String {
         case remaining, limit, used, date, label, day, days, period
     }
 
     private enum Part {
         case text(String)
-        case blank(Blank)
+        case placeholder(Placeholder)
     }
 
-    /// Taken apart once, because looking for braces costs more than all the rest of a sentence.
-    private static let forms = Dictionary(
-        uniqueKeysWithValues: allCases.map { words in
-            (words, (one: parts(of: words.one ?? words.other), other: parts(of: words.other)))
+    /// Parsed once, because parsing costs more than filling in.
+    private static let templates = Dictionary(
+        uniqueKeysWithValues: allCases.map { sentence in
+            (sentence, (one: parts(of: sentence.one ?? sentence.other), other: parts(of: sentence.other)))
         }
     )
 
@@ -124,11 +123,11 @@ public enum Words: String, Sendable, CaseIterable {
         var parts: [Part] = []
         var rest = template[...]
         while let open = rest.firstIndex(of: "{"), let close = rest[open...].firstIndex(of: "}") {
-            guard let blank = Blank(rawValue: String(rest[rest.index(after: open)..<close])) else {
-                preconditionFailure("a template names a blank that nothing fills")
+            guard let placeholder = Placeholder(rawValue: String(rest[rest.index(after: open)..<close])) else {
+                preconditionFailure("a template has an unknown placeholder")
             }
             if open > rest.startIndex { parts.append(.text(String(rest[..<open]))) }
-            parts.append(.blank(blank))
+            parts.append(.placeholder(placeholder))
             rest = rest[rest.index(after: close)...]
         }
         return rest.isEmpty ? parts : parts + [.text(String(rest))]
@@ -136,59 +135,59 @@ public enum Words: String, Sendable, CaseIterable {
 }
 
 extension UsageSnapshot {
-    /// What to tell the user about what is left, or nil when there is nothing to say.
+    /// The sentence about the messages that are left, or nil.
     public var banner: String? {
         if isPast { return nil }
         return switch tier {
         case .blocked: blockedBanner
-        case _ where plan.isTrial: Words.trial.filled(from: self)
+        case _ where plan.isTrial: Sentence.trial.filled(from: self)
         case .silent: nil
-        // An allowance that never comes back is not this month's.
-        case .gentle: (plan.cycle == .monthly ? Words.gentle : .gentleLifetime).filled(from: self)
+        // A lifetime allowance does not belong to a month.
+        case .gentle: (plan.cycle == .monthly ? Sentence.gentle : .gentleLifetime).filled(from: self)
         case .prominent:
-            comesBackAt.map { Words.prominent.filled(from: self, date: $0) }
-                ?? Words.prominentUndated.filled(from: self)
+            availableAgainAt.map { Sentence.prominent.filled(from: self, date: $0) }
+                ?? Sentence.prominentUndated.filled(from: self)
         }
     }
 
     private var blockedBanner: String {
         if plan.isTrial && (denialReason == nil || denialReason == .trialEnded) {
             let hasMessagesLeft = limit.map { used + held < $0 } ?? true
-            return (hasMessagesLeft ? Words.blockedTrialEnded : .blockedTrial).filled(from: self)
+            return (hasMessagesLeft ? Sentence.blockedTrialEnded : .blockedTrial).filled(from: self)
         }
         if denialReason == nil, plan.cycle == .monthly {
-            return comesBackAt.map { Words.blockedMonthly.filled(from: self, date: $0) }
-                ?? Words.blockedMonthlyUndated.filled(from: self)
+            return availableAgainAt.map { Sentence.blockedMonthly.filled(from: self, date: $0) }
+                ?? Sentence.blockedMonthlyUndated.filled(from: self)
         }
         let hasNeverSubscribed = state == .free && previousPlan == nil
-        return (hasNeverSubscribed ? Words.blockedNeverSubscribed : .blockedNoAccess).filled(from: self)
+        return (hasNeverSubscribed ? Sentence.blockedNeverSubscribed : .blockedNoAccess).filled(from: self)
     }
 
-    /// What to tell the user about the subscription, or nil.
+    /// The sentence about the subscription, or nil.
     public var notice: String? {
         if isPast { return nil }
         return switch state {
-        // A store can tell of the cancellation before it tells the date; without one the sentence has a hole.
-        case .cancelled: expiresAt.map { Words.cancelled.filled(from: self, date: $0) }
-        case .gracePeriod, .billingRetry: Words.billingIssue.filled(from: self)
+        // A store may report the cancellation before its date. The sentence needs the date.
+        case .cancelled: expiresAt.map { Sentence.cancelled.filled(from: self, date: $0) }
+        case .gracePeriod, .billingRetry: Sentence.billingIssue.filled(from: self)
         case .trial, .active, .expired, .revoked, .free: nil
         }
     }
 
-    /// The plan as a person reads it: "Premium", or "Trial — Day 2 of 3".
+    /// The plan's label for users: "Premium", or "Trial — Day 2 of 3".
     public var label: String {
-        plan.isTrial ? Words.labelTrial.filled(from: self) : plan.label
+        plan.isTrial ? Sentence.labelTrial.filled(from: self) : plan.label
     }
 
     /// The usage as a sentence, for a screen reader.
     public var accessible: String {
-        let words: Words =
+        let sentence: Sentence =
             switch plan.cycle {
             case .monthly where isPast: limit == nil ? .accessiblePastUnlimited : .accessiblePast
             case .monthly: limit == nil ? .accessibleMonthlyUnlimited : .accessibleMonthly
             case .trial: .accessibleTrial
             case .lifetime: limit == nil ? .accessibleLifetimeUnlimited : .accessibleLifetime
             }
-        return words.filled(from: self)
+        return sentence.filled(from: self)
     }
 }

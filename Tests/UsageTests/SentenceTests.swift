@@ -3,10 +3,10 @@ import Testing
 
 @testable import Usage
 
-@Suite("The words")
+@Suite("Sentences")
 struct WordsTests {
     @Test(
-        "tell what is left, when, and nothing below 80 %",
+        "tell the remaining messages and the reset, and nothing below 80 %",
         arguments: [
             (UsageSnapshot.monthly(used: 639), nil),
             (.monthly(used: 640), "You have 160 conversations left this month"),
@@ -25,7 +25,7 @@ struct WordsTests {
             (.trial(used: 100, denialReason: .trialEnded), "You've used your trial sessions — ready to continue?"),
             (.trial(used: 3, denialReason: .trialEnded), "Your trial has ended — ready to continue?"),
             (.monthly(used: 1_000, limit: nil, plan: .pro), nil),
-            // Nothing comes back, so there is no month and no day to name.
+            // The allowance is never renewed, so there is no month and no date.
             (.lifetime(used: 8, limit: 10), "You have 2 conversations left"),
             (.lifetime(used: 4, limit: 5), "You have 1 conversation left"),
             (.lifetime(used: 19, limit: 20), "Almost there — 1 message left"),
@@ -36,7 +36,7 @@ struct WordsTests {
         #expect(snapshot.banner == banner)
     }
 
-    @Test("promise a date only where access lasts beyond the reset", arguments: [SubscriptionState.active, .cancelled])
+    @Test("contain a date only if access lasts beyond the reset", arguments: [SubscriptionState.active, .cancelled])
     func dates(state: SubscriptionState) {
         func banner(used: Int, until expires: String) -> String? {
             UsageSnapshot.monthly(used: used, state: state, expiresAt: at(expires)).banner
@@ -52,7 +52,7 @@ struct WordsTests {
         #expect(banner(used: 800, until: later)?.hasSuffix("refreshes on December 1.") == true)
     }
 
-    @Test("invite whoever never subscribed to begin, and whoever did to come back")
+    @Test("invite new users to begin, and previous subscribers to come back")
     func neverSubscribed() {
         let begin = "Ready to begin? A subscription opens our conversations."
         for var snapshot in [
@@ -66,7 +66,7 @@ struct WordsTests {
     }
 
     @Test(
-        "invite back whoever has no access, whatever was used",
+        "invite users without access to come back",
         arguments: [
             UsageSnapshot.monthly(used: 0, state: .expired, denialReason: .expired),
             .monthly(used: 800, state: .revoked, denialReason: .revoked),
@@ -81,7 +81,7 @@ struct WordsTests {
     }
 
     @Test(
-        "say what is the matter with the subscription",
+        "describe the state of the subscription",
         arguments: [
             (.cancelled, "Your subscription is active until November 20. You can resubscribe anytime."),
             (.gracePeriod, "There's a hiccup with your payment. Let's get that sorted."),
@@ -94,12 +94,12 @@ struct WordsTests {
         #expect(snapshot.notice == notice)
     }
 
-    @Test("leave a sentence out rather than leave a hole in it")
+    @Test("are left out if a value for a placeholder is missing")
     func cancelledWithoutDate() {
         #expect(UsageSnapshot.monthly(used: 1, state: .cancelled).notice == nil)
     }
 
-    @Test("have nothing to say about a period that is over")
+    @Test("are left out for a past period")
     func past() {
         var snapshot = UsageSnapshot.monthly(used: 800, state: .gracePeriod, observedAt: at("2026-12-01").justBefore)
         #expect(snapshot.banner != nil)
@@ -111,7 +111,7 @@ struct WordsTests {
     }
 
     @Test(
-        "read the usage out",
+        "describe the usage for screen readers",
         arguments: [
             (UsageSnapshot.monthly(used: 160), "160 of 800 messages used this month"),
             (.monthly(used: 160, limit: nil, plan: .pro), "160 messages used this month"),
@@ -131,7 +131,7 @@ struct WordsTests {
     }
 
     @Test(
-        "name the plan, and the day of a trial",
+        "contain the plan, and the day of a trial",
         arguments: [
             (UsageSnapshot.monthly(used: 0), "Premium"),
             (.monthly(used: 0, limit: nil, plan: .pro), "Pro"),
@@ -148,19 +148,19 @@ struct WordsTests {
         #expect(snapshot.label == label)
     }
 
-    @Test("say that nothing is lost when usage cannot be read")
+    @Test("reassure the user when the usage cannot be read")
     func unreadable() {
         #expect(
-            Words.unreadable.other
+            Sentence.unreadable.other
                 == "I couldn't check your usage right now — don't worry, you can keep chatting."
         )
     }
 
-    @Test("fill every blank of every template", arguments: Words.allCases)
-    func blanks(words: Words) {
-        // One used, and one remaining: both forms.
+    @Test("have values for all placeholders of all templates", arguments: Sentence.allCases)
+    func placeholders(sentence: Sentence) {
+        // One used and one remaining message, so that both forms occur.
         for used in [1, 2, 99] {
-            let text = words.filled(from: .trial(used: used), date: at("2026-12-01"))
+            let text = sentence.filled(from: .trial(used: used), date: at("2026-12-01"))
             #expect(!text.contains { "{}".contains($0) })
             #expect(text.isEmpty == false)
         }
