@@ -2,125 +2,122 @@ import TestSupport
 import Testing
 import Usage
 
-/// The expected state of a subscription at one instant.
-private struct Moment: CustomTestStringConvertible {
-    var instant: Instant
-    var state: SubscriptionState
-    var denialReason: DenialReason?
-
-    init(_ instant: Instant, _ state: SubscriptionState, _ denialReason: DenialReason? = nil) {
-        self.instant = instant
-        self.state = state
-        self.denialReason = denialReason
-    }
-
-    var testDescription: String { "\(state) at \(instant)" }
-}
-
 private let start = at("2026-11-01T08:00:00Z")
+private let trialEnd = at("2026-11-04T08:00:00Z")
+private let refund = at("2026-11-20T08:00:00Z")
 private let expiry = at("2026-12-01T08:00:00Z")
 private let graceEnd = at("2026-12-04T08:00:00Z")
-private let refund = at("2026-11-20T08:00:00Z")
 private let sixteenDaysAfterExpiry = at("2026-12-17T08:00:00Z")
-private let trialEnd = at("2026-11-04T08:00:00Z")
 private let farFuture = at("9999-12-31")
 
 @Suite("A subscription of the reference model")
 struct ModelSubscriptionTests {
-    @Test("has access until its expiry, or without end")
-    func active() {
-        expect(
-            ModelSubscription(plan: .paid, expiresAt: expiry),
-            [
-                Moment(start, .active), Moment(expiry.justBefore, .active), Moment(expiry, .expired, .expired),
-                Moment(farFuture, .expired, .expired),
-            ]
-        )
-        expect(ModelSubscription(plan: .paid), [Moment(start, .active), Moment(farFuture, .active)])
-        // Without a billing issue the end of the grace period is ignored.
-        expect(
-            ModelSubscription(plan: .paid, expiresAt: expiry, graceUntil: graceEnd),
-            [
-                Moment(expiry.justBefore, .active), Moment(expiry, .expired, .expired),
-            ]
-        )
+    /// A subscription with its expected state and denial reason at instants.
+    struct Example: CustomTestStringConvertible {
+        var testDescription: String
+        var subscription: ModelSubscription
+        var moments: [(Instant, SubscriptionState, DenialReason?)]
+
+        init(
+            _ description: String,
+            _ subscription: ModelSubscription,
+            _ moments: [(Instant, SubscriptionState, DenialReason?)]
+        ) {
+            testDescription = description
+            self.subscription = subscription
+            self.moments = moments
+        }
     }
 
-    @Test("keeps access until its expiry when cancelled")
-    func cancelled() {
-        expect(
-            ModelSubscription(plan: .paid, expiresAt: expiry, unsubscribedAt: start),
-            [
-                Moment(start, .cancelled), Moment(expiry.justBefore, .cancelled), Moment(expiry, .expired, .expired),
-            ]
-        )
-    }
-
-    @Test("keeps access until the end of the store's grace period during a billing issue")
-    func graceGiven() {
-        expect(
-            ModelSubscription(plan: .paid, expiresAt: expiry, graceUntil: graceEnd, hasBillingIssue: true),
-            [
-                Moment(start, .gracePeriod), Moment(expiry, .gracePeriod), Moment(graceEnd.justBefore, .gracePeriod),
-                Moment(graceEnd, .billingRetry, .billingRetry), Moment(farFuture, .billingRetry, .billingRetry),
-            ]
-        )
-        expect(
-            ModelSubscription(plan: .paid, graceUntil: graceEnd, hasBillingIssue: true),
-            [
-                Moment(graceEnd.justBefore, .gracePeriod), Moment(graceEnd, .billingRetry, .billingRetry),
-            ]
-        )
-    }
-
-    @Test("has a grace period of 16 days after its expiry if the store gives none")
-    func graceFallback() {
-        expect(
-            ModelSubscription(plan: .paid, expiresAt: expiry, hasBillingIssue: true),
-            [
-                Moment(expiry, .gracePeriod), Moment(sixteenDaysAfterExpiry.justBefore, .gracePeriod),
-                Moment(sixteenDaysAfterExpiry, .billingRetry, .billingRetry),
-            ]
-        )
-    }
-
-    @Test("has no grace period without an expiry")
-    func noGrace() {
-        expect(
-            ModelSubscription(plan: .paid, hasBillingIssue: true),
-            [
-                Moment(at("2000-01-01"), .billingRetry, .billingRetry), Moment(start, .billingRetry, .billingRetry),
-            ]
-        )
-    }
-
-    @Test("keeps access for the paid time if the grace period is shorter")
-    func graceShorterThanPaidTime() {
-        expect(
-            ModelSubscription(plan: .paid, expiresAt: graceEnd, graceUntil: expiry, hasBillingIssue: true),
-            [
-                Moment(expiry, .gracePeriod), Moment(graceEnd.justBefore, .gracePeriod),
-                Moment(graceEnd, .billingRetry, .billingRetry),
-            ]
-        )
-    }
-
-    @Test("with a billing issue and a cancellation has the state of the billing issue")
-    func billingIssueBeforeCancellation() {
-        let both = ModelSubscription(
-            plan: .paid,
-            expiresAt: expiry,
-            graceUntil: graceEnd,
-            hasBillingIssue: true,
-            unsubscribedAt: start
-        )
-        expect(
-            both,
-            [
-                Moment(start, .gracePeriod), Moment(expiry, .gracePeriod),
-                Moment(graceEnd, .billingRetry, .billingRetry),
-            ]
-        )
+    @Test(
+        "has a state and a denial reason at each instant",
+        arguments: [
+            Example(
+                "active until its expiry",
+                ModelSubscription(plan: .paid, expiresAt: expiry),
+                [(expiry.justBefore, .active, nil), (expiry, .expired, .expired), (farFuture, .expired, .expired)]
+            ),
+            Example("active without an end", ModelSubscription(plan: .paid), [(farFuture, .active, nil)]),
+            Example(
+                "without a billing issue, the end of the grace period is ignored",
+                ModelSubscription(plan: .paid, expiresAt: expiry, graceUntil: graceEnd),
+                [(expiry.justBefore, .active, nil), (expiry, .expired, .expired)]
+            ),
+            Example(
+                "cancelled until its expiry",
+                ModelSubscription(plan: .paid, expiresAt: expiry, unsubscribedAt: start),
+                [(start, .cancelled, nil), (expiry.justBefore, .cancelled, nil), (expiry, .expired, .expired)]
+            ),
+            Example(
+                "in the store's grace period during a billing issue, also if it was cancelled",
+                ModelSubscription(
+                    plan: .paid,
+                    expiresAt: expiry,
+                    graceUntil: graceEnd,
+                    hasBillingIssue: true,
+                    unsubscribedAt: start
+                ),
+                [
+                    (start, .gracePeriod, nil), (graceEnd.justBefore, .gracePeriod, nil),
+                    (graceEnd, .billingRetry, .billingRetry), (farFuture, .billingRetry, .billingRetry),
+                ]
+            ),
+            Example(
+                "in the store's grace period without an expiry",
+                ModelSubscription(plan: .paid, graceUntil: graceEnd, hasBillingIssue: true),
+                [(graceEnd.justBefore, .gracePeriod, nil), (graceEnd, .billingRetry, .billingRetry)]
+            ),
+            Example(
+                "in a grace period of 16 days if the store gives none",
+                ModelSubscription(plan: .paid, expiresAt: expiry, hasBillingIssue: true),
+                [
+                    (sixteenDaysAfterExpiry.justBefore, .gracePeriod, nil),
+                    (sixteenDaysAfterExpiry, .billingRetry, .billingRetry),
+                ]
+            ),
+            Example(
+                "without a grace period if there is no date",
+                ModelSubscription(plan: .paid, hasBillingIssue: true),
+                [(at("2000-01-01"), .billingRetry, .billingRetry), (start, .billingRetry, .billingRetry)]
+            ),
+            Example(
+                "with access for the paid time if the grace period is shorter",
+                ModelSubscription(plan: .paid, expiresAt: graceEnd, graceUntil: expiry, hasBillingIssue: true),
+                [(graceEnd.justBefore, .gracePeriod, nil), (graceEnd, .billingRetry, .billingRetry)]
+            ),
+            Example(
+                "a trial after the plan's days",
+                ModelSubscription(plan: .trial, startedAt: start),
+                [(start, .trial, nil), (trialEnd.justBefore, .trial, nil), (trialEnd, .trial, .trialEnded)]
+            ),
+            Example(
+                "a trial that ends later than the plan's days",
+                ModelSubscription(plan: .trial, startedAt: start, expiresAt: expiry),
+                [(expiry.justBefore, .trial, nil), (expiry, .trial, .trialEnded)]
+            ),
+            Example(
+                "a trial that was ended",
+                ModelSubscription(plan: .trial, startedAt: start, expiresAt: refund, unsubscribedAt: refund),
+                [(refund.justBefore, .trial, nil), (refund, .expired, .expired)]
+            ),
+            Example(
+                "a trial that was cancelled before its end",
+                ModelSubscription(plan: .trial, startedAt: start, unsubscribedAt: at("2026-11-02T08:00:00Z")),
+                [(trialEnd.justBefore, .trial, nil), (trialEnd, .trial, .trialEnded)]
+            ),
+            Example(
+                "a lifetime plan until its expiry",
+                ModelSubscription(plan: .free, expiresAt: expiry),
+                [(expiry.justBefore, .free, nil), (expiry, .expired, .expired)]
+            ),
+            Example("a lifetime plan without an end", ModelSubscription(plan: .free), [(farFuture, .free, nil)]),
+        ]
+    )
+    func states(example: Example) {
+        for (instant, state, denialReason) in example.moments {
+            #expect(example.subscription.state(at: instant) == state, "at \(instant)")
+            #expect(example.subscription.denialReason(at: instant) == denialReason, "at \(instant)")
+        }
     }
 
     @Test(
@@ -136,85 +133,7 @@ struct ModelSubscriptionTests {
     func revoked(subscription: ModelSubscription, before: SubscriptionState) {
         var revoked = subscription
         revoked.revokedAt = refund
-        expect(
-            revoked,
-            [
-                Moment(refund.justBefore, before), Moment(refund, .revoked, .revoked),
-                Moment(farFuture, .revoked, .revoked),
-            ]
-        )
-    }
-
-    @Test("to a trial has access for the plan's days, and is still a trial afterwards")
-    func trial() {
-        expect(
-            ModelSubscription(plan: .trial, startedAt: start),
-            [
-                Moment(start, .trial), Moment(trialEnd.justBefore, .trial), Moment(trialEnd, .trial, .trialEnded),
-                Moment(farFuture, .trial, .trialEnded),
-            ]
-        )
-        let week = Plan(name: "week", label: "Week", cycle: .trial(days: 7), allowance: 10)
-        expect(
-            ModelSubscription(plan: week, startedAt: start),
-            [
-                Moment(at("2026-11-08T08:00:00Z").justBefore, .trial),
-                Moment(at("2026-11-08T08:00:00Z"), .trial, .trialEnded),
-            ]
-        )
-    }
-
-    @Test(
-        "to a trial ends at its own end, before or after the plan's days",
-        arguments: [
-            expiry, at("2026-11-02T08:00:00Z"),
-        ]
-    )
-    func trialWithExplicitEnd(end: Instant) {
-        expect(
-            ModelSubscription(plan: .trial, startedAt: start, expiresAt: end),
-            [
-                Moment(end.justBefore, .trial), Moment(end, .trial, .trialEnded),
-            ]
-        )
-    }
-
-    @Test("to a trial that was ended is expired from its end on")
-    func trialEndedEarly() {
-        expect(
-            ModelSubscription(plan: .trial, startedAt: start, expiresAt: refund, unsubscribedAt: refund),
-            [
-                Moment(refund.justBefore, .trial), Moment(refund, .expired, .expired),
-            ]
-        )
-    }
-
-    @Test("to a trial that was cancelled still ends as a trial")
-    func trialCancelled() {
-        expect(
-            ModelSubscription(plan: .trial, startedAt: start, unsubscribedAt: at("2026-11-02T08:00:00Z")),
-            [
-                Moment(at("2026-11-02T08:00:00Z"), .trial), Moment(trialEnd.justBefore, .trial),
-                Moment(trialEnd, .trial, .trialEnded),
-            ]
-        )
-    }
-
-    @Test("to a lifetime plan has access until its expiry, if it has one")
-    func lifetime() {
-        expect(ModelSubscription(plan: .free), [Moment(start, .free), Moment(farFuture, .free)])
-        expect(
-            ModelSubscription(plan: .free, expiresAt: expiry),
-            [
-                Moment(expiry.justBefore, .free), Moment(expiry, .expired, .expired),
-            ]
-        )
-    }
-
-    private func expect(_ subscription: ModelSubscription, _ moments: [Moment]) {
-        for moment in moments {
-            #expect(subscription.state(at: moment.instant) == moment.state, "\(moment.testDescription)")
-            #expect(subscription.denialReason(at: moment.instant) == moment.denialReason, "\(moment.testDescription)")
-        }
+        #expect(revoked.state(at: refund.justBefore) == before && revoked.denialReason(at: refund.justBefore) == nil)
+        #expect(revoked.state(at: refund) == .revoked && revoked.denialReason(at: farFuture) == .revoked)
     }
 }

@@ -125,6 +125,6 @@ struct PublicRightsTests {
             """
         )
         // Those of tokens run as who writes the row: the service is not to own what notes who that was.
-        #expect(found == ["stamp_token()", "notify_tokens_changed()"])
+        #expect(found == ["notify_tokens_changed()", "stamp_token()"])
     }
 }

@@ -33,14 +33,6 @@ struct SchemaFilesTests {
         #expect(objects.count > 50)
     }
 
-    @Test("have at most 200 lines each")
-    func length() throws {
-        for file in try Self.files(in: "") {
-            let lines = try String(contentsOf: file, encoding: .utf8).count { $0 == "\n" }
-            #expect(lines <= 200, "\(file.lastPathComponent)")
-        }
-    }
-
     @Test("say of each function and view what it is for")
     func comments() throws {
         for file in try Self.files(in: "functions") {

@@ -10,10 +10,10 @@ create or replace function headroom.entitlement(
 as $$
 declare
     v_subscriber headroom.subscribers;
-    v_subscription record;
-    v_entitlement headroom.entitlement;
+    v_row record;
+    v_result headroom.entitlement;
     v_state text;
-    v_denial_reason text;
+    v_reason text;
     v_ends_at timestamptz;
     v_rank bigint;
     v_best_rank bigint;
@@ -27,14 +27,14 @@ declare
 begin
     select * into v_subscriber from headroom.subscribers
     where bucket = headroom.bucket_of(p_user_id) and user_id = p_user_id;
-    v_entitlement.previous_plan := v_subscriber.previous_plan;
+    v_result.previous_plan := v_subscriber.previous_plan;
     v_trial_started_at := least(v_subscriber.trial_started_at, v_subscriber.store_trial_started_at);
     v_trial_ends_at := v_subscriber.trial_ends_at;
     if v_subscriber.user_id is null and p_unknown_users = 'trial' then
         select
             min(spent.trial_started_at), min(spent.trial_ends_at),
             sum(spent.messages) filter (where spent.plan = 'trial')
-        into v_trial_started_at, v_trial_ends_at, v_entitlement.spent_messages
+        into v_trial_started_at, v_trial_ends_at, v_result.spent_messages
         from headroom.spent_trials as spent
         where spent.bucket = headroom.bucket_of(p_user_id) and spent.digest = (
             select headroom.keyed_digest(p_user_id, secrets.inner_key, secrets.outer_key)
@@ -42,17 +42,17 @@ begin
         );
     end if;
     if not (headroom.is_instant(v_trial_started_at) and headroom.is_instant(v_trial_ends_at))
-        or v_subscriber.anchor_day not between 1 and 31 or v_entitlement.spent_messages < 0 then
+        or v_subscriber.anchor_day not between 1 and 31 or v_result.spent_messages < 0 then
         perform headroom.raise_invalid_row('headroom.subscribers', to_jsonb(v_subscriber)),
             headroom.raise_invalid_row('headroom.spent_trials', jsonb_build_object(
-                'messages', v_entitlement.spent_messages,
+                'messages', v_result.spent_messages,
                 'trial_started_at', v_trial_started_at, 'trial_ends_at', v_trial_ends_at
             ));
     end if;
 
     -- One statement reads the plan and the revision of plans, so both come from the same snapshot: an entitlement from
     -- before an edit of the plan never has the revision from after it.
-    for v_subscription in
+    for v_row in
         select
             subscription.user_id is not null as has_subscription, subscription.original_transaction_id, plans.plan,
             plans.cycle, plans.allowance, plans.trial_days, plans.gentle_percent, plans.prominent_percent,
@@ -70,64 +70,60 @@ begin
         join headroom.plans as plans on plans.plan
             = coalesce(subscription.plan, case p_unknown_users when 'trial' then 'trial' else 'free' end)
     loop
-        if not (headroom.is_instant(v_subscription.started_at) and headroom.is_instant(v_subscription.expires_at)
-            and headroom.is_instant(v_subscription.grace_until) and headroom.is_instant(v_subscription.billing_issue_at)
-            and headroom.is_instant(v_subscription.unsubscribed_at) and headroom.is_instant(v_subscription.revoked_at))
-            or coalesce(v_subscription.allowance, 0) < 0
-            or v_subscription.cycle = 'trial' and coalesce(v_subscription.trial_days, 0) not between 1 and 3650
-            or least(v_subscription.gentle_percent, v_subscription.prominent_percent) < 0
-            or greatest(v_subscription.gentle_percent, v_subscription.prominent_percent) > 100 then
-            perform headroom.raise_invalid_row('headroom.subscriptions', to_jsonb(v_subscription)),
-                headroom.raise_invalid_row('headroom.plans', to_jsonb(v_subscription));
+        if not (headroom.is_instant(v_row.started_at) and headroom.is_instant(v_row.expires_at)
+            and headroom.is_instant(v_row.grace_until) and headroom.is_instant(v_row.billing_issue_at)
+            and headroom.is_instant(v_row.unsubscribed_at) and headroom.is_instant(v_row.revoked_at))
+            or coalesce(v_row.allowance, 0) < 0
+            or v_row.cycle = 'trial' and coalesce(v_row.trial_days, 0) not between 1 and 3650
+            or least(v_row.gentle_percent, v_row.prominent_percent) < 0
+            or greatest(v_row.gentle_percent, v_row.prominent_percent) > 100 then
+            perform headroom.raise_invalid_row('headroom.subscriptions', to_jsonb(v_row)),
+                headroom.raise_invalid_row('headroom.plans', to_jsonb(v_row));
         end if;
         -- Of several states the first one applies: revoked, billing issue, cancelled, active. Intervals are half-open:
         -- at expires_at access has ended.
-        v_denial_reason := null;
-        v_ends_at := v_subscription.expires_at;
-        if v_subscription.cycle = 'trial' then
-            v_ends_at := coalesce(
-                v_ends_at, v_subscription.started_at + make_interval(hours => 24 * v_subscription.trial_days)
-            );
-        elsif v_subscription.billing_issue_at is not null then
+        v_reason := null;
+        v_ends_at := v_row.expires_at;
+        if v_row.cycle = 'trial' then
+            v_ends_at := coalesce(v_ends_at, v_row.started_at + make_interval(hours => 24 * v_row.trial_days));
+        elsif v_row.billing_issue_at is not null then
             -- The date of the store, or 16 days after expiry if the store gives none.
-            v_ends_at := greatest(v_ends_at, coalesce(v_subscription.grace_until, v_ends_at + interval '16 days'));
+            v_ends_at := greatest(v_ends_at, coalesce(v_row.grace_until, v_ends_at + interval '16 days'));
         end if;
         -- The sum may be later than the last valid instant.
         v_ends_at := case when v_ends_at is not null then least(v_ends_at, '9999-12-31T23:59:59.999999Z') end;
-        if v_subscription.revoked_at <= p_at then
+        if v_row.revoked_at <= p_at then
             v_state := 'revoked';
-        elsif v_subscription.cycle = 'trial' then
-            v_denial_reason := case when p_at >= v_ends_at then 'trial_ended' end;
+        elsif v_row.cycle = 'trial' then
+            v_reason := case when p_at >= v_ends_at then 'trial_ended' end;
             -- A trial that was ended is expired; one that has run out, or was cancelled before its end, is still a
             -- trial.
             v_state := case
-                when p_at >= v_ends_at and v_subscription.unsubscribed_at >= v_ends_at then 'expired' else 'trial'
+                when p_at >= v_ends_at and v_row.unsubscribed_at >= v_ends_at then 'expired' else 'trial'
             end;
-        elsif v_subscription.billing_issue_at is not null then
+        elsif v_row.billing_issue_at is not null then
             v_state := case when p_at < v_ends_at then 'grace_period' else 'billing_retry' end;
-        elsif v_subscription.expires_at <= p_at then
+        elsif v_row.expires_at <= p_at then
             v_state := 'expired';
-        elsif v_subscription.cycle = 'lifetime' then
+        elsif v_row.cycle = 'lifetime' then
             v_state := 'free';
-            v_denial_reason := case
-                when not v_subscription.has_subscription and p_unknown_users = 'deny' then 'no_subscription'
-            end;
-        elsif v_subscription.unsubscribed_at is not null then
+            v_reason := case when not v_row.has_subscription and p_unknown_users = 'deny' then 'no_subscription' end;
+        elsif v_row.unsubscribed_at is not null then
             v_state := 'cancelled';
         else
             v_state := 'active';
         end if;
         if v_state in ('revoked', 'expired', 'billing_retry') then
-            v_denial_reason := v_state;
+            v_reason := v_state;
         end if;
         -- A change of any subscription may change which of them applies.
         v_next_change_at := least(
             v_next_change_at, case when v_ends_at > p_at then v_ends_at end,
-            case when v_subscription.revoked_at > p_at then v_subscription.revoked_at end
+            case when v_row.revoked_at > p_at then v_row.revoked_at end
         );
 
         v_paid_until := null;
-        if v_subscription.has_subscription and v_subscription.cycle = 'trial' and v_denial_reason is null then
+        if v_row.has_subscription and v_row.cycle = 'trial' and v_reason is null then
             -- The end of access by the subscriptions that were bought.
             select max(least(bought.revoked_at, greatest(bought.expires_at, bought.grace_until), 'infinity'))
             into v_paid_until
@@ -139,14 +135,13 @@ begin
         -- access, a refund comes first, then a billing issue, then a cancellation. A trial applies only if nothing that
         -- was bought before it still gives access. The free plan comes last.
         v_rank := 100000000000 * case
-                when v_subscription.plan = 'free' then 4
-                when v_subscription.started_at >= v_paid_until then 0
-                when v_subscription.cycle = 'trial' then 2 + (v_denial_reason is not null)::integer
-                else (v_denial_reason is not null)::integer
+                when v_row.plan = 'free' then 4
+                when v_row.started_at >= v_paid_until then 0
+                when v_row.cycle = 'trial' then 2 + (v_reason is not null)::integer
+                else (v_reason is not null)::integer
             end
             + case
-                when v_denial_reason is null
-                    then 10 * (2147483647 - coalesce(v_subscription.allowance, 2147483647))::bigint
+                when v_reason is null then 10 * (2147483647 - coalesce(v_row.allowance, 2147483647))::bigint
                 else 0
             end
             + case v_state
@@ -156,35 +151,33 @@ begin
         -- Of equal ranks, the one that ends last, so that the order of the rows does not matter.
         if v_best_rank is null or v_rank < v_best_rank
             or (v_rank = v_best_rank
-                and (coalesce(v_ends_at, 'infinity'), v_subscription.original_transaction_id)
-                    > (coalesce(v_entitlement.expires_at, 'infinity'), v_best_transaction_id))
+                and (coalesce(v_ends_at, 'infinity'), v_row.original_transaction_id)
+                    > (coalesce(v_result.expires_at, 'infinity'), v_best_transaction_id))
         then
             v_best_rank := v_rank;
-            v_best_transaction_id := v_subscription.original_transaction_id;
-            v_entitlement.has_subscription := v_subscription.has_subscription;
-            v_entitlement.plan := v_subscription.plan;
-            v_entitlement.cycle := v_subscription.cycle;
-            v_entitlement.state := v_state;
-            v_entitlement.denial_reason := v_denial_reason;
-            v_entitlement.allowance := case
-                when v_denial_reason = 'no_subscription' then 0 else v_subscription.allowance
-            end;
-            v_entitlement.started_at := v_subscription.started_at;
-            v_entitlement.expires_at := v_ends_at;
-            v_entitlement.plan_revision := v_subscription.revision;
+            v_best_transaction_id := v_row.original_transaction_id;
+            v_result.has_subscription := v_row.has_subscription;
+            v_result.plan := v_row.plan;
+            v_result.cycle := v_row.cycle;
+            v_result.state := v_state;
+            v_result.denial_reason := v_reason;
+            v_result.allowance := case v_reason when 'no_subscription' then 0 else v_row.allowance end;
+            v_result.started_at := v_row.started_at;
+            v_result.expires_at := v_ends_at;
+            v_result.plan_revision := v_row.revision;
         end if;
     end loop;
 
-    if v_entitlement.plan is null then
+    if v_result.plan is null then
         raise exception 'headroom.plans has no plan named %, which users without a subscription are on',
             case p_unknown_users when 'trial' then 'trial' else 'free' end
             using hint = 'Insert it, or start the service with another --unknown-users.';
     end if;
-    v_entitlement.usable_until := v_next_change_at;
-    if v_entitlement.cycle <> 'monthly' then
-        v_entitlement.billing_period := v_entitlement.plan;
-        v_entitlement.started_at := coalesce(v_entitlement.started_at, p_at);
-        return v_entitlement;
+    v_result.usable_until := v_next_change_at;
+    if v_result.cycle <> 'monthly' then
+        v_result.billing_period := v_result.plan;
+        v_result.started_at := coalesce(v_result.started_at, p_at);
+        return v_result;
     end if;
     v_anchor_day := coalesce(v_subscriber.anchor_day, 1);
     v_month := headroom.cycle_month(p_at, v_anchor_day);
@@ -201,13 +194,13 @@ begin
     ) then
         v_month := (v_month + interval '1 month')::date;
     end if;
-    v_entitlement.billing_period := headroom.month_label(v_month);
-    v_entitlement.started_at := headroom.cycle_start(v_month, v_anchor_day);
-    v_entitlement.resets_at := headroom.cycle_start((v_month + interval '1 month')::date, v_anchor_day);
-    v_entitlement.usable_until := least(v_next_change_at, v_entitlement.resets_at);
-    if v_entitlement.denial_reason is not null then
-        v_entitlement.previous_plan := v_entitlement.plan;
+    v_result.billing_period := headroom.month_label(v_month);
+    v_result.started_at := headroom.cycle_start(v_month, v_anchor_day);
+    v_result.resets_at := headroom.cycle_start((v_month + interval '1 month')::date, v_anchor_day);
+    v_result.usable_until := least(v_next_change_at, v_result.resets_at);
+    if v_result.denial_reason is not null then
+        v_result.previous_plan := v_result.plan;
     end if;
-    return v_entitlement;
+    return v_result;
 end
 $$;
