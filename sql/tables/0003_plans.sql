@@ -1,7 +1,7 @@
 -- Plans and subscribers.
 --
 -- Tables of users, and the receipts, have a column "bucket" at the beginning of their primary keys
--- (docs/decisions/0026-ready-to-be-distributed.md).
+-- (docs/decisions/0026-sql-for-a-distributed-database.md).
 
 -- Operators add plans and change them; each user's next message follows.
 create table headroom.plans (

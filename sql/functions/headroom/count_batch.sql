@@ -13,9 +13,9 @@
 -- period, limit reached, no access, outdated row, or a used key) and takes the slow path: headroom.perform_batch.
 --
 -- Each statement uses one table, so that a distributed database can execute it
--- (docs/decisions/0026-ready-to-be-distributed.md). "= any" walks the index once in its order, which is the order of
--- the locks (docs/decisions/0003-lock-order.md). The conditions are in the WHERE clause of the UPDATE, which PostgreSQL
--- evaluates again on the newest row after it has waited for a lock.
+-- (docs/decisions/0026-sql-for-a-distributed-database.md). "= any" walks the index once in its order, which is the
+-- order of the locks (docs/decisions/0003-lock-order.md). The conditions are in the WHERE clause of the UPDATE, which
+-- PostgreSQL evaluates again on the newest row after it has waited for a lock.
 create or replace function headroom.count_batch(
     p_bucket smallint, p_lane uuid, p_number bigint, p_users uuid[], p_periods text[], p_period_ordinals integer[],
     p_messages bigint[], p_entitlement_versions bigint[], p_keys text[] default null,
