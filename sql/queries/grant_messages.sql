@@ -3,11 +3,11 @@
 --
 -- $1 uuid: user. $2 integer: messages. $3 text: reason. $4 text: key. $5 text: trial, free or deny, for unknown users.
 -- $6 uuid: lane.
-with granted as materialized (
+with grant_result as materialized (
     select headroom.grant_once($1, $2, $3, $4, $5) as is_replay
 )
 update headroom.lane_receipts as receipt
-set answers = case when granted.is_replay then 'replayed' end
-from granted
+set answers = case when grant_result.is_replay then 'replayed' end
+from grant_result
 where receipt.bucket = 0 and receipt.lane = $6
 returning receipt.answers;

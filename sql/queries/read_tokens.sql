@@ -3,7 +3,7 @@
 -- unspecified. expires_in_us: microseconds from now by the database's clock; null is never.
 --
 -- A trigger allows 1,000 live tokens. The limit bounds the answer if the trigger was disabled.
-with present as (
+with live_tokens as (
     select tokens.id, tokens.name, tokens.scopes, tokens.digest,
         case
             when headroom.is_instant(tokens.expires_at)
@@ -24,10 +24,10 @@ with present as (
             or not headroom.is_instant(tokens.expires_at)
         )
 ),
-chosen as (
-    select present.* from present order by present.problem is not null, present.id limit 1100
+listed as (
+    select live_tokens.* from live_tokens order by live_tokens.problem is not null, live_tokens.id limit 1100
 )
-select ever.was_created, chosen.id, chosen.name, chosen.scopes, chosen.digest, chosen.expires_in_us, chosen.problem
+select ever.was_created, listed.id, listed.name, listed.scopes, listed.digest, listed.expires_in_us, listed.problem
 from (select count(*) > 0 as was_created from (select from headroom.tokens limit 1) as tokens) as ever
-left join chosen on true
-order by chosen.problem is not null, chosen.id;
+left join listed on true
+order by listed.problem is not null, listed.id;

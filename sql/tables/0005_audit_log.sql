@@ -63,7 +63,7 @@ create table headroom.secrets (
     inner_key bytea not null,
     outer_key bytea not null
 );
-with drawn as materialized (
+with random_bytes as materialized (
     -- 64 bytes, the block size of SHA-256. Four random UUIDs contain 488 random bits.
     select sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()))
         || sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())) as secret
@@ -73,7 +73,7 @@ select
     'spent trials' as name,
     string_agg(set_byte('\x00', 0, int4xor(get_byte(secret, position), 54)), '' order by position) as inner_key,
     string_agg(set_byte('\x00', 0, int4xor(get_byte(secret, position), 92)), '' order by position) as outer_key
-from drawn
+from random_bytes
 cross join generate_series(0, 63) as positions (position);
 
 -- The service inserts into the log, and deletes from it to forget a user.

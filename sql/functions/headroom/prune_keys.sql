@@ -10,7 +10,7 @@ begin
         raise exception 'keys are kept for at least 7 days'
             using errcode = 'invalid_parameter_value';
     end if;
-    with old as materialized (
+    with old_keys as materialized (
         select keys.ctid as row_id
         from headroom.message_keys as keys
         where keys.created_at < headroom.now() - p_keep
@@ -18,7 +18,7 @@ begin
         for update skip locked
     )
     delete from headroom.message_keys as keys
-    where keys.ctid = any(array(select row_id from old));
+    where keys.ctid = any(array(select row_id from old_keys));
     get diagnostics v_count = row_count;
     return v_count;
 end

@@ -5,7 +5,7 @@
 -- which takes about 15 microseconds: for subscribers without access, and for rows that a change of plan left. A window
 -- function would need all rows of a user at once, but reports read ranges of pages.
 create or replace view headroom.usage_rows as
-with dated as not materialized (
+with rows_with_end as not materialized (
     select
         usage.*,
         usage.ctid,
@@ -51,13 +51,13 @@ select
             then true
         when usage.plan is null
             and not exists (
-                select from headroom.subscriptions as known
-                where known.bucket = usage.bucket and known.user_id = usage.user_id
+                select from headroom.subscriptions as subscription
+                where subscription.bucket = usage.bucket and subscription.user_id = usage.user_id
             )
             then true
         else not exists (
             select
-            from dated as other
+            from rows_with_end as other
             where other.bucket = usage.bucket and other.user_id = usage.user_id
                 -- All labels that can be open, because the index of an adopted table may begin with the period.
                 and other.billing_period = any(array(
@@ -77,7 +77,7 @@ select
                 )
         )
     end as is_open
-from dated as usage
+from rows_with_end as usage
 left join headroom.plans as plans on plans.plan = usage.plan;
 comment on view headroom.usage_rows is
     'Usage rows with their tier, and whether their period is the open one of their user.';

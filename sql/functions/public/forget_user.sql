@@ -30,7 +30,7 @@ begin
         where usage.bucket = headroom.bucket_of(p_user_id) and usage.user_id = p_user_id
         returning usage.billing_period, usage.message_count
     ),
-    trials as (
+    started_trials as (
         select
             plans.plan,
             coalesce(least(min(subscription.revoked_at), min(subscription.expires_at)), v_subscriber.trial_ends_at)
@@ -48,12 +48,12 @@ begin
             and (deleted_usage.billing_period is not null or subscription.plan is not null or plans.plan = 'trial')
         group by plans.plan
     ),
-    spent as (
+    spent_trials as (
         insert into headroom.spent_trials (bucket, digest, plan, trial_started_at, trial_ends_at, messages)
         select
             headroom.bucket_of(p_user_id), headroom.user_digest(p_user_id), trials.plan, trials.trial_started_at,
             trials.trial_ends_at, trials.messages
-        from trials
+        from started_trials as trials
         where trials.trial_started_at is not null or trials.messages > 0
     )
     select count(*) into v_count from deleted_usage;

@@ -11,28 +11,28 @@ begin
         raise exception 'p_billing_period must be YYYY-MM, or a plan that never resets, such as trial'
             using errcode = 'invalid_parameter_value';
     end if;
-    with locked as (
+    with locked_rows as (
         select usage.bucket, usage.user_id, usage.message_count from public.message_usage as usage
         where usage.billing_period = p_billing_period and usage.message_count > 0
         order by usage.user_id
         for update
     ),
-    changed as (
+    reset_rows as (
         update public.message_usage as usage
         set message_count = 0, updated_at = headroom.now()
-        from locked
-        where usage.bucket = locked.bucket and usage.user_id = locked.user_id
+        from locked_rows
+        where usage.bucket = locked_rows.bucket and usage.user_id = locked_rows.user_id
             and usage.billing_period = p_billing_period
-        returning usage.bucket, usage.user_id, locked.message_count, usage."limit"
+        returning usage.bucket, usage.user_id, locked_rows.message_count, usage."limit"
     )
     -- As headroom.record_change does, in one statement for all rows.
     insert into headroom.audit_log (bucket, at, user_id, billing_period, action, before, after, reason, actor)
     select
-        changed.bucket, headroom.now(), changed.user_id, p_billing_period, 'reset_period',
-        headroom.usage_record(p_billing_period, changed.message_count, changed."limit"),
-        headroom.usage_record(p_billing_period, 0, changed."limit"),
+        reset_rows.bucket, headroom.now(), reset_rows.user_id, p_billing_period, 'reset_period',
+        headroom.usage_record(p_billing_period, reset_rows.message_count, reset_rows."limit"),
+        headroom.usage_record(p_billing_period, 0, reset_rows."limit"),
         nullif(current_setting('headroom.reason', true), ''), headroom.actor()
-    from changed;
+    from reset_rows;
     get diagnostics v_rows = row_count;
     return v_rows;
 end
