@@ -4,17 +4,10 @@
 -- clients wrote has none and counts as paid. The period is over, whatever its cycle, such as a trial that became a
 -- subscription.
 select
-    usage.message_count as used,
-    headroom.held_messages(usage.user_id, usage.billing_period, usage.held) as held,
-    usage."limit",
-    coalesce(usage.plan, 'paid') as plan,
-    coalesce(usage.state, 'active') as state,
-    coalesce(usage.started_at, usage.updated_at) as started_at,
-    least(usage.resets_at, headroom.now()) as resets_at,
-    usage.expires_at,
-    usage.previous_plan,
-    revised.revision as plan_revision,
-    headroom.now() as observed_at,
+    usage.message_count as used, headroom.held_messages(usage.user_id, usage.billing_period, usage.held) as held,
+    usage."limit", coalesce(usage.plan, 'paid') as plan, coalesce(usage.state, 'active') as state,
+    coalesce(usage.started_at, usage.updated_at) as started_at, least(usage.resets_at, headroom.now()) as resets_at,
+    usage.expires_at, usage.previous_plan, revised.revision as plan_revision, headroom.now() as observed_at,
     usage.billing_period
 from public.message_usage as usage
 cross join headroom.plan_revision as revised

@@ -41,8 +41,6 @@ extension ModelSubscription {
     /// The grace period after `expiresAt` if the store gives no `graceUntil`: 16 days.
     public static let fallbackGraceSeconds: Int64 = 16 * 86_400
 
-    public var isUnsubscribed: Bool { unsubscribedAt != nil }
-
     /// The first instant without access, ignoring `revokedAt`. Nil is never.
     public var accessEndsAt: Instant? {
         switch plan.cycle {
@@ -73,7 +71,7 @@ extension ModelSubscription {
         case .lifetime: isOver ? .expired : .free
         case .monthly where hasBillingIssue: isOver ? .billingRetry : .gracePeriod
         case .monthly where isOver: .expired
-        case .monthly: isUnsubscribed ? .cancelled : .active
+        case .monthly: unsubscribedAt == nil ? .active : .cancelled
         }
     }
 

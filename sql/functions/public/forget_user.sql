@@ -69,6 +69,5 @@ begin
     return v_rows;
 end
 $$;
-revoke all on function public.forget_user(uuid) from public;
 grant execute on function public.forget_user(uuid) to headroom_operator;
 alter function public.forget_user(uuid) owner to headroom_service;

@@ -12,6 +12,5 @@ begin
     return headroom.format_answer(p_user_id, headroom.read_usage_snapshot(p_user_id, headroom.unknown_users()), 0);
 end
 $$;
-revoke all on function public.grant_messages(uuid, integer, text, text) from public;
 grant execute on function public.grant_messages(uuid, integer, text, text) to headroom_operator;
 alter function public.grant_messages(uuid, integer, text, text) owner to headroom_service;

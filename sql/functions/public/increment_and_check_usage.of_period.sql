@@ -9,6 +9,5 @@ begin
     return headroom.count_in_period(p_user_id, p_billing_period, p_limit);
 end
 $$;
-revoke all on function public.increment_and_check_usage(uuid, text, integer) from public;
 grant execute on function public.increment_and_check_usage(uuid, text, integer) to headroom_operator, headroom_user;
 alter function public.increment_and_check_usage(uuid, text, integer) owner to headroom_service;

@@ -20,6 +20,5 @@ begin
     );
 end
 $$;
-revoke all on function public.increment_and_check_usage(uuid, integer) from public;
 grant execute on function public.increment_and_check_usage(uuid, integer) to headroom_operator, headroom_user;
 alter function public.increment_and_check_usage(uuid, integer) owner to headroom_service;

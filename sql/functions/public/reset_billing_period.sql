@@ -37,6 +37,5 @@ begin
     return v_rows;
 end
 $$;
-revoke all on function public.reset_billing_period(text) from public;
 grant execute on function public.reset_billing_period(text) to headroom_operator;
 alter function public.reset_billing_period(text) owner to headroom_service;

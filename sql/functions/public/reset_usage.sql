@@ -32,6 +32,5 @@ begin
     return headroom.format_answer(p_user_id, headroom.read_usage_snapshot(p_user_id, headroom.unknown_users()), 0);
 end
 $$;
-revoke all on function public.reset_usage(uuid, text) from public;
 grant execute on function public.reset_usage(uuid, text) to headroom_operator;
 alter function public.reset_usage(uuid, text) owner to headroom_service;

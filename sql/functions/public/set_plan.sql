@@ -119,7 +119,6 @@ begin
     return headroom.format_answer(p_user_id, headroom.read_usage_snapshot(p_user_id, 'deny'), 0);
 end
 $$;
-revoke all on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer) from public;
 grant execute on function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer)
 to headroom_operator;
 alter function public.set_plan(uuid, text, text, timestamptz, timestamptz, timestamptz, integer)
