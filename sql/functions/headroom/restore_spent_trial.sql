@@ -8,7 +8,10 @@ declare
 begin
     for v_spent in
         delete from headroom.spent_trials as spent
-        where spent.bucket = new.bucket and spent.digest = headroom.user_digest(new.user_id)
+        where spent.bucket = new.bucket and spent.digest = (
+            select headroom.keyed_digest(new.user_id, secrets.inner_key, secrets.outer_key)
+            from headroom.secrets where secrets.name = 'spent trials'
+        )
         returning spent.*
     loop
         update headroom.subscribers as subscriber
