@@ -86,7 +86,7 @@ struct ChangesTests {
     func faults(seed: UInt64) async throws {
         print("seed \(seed)")
         let service = try await ServiceProcess.start()
-        let faults = Proxy.Faults(cutAfterBytes: 600...4_000, delayMilliseconds: 0...3, pieceBytes: 1...80)
+        let faults = Proxy.Faults(cutAfterBytes: 600...4_000, delayMilliseconds: 0...3, chunkBytes: 1...80)
         let proxy = try await service.proxy(faults, seed: seed)
         defer { proxy.close() }
         let client = HeadroomClient(.withTestTimeouts(proxy.endpoint))

@@ -28,7 +28,7 @@ struct ExactlyOnceTests {
     private static let faults = Proxy.Faults(
         cutAfterBytes: 1_000...20_000,
         delayMilliseconds: 0...1,
-        pieceBytes: 1...400
+        chunkBytes: 1...400
     )
     private static let seeds = SeededGenerator.seeds(always: [1])
 

@@ -121,7 +121,7 @@ struct VerbTests {
     @Test("A thousand tasks share one connection, and each gets its own answer")
     func pipelining() async throws {
         let service = try await ServiceProcess.start()
-        let proxy = try await service.proxy(.init(pieceBytes: 1...50), seed: 1)
+        let proxy = try await service.proxy(.init(chunkBytes: 1...50), seed: 1)
         defer { proxy.close() }
         let client = HeadroomClient(.withTestTimeouts(proxy.endpoint))
         try await withThrowingTaskGroup { group in
