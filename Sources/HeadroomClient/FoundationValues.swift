@@ -27,7 +27,7 @@ extension UUID {
 extension MessageKey {
     /// The UUID's text in lower case, as PostgreSQL and most languages write it.
     public init(_ uuid: UUID) {
-        self.init(known: UserID(uuid).description)
+        self.init(validated: UserID(uuid).description)
     }
 }
 
