@@ -145,7 +145,7 @@ class ProgramsOnThePage(PrintedProgramCase):
             with self.subTest(program=program.file):
                 self.assertNotEqual(outcome.returncode, 0)
                 self.assertEqual(outcome.stdout, "")
-                self.assertIn("not asked: ", outcome.stderr)
+                self.assertIn("failed: ", outcome.stderr)
         self.assertEqual(self.port.sent.count(b"key=message-1"), 3 * len(programs))
         self.assertEqual(self.count(USER), 700)
 
