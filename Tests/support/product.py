@@ -91,13 +91,3 @@ def seed_user_history(case, user):
             {[800, 512, 388][number]}, 800, 'paid', 800, 'active', headroom.now()) on conflict do nothing"""
         )
     case.psql.run("set session_replication_role = origin")
-
-
-def token(case, name, *scopes):
-    """Creates a token as an operator does; returns its number and its text."""
-    from .service import command
-
-    flags = [word for scope in scopes for word in ("--scope", scope)]
-    outcome = command("token", "create", name, *flags, database_url=case.database_url)
-    assert outcome.returncode == 0, outcome.stderr
-    return int(outcome.stderr.split()[1]), outcome.stdout.strip()

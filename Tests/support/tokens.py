@@ -1,4 +1,4 @@
-"""The base class of tests with tokens."""
+"""Creating tokens, and the base class of tests with tokens."""
 
 from .case import Case
 from .service import command
@@ -6,14 +6,16 @@ from .waiting import wait_until
 from .wire import Closed
 
 
+def token(case, name, *scopes, days=None):
+    """Creates a token as an operator does; returns its number and its text."""
+    flags = [word for scope in scopes for word in ("--scope", scope)] + (["--expires-in-days", str(days)] if days else [])
+    created = command("token", "create", name, *flags, database_url=case.database_url)
+    assert created.returncode == 0, created.stderr
+    return int(created.stderr.split()[1]), created.stdout.strip()
+
+
 class TokenCase(Case):
-    @classmethod
-    def token(cls, name, *scopes, days=None):
-        """Creates a token as an operator does; returns its number and its text."""
-        flags = [word for scope in scopes for word in ("--scope", scope)] + (["--expires-in-days", str(days)] if days else [])
-        created = command("token", "create", name, *flags, database_url=cls.database_url)
-        assert created.returncode == 0, created.stderr
-        return int(created.stderr.split()[1]), created.stdout.strip()
+    token = classmethod(token)
 
     @classmethod
     def revoke(cls, number):

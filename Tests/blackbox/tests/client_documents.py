@@ -10,7 +10,7 @@ from support.case import NOON, Case
 from support.certificates import Authority
 from support.client_page import USER, chapters, lines_without_program, missing, printed_programs
 from support.default_port import DefaultPort
-from support.product import token
+from support.tokens import token
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
 WORDS = "You have 99 conversations left this month\n"

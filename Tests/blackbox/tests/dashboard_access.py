@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 from support.case import Case
 from support.certificates import Authority
 from support.pages import DashboardClient, hidden_fields, visible_text
-from support.product import token
 from support.service import command
 from support.stores import revenuecat
+from support.tokens import token
 from support.users import new_user
 from support.waiting import TIMEOUT_SECONDS, wait_until
 from support.webhooks import WEBHOOK_SETTINGS, post_event

@@ -6,8 +6,9 @@ import unittest
 from support import browser
 from support.browser import SCHEMES, WIDTHS, Browser
 from support.case import Case
-from support.product import ADA, seed, token
+from support.product import ADA, seed
 from support.service import command
+from support.tokens import token
 from support.users import new_user
 from support.waiting import wait_until
 from support.webhooks import WEBHOOK_SETTINGS
