@@ -4,36 +4,17 @@ import Usage
 @Suite("A tier")
 struct TierTests {
     @Test(
-        "follows the table of a plan of 800 messages",
+        "begins at 80 %, 95 % and 100 % of the limit, in exact integers",
         arguments: [
-            (0, .silent), (1, .silent), (639, .silent), (640, .gentle), (759, .gentle), (760, .prominent),
-            (799, .prominent), (800, .blocked), (801, .blocked),
-        ] as [(Int, Tier)]
-    )
-    func paid(used: Int, tier: Tier) {
-        #expect(Tier(used: used, limit: 800, plan: .paid) == tier)
-    }
-
-    @Test(
-        "follows the table of a trial of 100 messages",
-        arguments: [
-            (0, .silent), (79, .silent), (80, .gentle), (94, .gentle), (95, .prominent), (99, .prominent),
-            (100, .blocked),
-        ] as [(Int, Tier)]
-    )
-    func trial(used: Int, tier: Tier) {
-        #expect(Tier(used: used, limit: 100, plan: .trial) == tier)
-    }
-
-    @Test(
-        "is exact if a percentage is not a whole number of messages",
-        arguments: [
+            (800, 0, .silent), (800, 639, .silent), (800, 640, .gentle), (800, 759, .gentle), (800, 760, .prominent),
+            (800, 799, .prominent), (800, 800, .blocked), (800, 801, .blocked), (100, 79, .silent), (100, 80, .gentle),
+            (100, 94, .gentle), (100, 95, .prominent), (100, 99, .prominent), (100, 100, .blocked),
             // 80 % of 7 is 5.6, 95 % is 6.65; 80 % of 3 is 2.4; 95 % of 3 is 2.85.
             (7, 5, .silent), (7, 6, .gentle), (7, 7, .blocked), (3, 2, .silent), (3, 3, .blocked), (1, 0, .silent),
             (1, 1, .blocked), (101, 80, .silent), (101, 81, .gentle), (101, 95, .gentle), (101, 96, .prominent),
         ] as [(Int, Int, Tier)]
     )
-    func exact(limit: Int, used: Int, tier: Tier) {
+    func percentages(limit: Int, used: Int, tier: Tier) {
         #expect(Tier(used: used, limit: limit, plan: .paid) == tier)
     }
 

@@ -1,5 +1,4 @@
 -- Moves a lane's receipt to the number of a change that is not a batch. No row if this number was already executed.
---
 -- $1 uuid: lane. $2 bigint: number of the change.
 update headroom.lane_receipts as receipt
 set number = $2::bigint, counts = null, answers = null, moved_at = headroom.now()

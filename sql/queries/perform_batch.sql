@@ -1,8 +1,8 @@
 -- Performs a lane's requests on the slow path, in their order. Returns one row per request, in the same order.
 --
 -- $1 uuid: lane. $2 bigint: number of the batch. $3 uuid[]: users, ascending, each once. $4 integer[]: the ordinal of
--- each user's first request in the arrays that follow. $5 text[]: verbs. $6 integer[]: messages. $7 text[]: keys. $8
--- integer[]: seconds that a hold lasts. $9 text: trial, free or deny, for unknown users.
+-- each user's first request in the arrays that follow. $5 text[]: verbs. $6 integer[]: messages. $7 text[]: keys.
+-- $8 integer[]: seconds that a hold lasts. $9 text: trial, free or deny, for unknown users.
 select
     snapshot.ordinal::integer, snapshot.used, snapshot.held, snapshot."limit", snapshot.plan, snapshot.state,
     snapshot.started_at, snapshot.resets_at, snapshot.expires_at, snapshot.previous_plan, snapshot.plan_revision,

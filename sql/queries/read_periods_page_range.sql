@@ -1,5 +1,4 @@
 -- Sums up all billing periods by plan, tier and is_open, in a range of the table's pages. One scan serves all periods.
---
 -- $1, $2 bigint: the first page, and the first page after the range.
 select
     usage.billing_period, usage.tier, usage.is_open, count(*) as users,

@@ -1,7 +1,5 @@
--- Sums up a billing period by tier, in a range of the table's pages.
---
--- $1, $2 bigint: the first page, and the first page after the range. $3 text: billing period; null is all periods that
--- are open now.
+-- Sums up a billing period by tier, in a range of the table's pages. $1, $2 bigint: the first page, and the first page
+-- after the range. $3 text: billing period; null is all periods that are open now.
 --
 -- By pages, because the period has no index: a second index would end HOT updates of counted messages.
 select usage.tier, count(*) as users, sum(greatest(usage.message_count, 0))::bigint as messages

@@ -1,5 +1,4 @@
 -- Reads the rows of a billing period with the most messages, in a range of the table's pages. Ties are ordered by user.
---
 -- $1, $2 bigint: the first page, and the first page after the range. $3 text: billing period; null is all periods that
 -- are open now. $4 integer: rows at most. $5 integer: rows with fewer messages are left out.
 select usage.user_id, usage.billing_period, usage.message_count, usage."limit", usage.tier

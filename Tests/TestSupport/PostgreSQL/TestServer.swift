@@ -14,13 +14,13 @@ public enum TestServer {
 
     /// Creates an empty database in the shared server, and returns its connection string.
     public static func emptyDatabase() async throws -> String {
-        try await createDatabase()
+        try await conninfo(of: createDatabase())
     }
 
     /// Creates a database with the present schema, and returns its connection string. It is a copy of a template, because
     /// migrating takes longer.
     public static func migratedDatabase() async throws -> String {
-        try await createDatabase(template: template.value)
+        try await conninfo(of: createDatabase(template: template.value))
     }
 
     /// Creates an empty directory that is deleted after the test process.
@@ -50,8 +50,8 @@ public enum TestServer {
 
     /// The name of a migrated database without connections: PostgreSQL only copies such databases.
     private static let template = Task<String, any Error> {
-        let conninfo = try await createDatabase()
-        let name = try databaseName(conninfo)
+        let name = try await createDatabase()
+        let conninfo = try await conninfo(of: name)
         try await onThread {
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
@@ -65,10 +65,15 @@ public enum TestServer {
         return name
     }
 
+    /// - Returns: the name of the database.
     private static func createDatabase(template: String? = nil) async throws -> String {
         let name = uniqueName("test")
         try await perform("create database \(name)" + (template.map { " template \($0)" } ?? ""))
-        return try await shared().replacing("dbname=headroom", with: "dbname=\(name)")
+        return name
+    }
+
+    private static func conninfo(of database: String) async throws -> String {
+        try await shared().replacing("dbname=headroom", with: "dbname=\(database)")
     }
 
     /// - Returns: the number of rows.
@@ -80,11 +85,6 @@ public enum TestServer {
             defer { connection.close() }
             return try connection.query(sql, deadline: .now + waitLimit).rowCount
         }
-    }
-
-    private static func databaseName(_ conninfo: String) throws -> String {
-        guard let match = conninfo.firstMatch(of: /dbname=(\w+)/) else { throw CocoaError(.formatting) }
-        return String(match.1)
     }
 
     private static func uniqueName(_ prefix: String) -> String {

@@ -1,8 +1,6 @@
 -- Raises the receiver's counts in the open periods to the giver's counts, once for each event, giver and receiver.
 -- Otherwise a transfer would be a free reset. A month is only raised if the receiver has a monthly plan. Locks the
--- receiver's usage rows.
---
--- p_transfer: {"source", "event", "giver", "receiver"}.
+-- receiver's usage rows. p_transfer: {"source", "event", "giver", "receiver"}.
 create or replace function headroom.transfer_usage(p_transfer jsonb, p_reason text, p_event_id text) returns void
     language plpgsql set search_path = pg_catalog, pg_temp
 as $$
