@@ -21,7 +21,9 @@ struct Arguments {
         self.verb = verb
         self.tokens = tokens
         self.permissions = permissions
-        count = definition.isFreeText ? tokens.count - 1 : try Arguments.countPositionals(tokens, of: definition)
+        count =
+            definition.arguments == .syntax
+            ? try Arguments.countPositionals(tokens, of: definition) : tokens.count - 1
         guard definition.positionals.contains(count) else {
             throw .badArgument("wrong number of arguments; the form is \(definition.syntax)")
         }

@@ -3,24 +3,21 @@ extension VerbDefinition {
     static let ping = VerbDefinition(
         "PING [text]",
         "PONG, or the text",
-        permissions: .authenticated,
-        positionals: 0...1,
-        isFreeText: true
+        .authenticated,
+        arguments: .freeText
     ) { .ping(text: $0.positional(0)?.text) }
 
     static let echo = VerbDefinition(
         "ECHO <text>",
         "the text",
-        permissions: .authenticated,
-        positionals: 1...1,
-        isFreeText: true
+        .authenticated,
+        arguments: .freeText
     ) { .echo(text: $0.positional(0)?.text ?? "") }
 
     static let help = VerbDefinition(
         "HELP [verb]",
         "the verbs, or one of them",
-        permissions: .authenticated,
-        positionals: 0...1
+        .authenticated
     ) { arguments throws(ReplyError) in
         guard let token = arguments.positional(0) else { return .help(verb: nil) }
         guard let verb = Verb(token) else {
@@ -32,16 +29,14 @@ extension VerbDefinition {
     static let info = VerbDefinition(
         "INFO",
         "version, uptime, connections, queue, database state, counters",
-        permissions: .authenticated,
-        positionals: 0...0
+        .authenticated
     ) { _ in .info }
 
     static let auth = VerbDefinition(
         "AUTH [name] <token>",
         "authenticate the connection, where a token is required",
-        permissions: .anonymous,
-        positionals: 1...2,
-        isFreeText: true
+        .anonymous,
+        arguments: .freeText
     ) { arguments in
         .authenticate(
             Credentials(
@@ -54,17 +49,15 @@ extension VerbDefinition {
     static let quit = VerbDefinition(
         "QUIT",
         "OK, then the connection closes",
-        permissions: .anonymous,
-        positionals: 0...0
+        .anonymous
     ) { _ in .quit }
 
     /// Permitted without a token only with `AUTH` in it.
     static let hello = VerbDefinition(
         "HELLO [2|3] [AUTH name token] [SETNAME name]",
         "the handshake of client libraries; 2 and 3 are the RESP versions, AUTH as the verb",
-        permissions: .anonymous,
-        positionals: 0...Int.max,
-        isFreeText: true
+        .anonymous,
+        arguments: .any
     ) { arguments throws(ReplyError) in
         var version = 2
         if let token = arguments.positional(0) {
@@ -101,24 +94,21 @@ extension VerbDefinition {
     static let client = VerbDefinition(
         "CLIENT [anything]",
         "accepted for client libraries, does nothing",
-        permissions: .authenticated,
-        positionals: 0...Int.max,
-        isFreeText: true
+        .authenticated,
+        arguments: .any
     ) { _ in .client }
 
     static let command = VerbDefinition(
         "COMMAND [anything]",
         "accepted for client libraries, an empty list",
-        permissions: .authenticated,
-        positionals: 0...Int.max,
-        isFreeText: true
+        .authenticated,
+        arguments: .any
     ) { _ in .command }
 
     static let select = VerbDefinition(
         "SELECT 0",
         "accepted for client libraries, does nothing",
-        permissions: .authenticated,
-        positionals: 1...1
+        .authenticated
     ) { arguments throws(ReplyError) in
         guard arguments.positional(0)?.plainNumber == 0 else {
             throw .badArgument("there is one database, number 0; send SELECT 0 or nothing")

@@ -6,9 +6,7 @@ extension VerbDefinition {
     static let consume = VerbDefinition(
         "CONSUME <user> [n] [key=]",
         "count n messages (default 1) if they fit: ALLOWED counted and durable, BLOCKED nothing counted",
-        permissions: .chat,
-        positionals: 1...2,
-        options: [.key]
+        .chat
     ) { arguments throws(ReplyError) in
         .consume(user: try arguments.user(), messages: try arguments.messages(), key: try arguments.key())
     }
@@ -16,8 +14,7 @@ extension VerbDefinition {
     static let check = VerbDefinition(
         "CHECK <user> [n]",
         "what CONSUME would answer now; counts nothing, creates nothing",
-        permissions: .chat,
-        positionals: 1...2
+        .chat
     ) { arguments throws(ReplyError) in
         .check(user: try arguments.user(), messages: try arguments.messages())
     }
@@ -25,9 +22,7 @@ extension VerbDefinition {
     static let reserve = VerbDefinition(
         "RESERVE <user> [n] key= [ttl=]",
         "hold n messages (default 1) for ttl seconds (default 120); they count as used meanwhile",
-        permissions: .chat,
-        positionals: 1...2,
-        options: [.key, .ttl]
+        .chat
     ) { arguments throws(ReplyError) in
         .reserve(
             user: try arguments.user(),
@@ -44,9 +39,7 @@ extension VerbDefinition {
     static let commit = VerbDefinition(
         "COMMIT <user> key=",
         "count what the key holds",
-        permissions: .chat,
-        positionals: 1...1,
-        options: [.key]
+        .chat
     ) { arguments throws(ReplyError) in
         .commit(user: try arguments.user(), key: try arguments.requiredKey(of: messageKeyPurpose))
     }
@@ -54,9 +47,7 @@ extension VerbDefinition {
     static let release = VerbDefinition(
         "RELEASE <user> key=",
         "give back what the key holds or has counted, once",
-        permissions: .chat,
-        positionals: 1...1,
-        options: [.key]
+        .chat
     ) { arguments throws(ReplyError) in
         .release(user: try arguments.user(), key: try arguments.requiredKey(of: messageKeyPurpose))
     }

@@ -5,9 +5,7 @@ extension VerbDefinition {
     static let setPlan = VerbDefinition(
         "SETPLAN <user> <plan> [state=] [started=] [expires=] [grace_until=] [anchor=]",
         "set the user's plan, state and dates",
-        permissions: .operator,
-        positionals: 2...2,
-        options: [.state, .started, .expires, .graceUntil, .anchor]
+        .operator
     ) { arguments throws(ReplyError) in
         let user = try arguments.user()
         guard let plan = arguments.positional(1)?.text, Plan.isName(plan) else {
@@ -29,9 +27,7 @@ extension VerbDefinition {
     static let grant = VerbDefinition(
         "GRANT <user> <n> key= [reason=]",
         "raise this period's limit by n messages, once per key",
-        permissions: .operator,
-        positionals: 2...2,
-        options: [.key, .reason]
+        .operator
     ) { arguments throws(ReplyError) in
         .grant(
             user: try arguments.user(),
@@ -44,8 +40,7 @@ extension VerbDefinition {
     static let resetUsage = VerbDefinition(
         "RESETUSAGE <user> [period]",
         "set the period's count to 0",
-        permissions: .operator,
-        positionals: 1...2
+        .operator
     ) { arguments throws(ReplyError) in
         .resetUsage(user: try arguments.user(), period: try arguments.period(at: 1))
     }
@@ -53,8 +48,7 @@ extension VerbDefinition {
     static let forget = VerbDefinition(
         "FORGET <user>",
         "delete all data of the user; a started trial stays started",
-        permissions: .operator,
-        positionals: 1...1
+        .operator
     ) { arguments throws(ReplyError) in
         .forget(user: try arguments.user())
     }

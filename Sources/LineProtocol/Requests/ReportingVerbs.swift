@@ -5,8 +5,7 @@ extension VerbDefinition {
     static let usage = VerbDefinition(
         "USAGE <user> [period]",
         "the user's usage, with label and accessible",
-        permissions: [.chat, .dashboard, .operator],
-        positionals: 1...2
+        [.chat, .dashboard, .operator]
     ) { arguments throws(ReplyError) in
         .usage(user: try arguments.user(), period: try arguments.period(at: 1))
     }
@@ -14,8 +13,7 @@ extension VerbDefinition {
     static let history = VerbDefinition(
         "HISTORY <user> [months]",
         "usage by period, newest first (default 12 months)",
-        permissions: [.dashboard, .operator],
-        positionals: 1...2
+        [.dashboard, .operator]
     ) { arguments throws(ReplyError) in
         .history(
             user: try arguments.user(),
@@ -26,8 +24,7 @@ extension VerbDefinition {
     static let report = VerbDefinition(
         "REPORT [period]",
         "users, messages and tiers of a billing period (default open: every one that is open now)",
-        permissions: [.dashboard, .operator],
-        positionals: 0...1
+        [.dashboard, .operator]
     ) { arguments throws(ReplyError) in
         .report(period: try arguments.period(at: 0))
     }
@@ -35,8 +32,7 @@ extension VerbDefinition {
     static let top = VerbDefinition(
         "TOP [period] [n]",
         "the n users (default 10) with the most messages in a billing period (default open), most first",
-        permissions: [.dashboard, .operator],
-        positionals: 0...2
+        [.dashboard, .operator]
     ) { arguments throws(ReplyError) in
         let countIndex = isCountAlone(arguments) ? 0 : 1
         return .top(
@@ -56,8 +52,7 @@ extension VerbDefinition {
     static let subscribe = VerbDefinition(
         "SUBSCRIBE usage:<user> ...",
         "a message with the fields of USAGE whenever one of these users' usage, plan or state changes",
-        permissions: [.dashboard, .operator],
-        positionals: 1...Int.max
+        [.dashboard, .operator]
     ) { arguments throws(ReplyError) in
         .subscribe(try arguments.channels())
     }
@@ -65,8 +60,7 @@ extension VerbDefinition {
     static let unsubscribe = VerbDefinition(
         "UNSUBSCRIBE [usage:<user> ...]",
         "end these subscriptions, or all",
-        permissions: [.dashboard, .operator],
-        positionals: 0...Int.max
+        [.dashboard, .operator]
     ) { arguments throws(ReplyError) in
         .unsubscribe(arguments.count == 0 ? nil : try arguments.channels())
     }

@@ -3,34 +3,48 @@
 ///
 /// A class, because a parser that copied a struct of strings and arrays would count references for each of them.
 final class VerbDefinition: Sendable {
+    enum ArgumentForm {
+        /// Those of the syntax: positional ones, then options (`name=value`).
+        case syntax
+        /// As many as in the syntax. An equals sign does not make an option.
+        case freeText
+        /// Any number of words.
+        case any
+    }
+
     let syntax: String
     let summary: String
     let permissions: Permissions
-    /// How many positional arguments may follow the verb.
+    let arguments: ArgumentForm
+    /// How many positional arguments the syntax has.
     let positionals: ClosedRange<Int>
-    /// The `name=value` arguments that may follow the positional ones, in any order.
+    /// The options of the syntax. They may be sent in any order.
     let options: [OptionName]
-    /// The arguments are free text, in which an equals sign does not make an option.
-    let isFreeText: Bool
     /// Makes a command of arguments whose number and options are checked already.
     let parse: @Sendable (Arguments) throws(ReplyError) -> Command
 
+    /// - Parameters:
+    ///   - syntax: the verb and its arguments, separated by spaces: `<…>` is required, `[…]` is optional, `name=` is an
+    ///     option, and `...` repeats.
+    ///   - summary: what the verb does, in half a sentence.
+    ///   - permissions: a peer needs one of them.
     init(
         _ syntax: String,
         _ summary: String,
-        permissions: Permissions,
-        positionals: ClosedRange<Int>,
-        options: [OptionName] = [],
-        isFreeText: Bool = false,
+        _ permissions: Permissions,
+        arguments: ArgumentForm = .syntax,
         parse: @escaping @Sendable (Arguments) throws(ReplyError) -> Command
     ) {
         self.syntax = syntax
         self.summary = summary
         self.permissions = permissions
-        self.positionals = positionals
-        self.options = options
-        self.isFreeText = isFreeText
+        self.arguments = arguments
         self.parse = parse
+        let words = syntax.split(separator: " ").dropFirst()
+        options = words.compactMap { OptionName(rawValue: $0.filter { !"[=]".contains($0) }) }
+        let positionals = words.filter { !$0.contains("=") && !$0.hasPrefix("...") }
+        let maximum = syntax.contains("...") ? Int.max : positionals.count
+        self.positionals = arguments == .any ? 0...Int.max : positionals.count { !$0.hasPrefix("[") }...maximum
     }
 }
 
