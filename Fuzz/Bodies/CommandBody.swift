@@ -19,7 +19,7 @@ enum CommandBody {
         for permissions in permissions { try checkThatPermissionsHold(permissions, tokens, request) }
         guard case .command(let command) = request else { return }
         try requireEqual(command.verb.rawValue.utf8.map(\.self), tokens[0].map(inUpperCase), "the verb")
-        let again = try decodeOne(array(command.exactTokens.map { Array($0.utf8) }))
+        let again = try decodeOne(command.encoded ?? array(command.exactTokens.map { Array($0.utf8) }))
         try requireEqual(again, request, "encoded and decoded again")
         if case .command(let command2) = again {
             // Equal strings can have different bytes.

@@ -1,11 +1,20 @@
+import NIOCore
 import Usage
 
 @testable import LineProtocol
 
 extension Command {
-    /// The request's tokens, as `encode` writes them but for instants, which it rounds to seconds.
+    /// The request's tokens, with instants to the microsecond.
     var exactTokens: [String] {
         if case .setPlan(let change) = self { [verb.rawValue] + change.arguments } else { tokens }
+    }
+
+    /// The request as a client encodes it; nil for a plan change, because `encode` rounds instants to seconds.
+    var encoded: [UInt8]? {
+        if case .setPlan = self { return nil }
+        var buffer = ByteBuffer()
+        encode(into: &buffer)
+        return Array(buffer.readableBytesView)
     }
 }
 

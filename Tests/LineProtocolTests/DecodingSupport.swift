@@ -32,6 +32,12 @@ func arrayRequest(_ tokens: [String]) -> [UInt8] {
     Array("*\(tokens.count)\r\n".utf8) + tokens.flatMap { Array("$\($0.utf8.count)\r\n\($0)\r\n".utf8) }
 }
 
+func encoded(_ command: Command) -> [UInt8] {
+    var buffer = ByteBuffer()
+    command.encode(into: &buffer)
+    return Array(buffer.readableBytesView)
+}
+
 func encoded(_ reply: Reply) -> String {
     var buffer = ByteBuffer()
     reply.encode(into: &buffer)

@@ -90,13 +90,14 @@ struct RequestFormTests {
         ("SELECT 0", .select),
     ]
 
-    @Test("Every request form is decoded, as a line and as an array", arguments: forms)
+    @Test("Every request form is decoded, as a line, as an array, and as a client encodes it", arguments: forms)
     func form(line: String, command: Command) {
         let array = arrayRequest(line.split(separator: " ").map(String.init))
         #expect(decode(line + "\n") == [.command(command)])
         #expect(decode(line + "\r\n") == [.command(command)])
         #expect(decode(array) == [.command(command)])
         #expect(decodeByteByByte(array) == [.command(command)])
+        #expect(decode(encoded(command)) == [.command(command)])
     }
 
     @Test("Every verb has a request form in the table above")
