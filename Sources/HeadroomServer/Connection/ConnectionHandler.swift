@@ -68,22 +68,16 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func refuse(_ context: ChannelHandlerContext, _ error: ReplyError) {
         machine.close()
         limits.lingerMaximum = min(limits.lingerMaximum, limits.refusalLingerMaximum)
-        guard group.connectionCounter.beginRefusal() else {
+        let mayLinger = group.connectionCounter.beginRefusal()
+        if !mayLinger {
             // With TLS the error could only follow a handshake.
             context.triggerUserOutboundEvent(CloseImmediately(), promise: nil)
             guard context.channel.isActive else { return }
-            context.writeAndFlush(wrapOutboundOut(line(error, context)), promise: nil)
-            context.close(promise: nil)
-            return
         }
-        context.write(wrapOutboundOut(line(error, context)), promise: nil)
-        end(context)
-    }
-
-    private func line(_ error: ReplyError, _ context: ChannelHandlerContext) -> ByteBuffer {
-        var buffer = context.channel.allocator.buffer(capacity: 128)
-        Reply.error(error).encode(into: &buffer)
-        return buffer
+        var line = context.channel.allocator.buffer(capacity: 128)
+        Reply.error(error).encode(into: &line)
+        context.writeAndFlush(wrapOutboundOut(line), promise: nil)
+        if mayLinger { end(context) } else { context.close(promise: nil) }
     }
 
     /// Closes the connection; a refused one has lingered already, and need not do so again for TLS.
