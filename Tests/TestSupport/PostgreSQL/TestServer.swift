@@ -51,7 +51,7 @@ public enum TestServer {
     /// The name of a migrated database without connections: PostgreSQL only copies such databases.
     private static let template = Task<String, any Error> {
         let name = try await createDatabase()
-        let conninfo = try await self.conninfo(of: name)
+        let conninfo = try await TestServer.conninfo(of: name)
         try await onThread {
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
