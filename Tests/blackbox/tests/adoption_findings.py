@@ -94,7 +94,7 @@ class AdoptionThatIsRefused(Case):
                 "create trigger advance_entitlement_version before update on message_usage for each row execute function touch()",
             ],
             "the trigger advance_entitlement_version has the name of a trigger of Headroom's",
-            "alter trigger advance_entitlement_version on public.message_usage rename to terms_changed_before",
+            "alter trigger advance_entitlement_version on public.message_usage rename to advance_entitlement_version_before",
         )  # fmt: skip
 
     def test_a_trigger_that_finds_its_own_tables_by_the_search_path_alone(self):
