@@ -81,7 +81,7 @@ class Dashboards(Case):
         for request, words in [
             ("REPORT 2026-13", "YYYY-MM"), ("REPORT 2026-03 2026-04", "REPORT [period]"), ("TOP 0", "from 1 to 1000"),
             ("TOP 1001", "from 1 to 1000"), ("TOP 5 2026-03", "YYYY-MM"), ("TOP 2026-03 x", "from 1 to 1000"),
-            ("TOP period=2026-03", "takes none"),
+            ("TOP period=2026-03", "the form is TOP"),
         ]:  # fmt: skip
             with self.subTest(request=request):
                 error = self.send_command(request)
