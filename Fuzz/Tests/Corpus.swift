@@ -9,10 +9,10 @@ enum Corpus {
         try inputs(of: target, in: "Corpus") + inputs(of: target, in: "Found")
     }
 
-    private static func inputs(of target: FuzzTarget, in place: String) throws -> [(name: String, bytes: [UInt8])] {
-        let place = folder.appending(path: "\(place)/\(target.name)")
-        guard FileManager.default.fileExists(atPath: place.path) else { return [] }
-        return try FileManager.default.contentsOfDirectory(at: place, includingPropertiesForKeys: nil)
+    private static func inputs(of target: FuzzTarget, in subfolder: String) throws -> [(name: String, bytes: [UInt8])] {
+        let directory = folder.appending(path: "\(subfolder)/\(target.name)")
+        guard FileManager.default.fileExists(atPath: directory.path) else { return [] }
+        return try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
             .sorted { $0.path < $1.path }
             .map { ($0.lastPathComponent, try [UInt8](Data(contentsOf: $0))) }
     }
