@@ -37,7 +37,7 @@ def samples_of(row):
         {
             "name": name,
             "round": number,
-            "per_second": 1000 * 2**place + number,
+            "per_second": 1000 * 2**index + number,
             "p50_ms": 1.5,
             "p99_ms": 2.5,
             "p99_9_ms": 3.5,
@@ -55,13 +55,13 @@ def samples_of(row):
             "autovacuums": 3,
         }
         for number in (1, 2)
-        for place, name in enumerate(row.samples)
+        for index, name in enumerate(row.samples)
     ]
 
 
 def made_up(rows=ROWS):
-    made = {row.name: result.row_result(row, samples_of(row), RUN) for row in rows}
-    return {"schema": result.SCHEMA, "rows": made}
+    created = {row.name: result.row_result(row, samples_of(row), RUN) for row in rows}
+    return {"schema": result.SCHEMA, "rows": created}
 
 
 def page(*names):

@@ -320,15 +320,15 @@ async def promote(scene: Scene) -> None:
     """Promotes the standby and repeats until it is the primary; on a busy disk this may take several attempts."""
     standby = scene.standby
     assert standby is not None
-    said = ""
+    output = ""
 
     async def leads() -> bool:
-        nonlocal said
+        nonlocal output
         result = await standby.query("select pg_promote(false) where pg_is_in_recovery(); select pg_is_in_recovery()")
-        said = (result.stdout + result.stderr).strip()
+        output = (result.stdout + result.stderr).strip()
         return result.returncode == 0 and result.stdout.split()[-1:] == ["f"]
 
-    await wait_until_async(leads, lambda: f"the standby leads; it answered {said!r}", 60)
+    await wait_until_async(leads, lambda: f"the standby leads; it answered {output!r}", 60)
     scene.recorder.healed()
 
 

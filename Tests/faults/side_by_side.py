@@ -24,7 +24,7 @@ def results(assignments: Sequence[Assignment], jobs: int) -> Iterator[tuple[Assi
             while waiting and len(running) < jobs:
                 receiver, sender = context.Pipe(duplex=False)
                 assignment = waiting.pop()
-                process = context.Process(target=carry_out, args=(assignment, sender))
+                process = context.Process(target=execute, args=(assignment, sender))
                 process.start()
                 # So that the pipe ends when the process does.
                 sender.close()
@@ -47,7 +47,7 @@ def results(assignments: Sequence[Assignment], jobs: int) -> Iterator[tuple[Assi
             process.join()
 
 
-def carry_out(assignment: Assignment, sender: Connection) -> None:
+def execute(assignment: Assignment, sender: Connection) -> None:
     """Runs an assignment in its own process."""
     processes.die_with_parent(signal.SIGTERM)
     # Ctrl-C is for the parent process, which ends this one.

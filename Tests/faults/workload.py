@@ -277,21 +277,21 @@ class Client:
 
     async def collect(self, instance: int, link: Link, sent: list[tuple[int, Intent]]) -> bool:
         """Reads a reply for each request; returns whether any was an error or missing."""
-        troubled, gone = False, ""
+        troubled, closed = False, ""
         until = time.monotonic() + TIMEOUT_SECONDS
         for op, intent in sent:
             line = b""
-            if not gone:
+            if not closed:
                 try:
                     line = await asyncio.wait_for(link.reader.readline(), max(until - time.monotonic(), 0.01))
                 except (asyncio.TimeoutError, TimeoutError):
-                    gone = "SILENT"
+                    closed = "SILENT"
                 except (OSError, ValueError):
-                    gone = "CLOSED"
+                    closed = "CLOSED"
                 if not line.endswith(b"\n"):
-                    gone = gone or "CLOSED"
-            if gone:
-                self.workload.recorder.reply(op, gone)
+                    closed = closed or "CLOSED"
+            if closed:
+                self.workload.recorder.reply(op, closed)
                 self.again(intent)
                 continue
             status, code, fields = parse(line)
@@ -301,14 +301,14 @@ class Client:
                 self.again(intent)
             elif intent.on_outcome:
                 intent.on_outcome(status)
-        if gone:
+        if closed:
             link.abort()
             self.links.pop(instance, None)
         elif extra := bytes(link.reader._buffer):  # type: ignore[attr-defined]  # no public way to look without waiting
             self.workload.recorder.write(t="extra", at=time.monotonic_ns(), i=instance, line=extra.decode("utf-8", "replace"))
             link.abort()
             self.links.pop(instance, None)
-        return troubled or bool(gone)
+        return troubled or bool(closed)
 
     def again(self, intent: Intent) -> None:
         # Retried until answered if it has a key; without one it stays unknown.

@@ -58,9 +58,9 @@ class Worker:
 
     def _work(self) -> None:
         while not self.report.is_stopped and (name := self.schedule.next()):
-            began = time.monotonic()
+            started_at = time.monotonic()
             self._run(name)
-            self.schedule.seconds[name] = round(time.monotonic() - began, 1)
+            self.schedule.seconds[name] = round(time.monotonic() - started_at, 1)
         if self.process is not None:
             # At the end of its input it stops the processes that it has started.
             self.process.stdin.close()

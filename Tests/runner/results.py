@@ -35,8 +35,8 @@ class Report:
         self.results: list[Result] = []
         self.is_stopped = False
         """Set when no further test may begin."""
-        self.began = time.monotonic()
-        self._printed_at = self.began
+        self.started_at = time.monotonic()
+        self._printed_at = self.started_at
         self._lock = threading.Lock()
 
     def add(self, result: Result) -> None:
@@ -55,7 +55,7 @@ class Report:
     def _print_progress(self) -> None:
         by_part = Counter(result.part for result in self.results if result.failure is None and not result.is_skipped)
         counts = ", ".join(f"{number} {part}" for part, number in sorted(by_part.items()))
-        print(f"test: after {time.monotonic() - self.began:.0f} s: passed {counts}; {len(self.failures)} failed", flush=True)
+        print(f"test: after {time.monotonic() - self.started_at:.0f} s: passed {counts}; {len(self.failures)} failed", flush=True)
 
     @property
     def failures(self) -> list[Result]:
@@ -82,7 +82,7 @@ class Report:
             failed = 1
         elif passed + failed > 10:
             self.print_slowest()
-        print(f"\ntest: {time.monotonic() - self.began:.0f} s" + (f", {skipped} skipped" if skipped else ""))
+        print(f"\ntest: {time.monotonic() - self.started_at:.0f} s" + (f", {skipped} skipped" if skipped else ""))
         # Often only the end of a long log is shown, so failures are listed again there.
         for result in self.failures:
             print(f"failed: {result.title}")

@@ -31,7 +31,7 @@ class EventReader:
         """The test functions' names, by id."""
         self.waiting: list[str] = []
         """Tests without arguments that wait for a slot, the next one first."""
-        self.began: dict[str, float] = {}
+        self.started_at: dict[str, float] = {}
         """The start times of the running ones, the earliest first."""
         self.parameterized: set[str] = set()
         self.seconds: dict[str, float] = {}
@@ -63,10 +63,10 @@ class EventReader:
                 self.waiting.append(test)
         elif kind == "testCaseStarted":
             self.cases.setdefault(test, []).append(instant)
-            if self._count_running() > self.jobs and self.began:
+            if self._count_running() > self.jobs and self.started_at:
                 # This test had the slot, not the one that was assumed to have started last.
-                last = list(self.began)[-1]
-                del self.began[last]
+                last = list(self.started_at)[-1]
+                del self.started_at[last]
                 self.waiting.insert(0, last)
         elif kind == "testCaseEnded":
             # The sum does not depend on which of several cases has ended.
@@ -75,23 +75,23 @@ class EventReader:
             self.running.discard(test)
             if test in self.waiting:
                 self.waiting.remove(test)
-            if test in self.began:
-                self.seconds[test] = instant - self.began.pop(test)
+            if test in self.started_at:
+                self.seconds[test] = instant - self.started_at.pop(test)
             issues = self.issues.pop(test, [])
             self._add(test, "\n".join(issues) if issues else None, is_skipped=kind == "testSkipped")
         while self.waiting and self._count_running() < self.jobs:
-            self.began[self.waiting.pop(0)] = instant
+            self.started_at[self.waiting.pop(0)] = instant
 
     def _count_running(self) -> int:
-        return len(self.began) + sum(map(len, self.cases.values()))
+        return len(self.started_at) + sum(map(len, self.cases.values()))
 
     def _note_issue(self, payload: dict) -> None:
         issue = payload["issue"]
         if issue.get("isKnown") or issue.get("severity", issue.get("_severity", "error")) == "warning":
             return
         location = issue.get("sourceLocation") or {}
-        place = f"{location.get('fileID', '?')}:{location.get('line', '?')}: "
-        text = place + "\n    ".join(message["text"] for message in payload["messages"])
+        prefix = f"{location.get('fileID', '?')}:{location.get('line', '?')}: "
+        text = prefix + "\n    ".join(message["text"] for message in payload["messages"])
         test = payload.get("testID")
         if test in self.names:
             self.issues.setdefault(test, []).append(text)

@@ -38,12 +38,12 @@ class Recorder(unittest.TestResult):
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
         self.traces, self.is_skipped = [], False
-        self.began = time.monotonic()
+        self.started_at = time.monotonic()
 
     def stopTest(self, test: unittest.TestCase) -> None:
         super().stopTest(test)
         failure = "\n".join(self.traces) or None
-        self.write(name=sentence(test), seconds=time.monotonic() - self.began, failure=failure, is_skipped=self.is_skipped)
+        self.write(name=sentence(test), seconds=time.monotonic() - self.started_at, failure=failure, is_skipped=self.is_skipped)
 
     def _note(self, test: Any, err: Any, title: str = "") -> None:
         trace = title + "".join(traceback.format_exception(*err))

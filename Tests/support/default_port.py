@@ -33,7 +33,7 @@ with socket.socket(fileno=0) as suite, socket.create_server(("127.0.0.1", {PORT}
 """
 
 # A CONSUME as clients send it, in one segment, perhaps after a handshake.
-ASKING = re.compile(rb"\*\d+\r\n\$7\r\nconsume\r\n", re.IGNORECASE)
+CONSUME = re.compile(rb"\*\d+\r\n\$7\r\nconsume\r\n", re.IGNORECASE)
 ECHO, ECHOED = b"*2\r\n$4\r\nECHO\r\n$6\r\nforged\r\n", b"$6\r\nforged\r\n"
 LOST = b""
 
@@ -45,14 +45,14 @@ class AnswerConnection(Connection):
     """The fault for the answer: LOST, another line, or None."""
 
     async def request(self, data):
-        asked = ASKING.search(data)
+        requested = CONSUME.search(data)
         self.relay.sent += data
-        self.fault = self.relay.next_fault() if asked else None
-        if asked and self.fault is None and self.relay.is_silent:
-            data = data[: asked.start()]
+        self.fault = self.relay.next_fault() if requested else None
+        if requested and self.fault is None and self.relay.is_silent:
+            data = data[: requested.start()]
         elif self.fault:
             # The service gets another request instead, so that the line comes after the answers to a preceding handshake.
-            data = data[: asked.start()] + ECHO
+            data = data[: requested.start()] + ECHO
         yield data
 
     async def answer(self, data):

@@ -24,8 +24,8 @@ def fill(connection, port):
     own = connection.socket.getsockname()[1]
 
     def with_the_kernel():
-        (unsent, unread), (_, come) = queues(port, own), queues(own, port)
-        return 0 if unread else unsent + come
+        (unsent, unread), (_, received) = queues(port, own), queues(own, port)
+        return 0 if unread else unsent + received
 
     due, held = 0, with_the_kernel()
     while True:

@@ -9,16 +9,16 @@ class Peer:
         """With `token` it requires that token; without, it refuses any."""
         self.token = token
         self.version = version
-        self.said = []
+        self.received = []
         """Each connection's requests, in order."""
         peer = self
 
         class Handler(socketserver.StreamRequestHandler):
             def handle(self):
-                said, is_known = [], peer.token is None
-                peer.said.append(said)
+                received, is_known = [], peer.token is None
+                peer.received.append(received)
                 while words := self.request_words():
-                    said.append(" ".join(words))
+                    received.append(" ".join(words))
                     if words[0] == "AUTH":
                         is_known = is_known or words[1:] == [peer.token]
                         answer = "-BADARG no token is needed" if peer.token is None else "+OK" if is_known else "-NOAUTH no such token"

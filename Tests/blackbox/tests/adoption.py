@@ -169,9 +169,9 @@ class AdoptionOfAnApplicationThatCountsByItself(Case):
         self.assertEqual(self.call(", '2026-11'"), "9")
 
     def test_the_log_says_what_to_grant(self):
-        told = [line for line in self.migration.stderr.splitlines() if "headroom_set_aside" in line]
-        self.assertEqual(len(told), 4, told)
-        for line in told:
+        finding = [line for line in self.migration.stderr.splitlines() if "headroom_set_aside" in line]
+        self.assertEqual(len(finding), 4, finding)
+        for line in finding:
             self.assertIn("headroom_user", line)
 
 
@@ -239,7 +239,7 @@ class AdoptionOfRowsOutOfRange(Case):
             ("updated_at", "1, 9, '1999-12-31T23:59:59Z'", "outside the years 2000 to 9999", "select * from message_usage"),
         ):  # fmt: skip
             with self.subTest(column=column, row=row):
-                told = self.refused(columns, f"('{USERS[0]}', '2020-05', {row})", f"message_usage.{column}", problem, correction)
-                statement = "update message_usage set " + told.split(", update message_usage set ")[1].split(" corrects them")[0]
+                finding = self.refused(columns, f"('{USERS[0]}', '2020-05', {row})", f"message_usage.{column}", problem, correction)
+                statement = "update message_usage set " + finding.split(", update message_usage set ")[1].split(" corrects them")[0]
                 self.psql.run(statement)
                 self.psql.run("drop table message_usage")

@@ -150,11 +150,11 @@ class TokensRequired(TokenCase):
             return False
 
         known = wait_until(known_in_time, "a connection brings its token within the time")
-        began = time.monotonic()
+        started_at = time.monotonic()
         asking, silent = self.connect(service=service), self.connect(service=service)
         wait_until(lambda: is_closed(asking), "asking gives no more time")
         self.assertEqual(silent.read_to_end(), b"")
-        self.assertGreater(time.monotonic() - began, 0.9)
+        self.assertGreater(time.monotonic() - started_at, 0.9)
         # It connected first, so its timeout ended earlier.
         self.assertEqual(known.send_command("PING"), "+PONG")
         service.stop()

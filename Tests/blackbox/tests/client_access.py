@@ -148,18 +148,18 @@ class WithAToken(Case):
             self.assertEqual(self.status(peer, token=SECRET).returncode, 0)
             self.assertEqual(self.status(peer, "--token-file", self.token_file(SECRET + "\n")).returncode, 0)
             self.assertEqual(self.status(peer, "--token-file", self.token_file(SECRET), token="another").returncode, 0)
-            self.assertEqual(peer.said, [[f"AUTH {SECRET}", "INFO"]] * 3)
+            self.assertEqual(peer.received, [[f"AUTH {SECRET}", "INFO"]] * 3)
 
     def test_without_a_token_no_auth_is_sent(self):
         with Peer() as peer:
             self.assertEqual(self.status(peer).returncode, 0)
             self.assertEqual(self.status(peer, token="").returncode, 0)
-            self.assertEqual(peer.said, [["INFO"]] * 2)
+            self.assertEqual(peer.received, [["INFO"]] * 2)
 
     def test_a_service_that_needs_no_token_is_still_queried(self):
         with Peer() as peer:
             self.assertEqual(self.status(peer, token=SECRET).returncode, 0)
-            self.assertEqual(peer.said, [[f"AUTH {SECRET}", "INFO"]])
+            self.assertEqual(peer.received, [[f"AUTH {SECRET}", "INFO"]])
 
     def test_a_refused_token_ends_the_command_and_is_not_shown(self):
         with Peer(token="another") as peer:
@@ -188,8 +188,8 @@ class WithAToken(Case):
             self.assertEqual(outcome.returncode, 0, outcome)
             self.assertEqual(json.loads(outcome.stdout)["replies"], 20)
             self.assertNotIn(SECRET, outcome.stdout + outcome.stderr)
-            self.assertEqual(len(peer.said), 4)
-            self.assertEqual([said[:2] for said in peer.said], [[f"AUTH {SECRET}", "PING"]] * 4)
+            self.assertEqual(len(peer.received), 4)
+            self.assertEqual([said[:2] for said in peer.received], [[f"AUTH {SECRET}", "PING"]] * 4)
             outcome = run(*command, token="wrong")
             self.assertEqual(outcome.returncode, 1)
             self.assertIn("it answered AUTH with", outcome.stderr)
@@ -207,7 +207,7 @@ class WithAToken(Case):
             outcome = self.status(peer, "--token-file", "/nowhere")
             self.assertEqual((outcome.returncode, "/nowhere cannot be read" in outcome.stderr), (64, True))
             self.assertEqual(self.status(peer, token="two words").returncode, 64)
-            self.assertEqual(peer.said, [])
+            self.assertEqual(peer.received, [])
 
 
 class WithARealToken(Case):

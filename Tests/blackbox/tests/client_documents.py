@@ -13,7 +13,7 @@ from support.default_port import DefaultPort
 from support.tokens import token
 from support.waiting import TIMEOUT_SECONDS, wait_until
 
-WORDS = "You have 99 conversations left this month\n"
+BANNER = "You have 99 conversations left this month\n"
 LIMIT = "We've had a lot of great conversations this month! Your next session refreshes on April 1.\n"
 CONSUMING = ("consume.", "predis.")
 """The file names of programs that send a CONSUME for a message."""
@@ -67,7 +67,7 @@ class ProgramsOnThePage(PrintedProgramCase):
         def check(program):
             self.prepare_user(used=700)
             for _ in range(2):
-                self.assert_printed(self.run_printed(program), "send it\n" + WORDS)
+                self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
                 self.assertEqual(self.count(USER), 701)
 
         self.each_program(check)
@@ -91,7 +91,7 @@ class ProgramsOnThePage(PrintedProgramCase):
         def check(program):
             self.prepare_user(used=700)
             self.port.lose_answers(2)
-            self.assert_printed(self.run_printed(program), "send it\n" + WORDS)
+            self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
             self.assertEqual(self.port.fired, 2, "the answers were lost")
             self.assertEqual(self.count(USER), 701)
 
@@ -105,7 +105,7 @@ class ProgramsOnThePage(PrintedProgramCase):
             ):
                 self.prepare_user(used=700)
                 self.port.answer_instead(*errors)
-                self.assert_printed(self.run_printed(program), "send it\n" + WORDS)
+                self.assert_printed(self.run_printed(program), "send it\n" + BANNER)
                 self.assertEqual(self.port.fired, 2)
                 self.assertEqual(self.count(USER), 701)
                 self.assertEqual(self.port.sent.count(b"key=message-1"), 3)

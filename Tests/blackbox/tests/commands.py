@@ -127,7 +127,7 @@ class Commands(Case):
     def test_a_request_that_waits_for_the_database_shows_in_the_latency(self):
         service = self.serve()
         user = self.user()
-        began = time.monotonic()
+        started_at = time.monotonic()
         service.send_command(f"SETPLAN {user} pro")
         service.send_command(f"CONSUME {user}")
         session = self.cluster.session(self.database)
@@ -140,7 +140,7 @@ class Commands(Case):
             session.run("rollback")
             session.close()
             self.assertIn("+ALLOWED", connection.read_line())
-            passed = time.monotonic() - began
+            passed = time.monotonic() - started_at
         slowest = int(service.info()["latency_p99_us"])
         self.assertGreaterEqual(slowest, 200_000)
         # No request waited longer than the whole test, up to the width of the histogram's buckets.
@@ -305,9 +305,9 @@ blocked        2  40.0 %
             self.assertRegex(line, r"^\d\d:\d\d:\d\d +[\d.,]+( +([\d.,]+|-)){8}$")
         service.stop()
         wait_until(lambda: any("cannot be reached" in line for line in lines()), "the lost service is reported")
-        said = len(lines())
+        printed = len(lines())
         again = self.serve("--listen", f"127.0.0.1:{port}")
-        wait_until(lambda: any(re.match(r"\d\d:", line) for line in lines()[said:]), "it continues")
+        wait_until(lambda: any(re.match(r"\d\d:", line) for line in lines()[printed:]), "it continues")
         again.stop()
         top.send_signal(signal.SIGINT)
         self.assertEqual(top.wait(TIMEOUT_SECONDS), 0)

@@ -15,10 +15,10 @@ class ConnectionLimits(Case):
 
     def test_a_silent_connection_is_closed_after_the_time_for_a_first_request(self):
         service = self.serve("--first-request-timeout-ms", "400")
-        began = time.monotonic()
+        started_at = time.monotonic()
         with service.connect() as connection:
             self.assertEqual(connection.read_to_end(), b"")
-        self.assertGreater(time.monotonic() - began, 0.35)
+        self.assertGreater(time.monotonic() - started_at, 0.35)
 
     def test_a_connection_that_trickles_one_request_is_closed(self):
         service = self.serve("--first-request-timeout-ms", "400")
@@ -47,20 +47,20 @@ class ConnectionLimits(Case):
 
         def idle_is_closed_and_busy_is_not():
             with service.connect() as idle, service.connect() as busy:
-                began = asked = time.monotonic()
+                started_at = sent = time.monotonic()
                 try:
                     self.assertEqual(idle.send_command("PING"), "+PONG")
                     while not idle.readable(0.1):
                         asking = time.monotonic()
                         self.assertEqual(busy.send_command("PING"), "+PONG")
-                        asked = asking
+                        sent = asking
                     self.assertEqual(idle.read_to_end(), b"")
                     self.assertEqual(busy.send_command("PING"), "+PONG")
                 except (Closed, OSError):
                     # On a slow machine the test may not have kept this connection busy.
-                    self.assertGreater(time.monotonic() - asked, 0.9)
+                    self.assertGreater(time.monotonic() - sent, 0.9)
                     return False
-                self.assertGreater(time.monotonic() - began, 0.9)
+                self.assertGreater(time.monotonic() - started_at, 0.9)
                 return True
 
         wait_until(idle_is_closed_and_busy_is_not, "an attempt during which the machine is quick enough")
@@ -225,20 +225,20 @@ class ConnectionLimits(Case):
         service = self.serve("--output-timeout-ms", "300")
         user = self.user()
         with service.connect() as greedy, service.connect() as other:
-            gone = threading.Event()
+            closed_event = threading.Event()
 
             def send():
                 try:
                     while True:
                         greedy.send("HELP\n" * 1_000)
                 except OSError:
-                    gone.set()
+                    closed_event.set()
 
             threading.Thread(target=send, daemon=True).start()
             greedy.socket.settimeout(None)
             for used in range(1, 51):
                 self.assertEqual(other.answer(f"CONSUME {user}").used, used, "the other connection is served")
-            self.assertTrue(gone.wait(TIMEOUT_SECONDS), "the peer that does not read was not closed")
+            self.assertTrue(closed_event.wait(TIMEOUT_SECONDS), "the peer that does not read was not closed")
             wait_until(lambda: service.info()["connections"] == "2", "only two connections are left")
 
     def test_a_peer_that_reads_slowly_gets_everything(self):

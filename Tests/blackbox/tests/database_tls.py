@@ -67,7 +67,7 @@ class DatabaseTLS(Case):
         return service
 
     def test_another_server_is_refused_at_once_by_migrate_and_at_the_start(self):
-        for what, url, said, advice in (
+        for what, url, error, advice in (
             ("a CA that did not sign it", self.url(ca=self.stranger.certificate), "certificate verify failed", "sslrootcert"),
             ("another name", self.url(host="database.example"), 'does not match host name "database.example"', "verify-full"),
             ("no CA", self.url(ca="/nowhere/ca.pem"), 'root certificate file "/nowhere/ca.pem" does not exist', "sslrootcert"),
@@ -78,7 +78,7 @@ class DatabaseTLS(Case):
                 service = self.serve_url(url, wait=False)
                 self.assertNotEqual(service.wait(), 0)
                 for output in (migrated.stderr, service.log()):
-                    self.assertIn(said, output)
+                    self.assertIn(error, output)
                     self.assertIn(advice, output)
                 self.assertEqual(service.output(), "")
                 self.assertNotIn("cannot be reached yet", service.log(), "nothing is waited for")

@@ -88,17 +88,17 @@ class GreedyConnections(Case):
     def long_replies_before(self, greedy, good):
         """The number of the greedy connection's 700 replies that arrive before the good one's."""
         good.send_command("PING")
-        received, began = bytearray(), threading.Event()
+        received, started_at = bytearray(), threading.Event()
 
         def read():
             while received.count(b"+version=") < 700 and (data := greedy.socket.recv(1 << 16)):
                 received.extend(data)
-                began.set()
+                started_at.set()
 
         reader = threading.Thread(target=read, daemon=True)
         reader.start()
         greedy.send(b"INFO\n" * 700)
-        self.assertTrue(began.wait(TIMEOUT_SECONDS))
+        self.assertTrue(started_at.wait(TIMEOUT_SECONDS))
         self.assertEqual(good.send_command("PING"), "+PONG")
         before = received.count(b"+version=")
         reader.join(TIMEOUT_SECONDS)
@@ -190,10 +190,10 @@ class ConnectionPressure(Case):
             with self.subTest(first=first), service.connect() as trickle, service.connect() as other:
                 trickle.send(first + "\n")
                 trickle.read_lines(1 if first == "PING" else 6)
-                began = time.monotonic()
+                started_at = time.monotonic()
                 # Single bytes do not extend the timeout.
                 wait_until(lambda: trickle.readable(0.02) or trickle.send("x"), "the end, or an answer")
-                self.assertGreater(time.monotonic() - began, 0.35)
+                self.assertGreater(time.monotonic() - started_at, 0.35)
                 self.assertEqual(trickle.read_to_end(), b"")
                 self.assertEqual(other.send_command("PING"), "+PONG")
 
@@ -203,7 +203,7 @@ class ConnectionPressure(Case):
         def is_kept():
             with service.connect() as connection:
                 for _ in range(12):
-                    began = time.monotonic()
+                    started_at = time.monotonic()
                     try:
                         connection.send("PI")
                         connection.readable(0.1)
@@ -211,7 +211,7 @@ class ConnectionPressure(Case):
                         self.assertEqual(connection.read_line(), "+PONG")
                     except (Closed, OSError):
                         # On a slow machine the test may not complete the request in time.
-                        self.assertGreater(time.monotonic() - began, 0.45)
+                        self.assertGreater(time.monotonic() - started_at, 0.45)
                         return False
             return True
 

@@ -133,7 +133,7 @@ class Load(Case):
             self.assertRegex(text, rf"(?m)^\| `{option}[ `]")
 
     def test_bad_options_are_refused_with_what_is_allowed(self):
-        for options, said in (
+        for options, error in (
             (("--connections", "0"), "--connections must be 1 to 20000"),
             (("--connections", "20001"), "--connections must be 1 to 20000"),
             (("--pipeline", "1025"), "--pipeline must be 1 to 1024"),
@@ -160,4 +160,4 @@ class Load(Case):
             with self.subTest(options=options):
                 done = command("bench", *options)
                 self.assertEqual((done.returncode, done.stdout), (64, ""), done.stderr)
-                self.assertIn(said, done.stderr)
+                self.assertIn(error, done.stderr)

@@ -5,7 +5,7 @@ from support.proxy import Proxy, commits, runs, runs_any_of
 from support.waiting import wait_until
 from support.wire import Answer
 
-CAREFUL = (b"perform_batch",)
+SLOW_PATH = (b"perform_batch",)
 """Names of the slow path's prepared statements."""
 
 
@@ -80,7 +80,7 @@ class LostReplies(Case):
     def test_a_first_message_with_a_lost_commit_reply_is_counted_once(self):
         for _ in range(10):
             user = self.user()
-            self.proxy.cut_after_commit(runs_any_of(*CAREFUL))
+            self.proxy.cut_after_commit(runs_any_of(*SLOW_PATH))
             answer = Answer(self.send_command(f"CONSUME {user} 3"))
             self.assertEqual((answer.status, answer.used), ("ALLOWED", 3))
             self.assertEqual(self.count(user), 3)

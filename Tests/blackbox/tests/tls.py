@@ -148,23 +148,23 @@ class TLS(Case):
     def in_time(self, make):
         """A connection with a completed handshake; on a slow machine the first attempts may time out."""
 
-        def made():
+        def created():
             try:
                 return make()
             except (Closed, OSError):
                 return None
 
-        return wait_until(made, "a handshake within the time")
+        return wait_until(created, "a handshake within the time")
 
     def test_a_stalled_handshake_is_closed(self):
         service = self.serve_tls("--tls-handshake-timeout-ms", "400")
         hello = RecordClient(service.port, service.tls, handshake=False).hello()
         for sent in (b"", hello[:1], hello[:20], hello):
-            began = time.monotonic()
+            started_at = time.monotonic()
             with self.subTest(bytes=len(sent)), LineConnection(service.port) as connection:
                 connection.send(sent)
                 received = connection.read_to_end()
-                self.assertGreater(time.monotonic() - began, 0.35)
+                self.assertGreater(time.monotonic() - started_at, 0.35)
                 # The service's part of the handshake, which this client does not answer.
                 self.assertEqual(received != b"", sent == hello)
         with self.in_time(service.connect) as connection:
@@ -173,14 +173,14 @@ class TLS(Case):
     def test_a_trickling_handshake_is_closed(self):
         service = self.serve_tls("--tls-handshake-timeout-ms", "400")
         hello = RecordClient(service.port, service.tls, handshake=False).hello()
-        began = time.monotonic()
+        started_at = time.monotonic()
         with LineConnection(service.port) as connection:
             for byte in hello:
                 if connection.readable(0.02):
                     break
                 connection.send(bytes([byte]))
             self.assertEqual(connection.read_to_end(), b"")
-        self.assertGreater(time.monotonic() - began, 0.35)
+        self.assertGreater(time.monotonic() - started_at, 0.35)
 
     def test_the_handshake_timeout_does_not_end_completed_handshakes(self):
         service = self.serve_tls("--tls-handshake-timeout-ms", "1000")
@@ -191,10 +191,10 @@ class TLS(Case):
 
     def test_a_connection_without_a_first_request_is_closed_with_close_notify(self):
         service = self.serve_tls("--first-request-timeout-ms", "400")
-        began = time.monotonic()
+        started_at = time.monotonic()
         with self.in_time(lambda: RecordClient(service.port, service.tls)) as client:
             self.assertEqual(client.read_to_end(), (b"", True))
-        self.assertGreater(time.monotonic() - began, 0.35)
+        self.assertGreater(time.monotonic() - started_at, 0.35)
 
     # As without TLS
 
