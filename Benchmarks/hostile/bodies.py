@@ -18,7 +18,7 @@ import sys
 from collections import Counter
 
 AUTHORIZATION = "Bearer a-secret-of-the-attackers"
-#: What a body may have; http-body-maximum-bytes is as much.
+#: What a body may have; http-body-bytes-maximum is as much.
 BYTES_MAXIMUM = 262_144
 PATHS = ("/webhooks/revenuecat", "/v1/billing-events")
 JSON_TYPE = "Content-Type: application/json"

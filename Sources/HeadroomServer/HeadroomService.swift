@@ -145,7 +145,7 @@ public struct HeadroomService: Sendable {
             .check(configuration.listen, requiresAuthentication: requiresAuthentication)
         guard let http = configuration.http else { return }
         try ProtectedMode(configuration, hasTLS: configuration.httpHasTLS)
-            .check(http.address, setting: .http, requiresAuthentication: requiresAuthentication)
+            .check(http.address, setting: Settings.http, requiresAuthentication: requiresAuthentication)
     }
 }
 

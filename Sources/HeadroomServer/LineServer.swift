@@ -101,7 +101,7 @@ public final class LineServer: Service, CustomStringConvertible {
         do {
             return try await bootstrap.bind(host: address.host, port: address.port).get()
         } catch {
-            throw PortUnavailable(error, address: address, setting: .listen)
+            throw PortUnavailable(error, address: address, setting: Settings.listen)
         }
     }
 

@@ -30,7 +30,7 @@ package struct ServiceParts: Sendable {
         self.access = access
         self.tls = tls
         self.logger = logger
-        store = BatchingEngine(configuration.store(databaseURL: databaseURL), logger: logger)
+        store = BatchingEngine(configuration.engine(databaseURL: databaseURL), logger: logger)
         monitor = DatabaseMonitor(databaseURL: databaseURL, tokens: access, logger: logger)
         connectionCounter = ConnectionCounter()
         metrics = ServiceMetrics(eventLoops: configuration.eventLoops)

@@ -3,7 +3,7 @@ import HeadroomServer
 import LoadGenerator
 
 struct BenchOptions: ParsableArguments {
-    @Option(help: "host:port of the service.") var target = Setting.listen.defaultValue ?? "127.0.0.1:6747"
+    @Option(help: "host:port of the service.") var target = Settings.listen.defaultText ?? ""
     @Option(help: "Connections (1 to 20000).") var connections = 64
     @Option(help: "Closed loop: requests in flight on each connection (1 to 1024, default 1).") var pipeline: Int?
     @Option(help: "Open loop: requests due each second in all, whatever the answers do. Without it: closed loop.")

@@ -4,7 +4,7 @@ import Postgres
 
 extension DatabaseOptions {
     func warnOfPassword(_ logger: Logger) {
-        guard let databaseUrl, holdsPassword(conninfo: databaseUrl) else { return }
+        guard let url = values[Settings.databaseURL.name], holdsPassword(conninfo: url) else { return }
         logger.warning(
             "everybody on this machine can read a password on the command line; put database-url into the environment"
         )
@@ -30,12 +30,12 @@ struct DatabaseAccess {
 
     /// Begins the log.
     ///
-    /// - Parameter settings: what the command takes besides.
-    init(_ database: DatabaseOptions, _ settings: [(Setting, String?)] = []) throws {
-        let reader = SettingsReader(database.values + settings)
+    /// - Parameter more: further settings that the command takes.
+    init(_ database: DatabaseOptions, _ more: PruneOptions = PruneOptions()) throws {
+        let reader = SettingsReader(database, more)
         configuration = try ServerConfiguration(reader)
         // Who runs a command reads what it prints; that a private PostgreSQL was started for it is no news.
-        logger = LogSetup.start(level: reader.isSet(.logLevel) ? configuration.logLevel : .warning)
+        logger = LogSetup.start(level: reader.isSet(Settings.logLevel) ? configuration.logLevel : .warning)
         database.warnOfPassword(logger)
     }
 

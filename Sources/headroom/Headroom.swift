@@ -28,7 +28,7 @@ struct Headroom: AsyncParsableCommand {
                 } else {
                     try command.run()
                 }
-            } catch let invalid as SettingsReader.Invalid {
+            } catch let invalid as InvalidSetting {
                 throw CommandEnd.usage("\(invalid)").exit()
             } catch let failure as StandardOutput.Failure where failure.readerIsGone {
                 StandardOutput.endWithoutReader(pipeSignalWasIgnored: pipeSignalWasIgnored)

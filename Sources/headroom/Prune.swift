@@ -9,10 +9,10 @@ struct Prune: AsyncParsableCommand {
     )
 
     @OptionGroup var database: DatabaseOptions
-    @Option(help: Setting.keysKeepDays.help) var keysKeepDays: String?
+    @OptionGroup var options: PruneOptions
 
     func run() async throws {
-        let access = try DatabaseAccess(database, [(.keysKeepDays, keysKeepDays)])
+        let access = try DatabaseAccess(database, options)
         try await access.run { url in
             let housekeeper = Housekeeper(
                 databaseURL: url,

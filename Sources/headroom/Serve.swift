@@ -22,7 +22,7 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup var options: ServeOptions
 
     func run() async throws {
-        var configuration = try ServerConfiguration(SettingsReader(database.values + options.values))
+        var configuration = try ServerConfiguration(SettingsReader(database, options))
         let logger = LogSetup.start(level: configuration.logLevel)
         ProcessSetup.preventCoreFiles()
         ProcessSetup.keepMemoryOutOfCrashReports()

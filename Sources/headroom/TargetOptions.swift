@@ -15,7 +15,7 @@ struct TargetOptions: ParsableArguments {
     /// Of a command that only asks. `bench` counts messages: it goes to no service that was not named for it.
     static var usual: String {
         let named = ProcessInfo.processInfo.environment["HEADROOM_TARGET"].flatMap { $0.isEmpty ? nil : $0 }
-        return named ?? Setting.listen.defaultValue ?? "127.0.0.1:6747"
+        return named ?? Settings.listen.defaultText ?? ""
     }
 
     func validate() throws {

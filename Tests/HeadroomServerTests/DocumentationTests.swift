@@ -6,13 +6,10 @@ import Usage
 
 @testable import HeadroomServer
 
-@Suite("The reference is held against the code")
+@Suite("The reference page agrees with the code")
 struct DocumentationTests {
-    private let root = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     private func page(_ path: String) throws -> String {
-        try String(contentsOf: root.appending(path: path), encoding: .utf8)
+        try String(contentsOf: Repository.root.appending(path: path), encoding: .utf8)
     }
 
     /// The cells of a Markdown table's rows whose first cell is `first`, without backquotes and escapes.
@@ -27,7 +24,7 @@ struct DocumentationTests {
             .first { $0.first == first }
     }
 
-    /// What stands under a heading of the second level: names of several tables are the same.
+    /// The text under a heading of the second level: several tables have rows of the same name.
     private func section(_ heading: String, of page: String) throws -> String {
         let start = try #require(page.range(of: "\n## \(heading)\n")).upperBound
         let rest = page[start...]
@@ -54,7 +51,7 @@ struct DocumentationTests {
         }
     }
 
-    @Test("every error code stands with its meaning")
+    @Test("every error code is listed with its meaning")
     func codes() throws {
         let reference = try page("docs/reference.md")
         for code in ReplyError.Code.allCases {
@@ -62,13 +59,17 @@ struct DocumentationTests {
         }
     }
 
-    @Test("every setting stands with its default, range and meaning")
+    @Test("the table of settings has a row for each declaration, in order")
     func settings() throws {
-        let reference = try section("Settings", of: page("docs/reference.md"))
-        for setting in Setting.all {
-            let expected = [setting.defaultValue ?? "none", setting.range, setting.meaning]
-            #expect(row(setting.name, in: reference)?.dropFirst() == expected[...], "\(setting.name)")
+        let rows = try section("Settings", of: page("docs/reference.md")).split(separator: "\n").filter {
+            $0.hasPrefix("| `")
         }
+        let expected = Settings.all.map { setting in
+            let byDefault = setting.defaultText.map { "`\($0)`" } ?? "none"
+            return "| `\(setting.name)` | \(byDefault) | \(setting.range) | \(setting.meaning) |"
+        }
+        for (row, expected) in zip(rows, expected) { #expect(row == expected) }
+        #expect(rows.count == expected.count)
     }
 
     @Test("every line of INFO is named")
@@ -86,7 +87,7 @@ struct DocumentationTests {
         for value in values { #expect(reference.contains("`\(value)`"), "\(value)") }
     }
 
-    @Test("every sentence stands with its form for exactly one")
+    @Test("every sentence is listed with its form for exactly one")
     func sentences() throws {
         let fields = try section("Fields", of: page("docs/reference.md"))
         for words in Sentence.allCases {
@@ -97,7 +98,7 @@ struct DocumentationTests {
     @Test("every public SQL function and view is named, with its first parameters")
     func sql() throws {
         let reference = try page("docs/reference.md")
-        let directory = root.appending(path: "sql/functions/public")
+        let directory = Repository.root.appending(path: "sql/functions/public")
         let files = try FileManager.default.contentsOfDirectory(at: directory, includingPropertiesForKeys: nil)
         var count = 0
         for file in files where file.pathExtension == "sql" {
@@ -111,9 +112,9 @@ struct DocumentationTests {
         #expect(count >= 10)
     }
 
-    @Test("no page says that a setting exists that does not")
+    @Test("no page names a setting that does not exist")
     func noStraySettings() throws {
-        let known = Set(Setting.all.map(\.environmentName)).union([
+        let known = Set(Settings.all.map(\.environmentName)).union([
             "HEADROOM_SOME_NAME", "HEADROOM_POSTGRES_BIN", "HEADROOM_POSTGRES_USER", "HEADROOM_TARGET",
             "HEADROOM_TOKEN",
         ])

@@ -98,7 +98,7 @@ struct ProtectedModeTests {
         let mode = ProtectedMode(hasTLS: false, networkIsTrusted: false)
         let address = ListenAddress(host: "::", port: 6_748)
         let error = #expect(throws: ProtectedMode.Refused.self) {
-            try mode.check(address, setting: .http, requiresAuthentication: false)
+            try mode.check(address, setting: Settings.http, requiresAuthentication: false)
         }
         #expect(error?.description.contains("http=[::]:6748") == true)
         #expect(error?.description.contains("--http 127.0.0.1:6748") == true)

@@ -3,19 +3,16 @@ import Testing
 
 @testable import HeadroomServer
 
-@Suite("The page on security is held against the tests and the settings")
+@Suite("The security pages agree with the tests and the settings")
 struct SecurityPageTests {
-    private static let root = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-
     private static func page(_ name: String = "security") throws -> String {
-        try String(contentsOf: root.appending(path: "docs/\(name).md"), encoding: .utf8)
+        try String(contentsOf: Repository.root.appending(path: "docs/\(name).md"), encoding: .utf8)
     }
 
-    /// The text of all files of that name among the tests, wherever they lie.
+    /// The text of all test files of that name, in any folder.
     private static func tests(in file: String) -> String {
         var text = ""
-        for folder in ["Tests", "Fuzz/Tests"].map({ root.appending(path: $0) }) {
+        for folder in ["Tests", "Fuzz/Tests"].map({ Repository.root.appending(path: $0) }) {
             let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
             while let found = files?.nextObject() as? URL {
                 guard found.lastPathComponent == file else { continue }
@@ -25,7 +22,7 @@ struct SecurityPageTests {
         return text
     }
 
-    @Test("every test that it names is there")
+    @Test("every test that the page names exists")
     func tests() throws {
         var count = 0
         for match in try SecurityPageTests.page().matches(of: /(?m)^- `(\w+): (.+)`$/) {
@@ -35,7 +32,7 @@ struct SecurityPageTests {
         #expect(count >= 30)
     }
 
-    @Test("every test that the page of figures names is there")
+    @Test("every test that the page of figures names exists")
     func testsOfFigures() throws {
         var count = 0
         let tests = /`(\w+Tests|[a-z]+_[a-z]+|secrets)`(?:: ([^|;]+))?/
@@ -56,9 +53,9 @@ struct SecurityPageTests {
         #expect(tests(in: file + (isSwift ? ".swift" : ".py")).contains(declaration), "\(file): \(name ?? "any")")
     }
 
-    @Test("every setting that it names is there")
+    @Test("every setting that the page names exists")
     func settings() throws {
-        let names = Set(Setting.all.map(\.name))
+        let names = Set(Settings.all.map(\.name))
         var count = 0
         for paragraph in try SecurityPageTests.page().matches(of: /(?s)(?:Settings|Limits): (`.+?)\.\n\n/) {
             for name in String(paragraph.1).matches(of: /`([a-z-]+)`/) {

@@ -64,7 +64,7 @@ struct BodyDecoder: Sendable {
         Problem(
             .contentTooLarge,
             code: "TOOLONG",
-            "a body is at most \(bytesMaximum) bytes; send less, or raise http-body-maximum-bytes"
+            "a body is at most \(bytesMaximum) bytes; send less, or raise http-body-bytes-maximum"
         )
     }
 

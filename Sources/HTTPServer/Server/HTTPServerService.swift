@@ -141,7 +141,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
         var underlying: IOError
 
         var description: String {
-            "\(PortUnavailable(underlying, address: address, setting: .http)), or set it to off"
+            "\(PortUnavailable(underlying, address: address, setting: Settings.http)), or set it to off"
         }
     }
 }

@@ -1,6 +1,7 @@
 import Billing
 import Foundation
 import HeadroomServer
+import LineProtocol
 
 /// Who the stores are: what shows that a request is theirs, as the settings say it.
 package struct StoreSenders: Sendable {
@@ -36,20 +37,20 @@ package struct StoreSenders: Sendable {
 
     static func texts(
         _ secrets: WebhookConfiguration.Secrets,
-        setting: Setting
+        setting: some SettingDefinition
     ) throws(Unusable) -> [String] {
         var texts = secrets.values.map(\.text)
         guard let path = secrets.file else { return texts }
         guard let text = String(validating: try bytes(path, setting: setting), as: UTF8.self) else {
             throw Unusable(description: "\(path) cannot be \(setting.name): it is not UTF-8")
         }
-        let lines = WebhookConfiguration.Secrets.split(text.replacing("\r\n", with: "\n"), at: "\n")
+        let lines = Secret.split(text.replacing("\r\n", with: "\n"), at: "\n")
         guard !lines.isEmpty else { throw Unusable(description: "\(path) cannot be \(setting.name): it is empty") }
         texts += lines.map(\.text)
         return texts
     }
 
-    static func bytes(_ path: String, setting: Setting) throws(Unusable) -> [UInt8] {
+    static func bytes(_ path: String, setting: some SettingDefinition) throws(Unusable) -> [UInt8] {
         do {
             guard let file = FileHandle(forReadingAtPath: path) else {
                 throw Unusable(description: "\(path) cannot be read; \(setting.name) names it")

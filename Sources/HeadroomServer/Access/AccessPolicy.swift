@@ -1,7 +1,7 @@
 import LineProtocol
 
 /// When a token is required.
-public enum Authentication: String, Sendable {
+public enum Authentication: String, Sendable, CaseIterable {
     /// As soon as one was ever created: revoking the last one locks, and never opens.
     case auto
     case required

@@ -5,9 +5,9 @@ import NIOCore
 import Postgres
 import Usage
 
-/// Everything that can be set, checked.
+/// The settings of the service, checked.
 public struct ServerConfiguration: Sendable {
-    /// Where the data is. Printing or dumping it shows no password.
+    /// The database that the service uses. Printing or dumping it shows no password.
     public enum Database: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
     {
         /// A libpq connection string or URI; may hold a password.
@@ -37,118 +37,103 @@ public struct ServerConfiguration: Sendable {
     public var keysKeepDays: Int
     public var authentication: Authentication
     var connectionsPerTokenMaximum: Int
-    /// The operator says that only machines that are trusted reach the ports.
+    /// Only trusted machines can reach the ports.
     public var networkIsTrusted: Bool
     /// nil: in plain text.
     var tls: TLSFiles?
     var handshakeTimeout: TimeAmount
     var connectionLimits: ConnectionLimits
-    /// Without its database URL, which is not known before a private PostgreSQL runs.
-    private var store: EngineConfiguration
+    /// Without its database URL, which is unknown until a private PostgreSQL runs.
+    private var engine: EngineConfiguration
 
-    public init(_ settings: SettingsReader) throws(SettingsReader.Invalid) {
-        listen = try settings.address(.listen)
+    public init(_ settings: SettingsReader) throws(InvalidSetting) {
+        listen = try settings.value(Settings.listen)
         http = try HTTPConfiguration(settings)
         webhooks = try WebhookConfiguration(settings)
-        database = ServerConfiguration.database(settings)
-        logLevel = try settings.choice(.logLevel)
-        eventLoops = try settings.number(.eventLoops, 1...64)
-        drainTimeout = .milliseconds(try settings.number(.drainTimeout, 100...600_000))
-        keysKeepDays = try settings.number(.keysKeepDays, 7...365)
-        authentication = try settings.choice(.authentication)
-        connectionsPerTokenMaximum = try settings.number(
-            .connectionsPerTokenMaximum,
-            1...1_000_000,
-            like: .connectionsMaximum
-        )
+        database = try ServerConfiguration.database(settings)
+        logLevel = try settings.value(Settings.logLevel)
+        eventLoops = try settings.value(Settings.eventLoops)
+        drainTimeout = try settings.value(Settings.drainTimeout)
+        keysKeepDays = try settings.value(Settings.keysKeepDays)
+        authentication = try settings.value(Settings.authentication)
+        networkIsTrusted = try settings.value(Settings.trustedNetwork)
         tls = try ServerConfiguration.tls(settings)
-        handshakeTimeout = .milliseconds(Int64(try settings.number(.tlsHandshakeTimeout, 100...3_600_000)))
-        let trustedNetwork: TrustedNetwork = try settings.choice(.trustedNetwork)
-        networkIsTrusted = trustedNetwork == .yes
-        let whenUnavailable: WhenUnavailable = try settings.choice(.whenUnavailable)
-        connectionLimits = ConnectionLimits(
-            request: RequestLimits(
-                bytesMaximum: try settings.number(.requestSize, 128...65_536),
-                tokensMaximum: try settings.number(.requestTokens, 8...64)
-            ),
-            inFlightMaximum: try settings.number(.inFlightMaximum, 1...65_536),
-            outputBytesMaximum: try settings.number(.outputBytes, 65_536...67_108_864),
-            outputTimeout: .milliseconds(Int64(try settings.number(.outputTimeout, 100...3_600_000))),
-            idleTimeout: .milliseconds(Int64(try settings.number(.idleTimeout, 1_000...86_400_000))),
-            firstRequestTimeout: .milliseconds(Int64(try settings.number(.firstRequestTimeout, 100...3_600_000))),
-            incompleteRequestTimeout: .milliseconds(
-                Int64(try settings.number(.incompleteRequestTimeout, 100...3_600_000))
-            ),
-            connectionsMaximum: try settings.number(.connectionsMaximum, 1...1_000_000),
-            connectionsPerAddressMaximum: settings.text(.connectionsPerAddress) == nil
-                ? .max : try settings.number(.connectionsPerAddress, 1...1_000_000),
-            allowsWhenUnavailable: whenUnavailable == .allow,
-            subscriptionsMaximum: try settings.number(.subscriptionsMaximum, 1...1_000_000),
-            authenticationTimeout: .milliseconds(Int64(try settings.number(.authenticationTimeout, 100...600_000))),
-            lingerMaximum: TimeAmount(drainTimeout)
-        )
-        store = EngineConfiguration(
+        handshakeTimeout = TimeAmount(try settings.value(Settings.tlsHandshakeTimeout))
+        connectionLimits = try ConnectionLimits(settings)
+        connectionsPerTokenMaximum =
+            try settings.value(Settings.connectionsPerTokenMaximum) ?? connectionLimits.connectionsMaximum
+        engine = EngineConfiguration(
             databaseURL: "",
-            unknownUsers: try settings.choice(.unknownUsers),
-            lanes: try settings.number(.lanes, 1...64),
-            batchMaximum: try settings.number(.batchMaximum, 1...4_096),
-            queueCapacity: try settings.number(.queueCapacity, 64...1_048_576),
-            queueWaitMaximum: .milliseconds(try settings.number(.queueWait, 10...30_000)),
-            requestTimeout: .milliseconds(try settings.number(.requestTimeout, 100...60_000)),
-            connectTimeout: .milliseconds(try settings.number(.connectTimeout, 100...60_000)),
-            reportTimeout: .milliseconds(try settings.number(.reportTimeout, 1_000...3_600_000)),
-            changesPoll: .milliseconds(try settings.number(.changesPoll, 10...60_000))
+            unknownUsers: try settings.value(Settings.unknownUsers),
+            lanes: try settings.value(Settings.lanes),
+            batchMaximum: try settings.value(Settings.batchMaximum),
+            queueCapacity: try settings.value(Settings.queueMaximum),
+            queueWaitMaximum: try settings.value(Settings.queueWait),
+            requestTimeout: try settings.value(Settings.requestTimeout),
+            connectTimeout: try settings.value(Settings.connectTimeout),
+            reportTimeout: try settings.value(Settings.reportTimeout),
+            changesPoll: try settings.value(Settings.changesPoll)
         )
     }
 
-    private static func tls(_ settings: SettingsReader) throws(SettingsReader.Invalid) -> TLSFiles? {
-        let clientCA = settings.text(.tlsClientCA)
-        switch (settings.text(.tlsCertificate), settings.text(.tlsKey)) {
+    private static func tls(_ settings: SettingsReader) throws(InvalidSetting) -> TLSFiles? {
+        let clientCA = try settings.value(Settings.tlsClientCA)
+        switch (try settings.value(Settings.tlsCertificate), try settings.value(Settings.tlsKey)) {
         case (let certificate?, let key?):
             return TLSFiles(certificate: certificate, key: key, clientCA: clientCA)
         case (nil, nil) where clientCA == nil:
             return nil
         case (nil, nil):
-            throw SettingsReader.Invalid(text: "tls-client-ca needs tls-certificate and tls-key")
+            throw InvalidSetting(text: "tls-client-ca needs tls-certificate and tls-key")
         default:
-            throw SettingsReader.Invalid(text: "tls-certificate and tls-key go together: set both, or neither")
+            throw InvalidSetting(text: "tls-certificate and tls-key go together: set both, or neither")
         }
     }
 
-    /// Only what `headroom migrate` and other one-off commands need.
-    public static func database(_ settings: SettingsReader) -> Database {
-        if let url = settings.text(.databaseURL) ?? settings.conventionalDatabaseURL { return .url(url) }
-        return .privateServer(dataDirectory: settings.text(.dataDirectory) ?? ".headroom")
+    private static func database(_ settings: SettingsReader) throws(InvalidSetting) -> Database {
+        if let url = try settings.value(Settings.databaseURL) ?? settings.conventionalDatabaseURL { return .url(url) }
+        return .privateServer(dataDirectory: try settings.value(Settings.dataDirectory))
     }
 
-    public func store(databaseURL: String) -> EngineConfiguration {
-        var store = store
-        store.databaseURL = databaseURL
-        return store
+    public func engine(databaseURL: String) -> EngineConfiguration {
+        var engine = engine
+        engine.databaseURL = databaseURL
+        return engine
     }
 }
 
 extension ServerConfiguration {
-    /// A peer that takes nothing for so long is gone.
     package var outputTimeout: TimeAmount { connectionLimits.outputTimeout }
     package var firstRequestTimeout: TimeAmount { connectionLimits.firstRequestTimeout }
     package var incompleteRequestTimeout: TimeAmount { connectionLimits.incompleteRequestTimeout }
     package var httpHasTLS: Bool { tls != nil && http?.usesTLS == true }
-}
-
-enum WhenUnavailable: String {
-    case deny, allow
-}
-
-enum TrustedNetwork: String {
-    case no, yes
-}
-
-extension ServerConfiguration {
     public var connectionsMaximum: Int { connectionLimits.connectionsMaximum }
 
-    /// Where the system does not allow as many: who comes beyond that is told so, and not left without an answer.
+    /// Lowers the limit to what the system allows, so that a connection beyond it is refused with an answer.
     public mutating func allowConnections(atMost maximum: Int) {
         connectionLimits.connectionsMaximum = max(1, min(connectionLimits.connectionsMaximum, maximum))
+    }
+}
+
+extension ConnectionLimits {
+    fileprivate init(_ settings: SettingsReader) throws(InvalidSetting) {
+        self.init(
+            request: RequestLimits(
+                bytesMaximum: try settings.value(Settings.requestBytesMaximum),
+                tokensMaximum: try settings.value(Settings.requestArgumentsMaximum)
+            ),
+            inFlightMaximum: try settings.value(Settings.inFlightMaximum),
+            outputBytesMaximum: try settings.value(Settings.outputBytesMaximum),
+            outputTimeout: TimeAmount(try settings.value(Settings.outputTimeout)),
+            idleTimeout: TimeAmount(try settings.value(Settings.idleTimeout)),
+            firstRequestTimeout: TimeAmount(try settings.value(Settings.firstRequestTimeout)),
+            incompleteRequestTimeout: TimeAmount(try settings.value(Settings.incompleteRequestTimeout)),
+            connectionsMaximum: try settings.value(Settings.connectionsMaximum),
+            connectionsPerAddressMaximum: try settings.value(Settings.connectionsPerAddressMaximum) ?? .max,
+            allowsWhenUnavailable: try settings.value(Settings.allowsWhenUnavailable),
+            subscriptionsMaximum: try settings.value(Settings.subscriptionsMaximum),
+            authenticationTimeout: TimeAmount(try settings.value(Settings.authenticationTimeout)),
+            lingerMaximum: TimeAmount(try settings.value(Settings.drainTimeout))
+        )
     }
 }

@@ -1,8 +1,8 @@
 import LineProtocol
 
-/// Of the stores' webhooks: what is said, before any file is read.
+/// The settings of the stores' webhooks, before any file is read.
 package struct WebhookConfiguration: Sendable {
-    /// Values, and a file with more of them.
+    /// Secrets in the setting itself, and a file with more of them.
     package struct Secrets: Sendable {
         package var values: [Secret]
         package var file: String?
@@ -18,81 +18,64 @@ package struct WebhookConfiguration: Sendable {
     }
 
     package struct Stripe: Sendable {
-        /// Empty: its events are not taken.
+        /// Empty: its events are not accepted.
         package var signingSecrets: Secrets
         package var windowSeconds: Int
         /// Whether a full refund ends the access that it paid for.
         package var refundRevokes: Bool
     }
 
-    package enum Environments: String, Sendable {
+    package enum Environments: String, Sendable, CaseIterable {
         case production, sandbox, any
     }
 
     package var revenueCatAuthorizations: Secrets
     package var revenueCatSigningSecrets: Secrets
     package var revenueCatWindowSeconds: Int
-    /// nil: its notifications are not taken.
+    /// nil: its notifications are not accepted.
     package var appStore: AppStore?
     package var stripe: Stripe
     package var environments: Environments
 
-    init(_ settings: SettingsReader) throws(SettingsReader.Invalid) {
-        revenueCatAuthorizations = try WebhookConfiguration.secrets(
-            settings,
-            .revenueCatAuthorization,
-            file: .revenueCatAuthorizationFile
+    init(_ settings: SettingsReader) throws(InvalidSetting) {
+        revenueCatAuthorizations = Secrets(
+            values: try settings.value(Settings.revenueCatAuthorization),
+            file: try settings.value(Settings.revenueCatAuthorizationFile)
         )
-        revenueCatSigningSecrets = try WebhookConfiguration.secrets(
-            settings,
-            .revenueCatSigningSecret,
-            file: .revenueCatSigningSecretFile
+        revenueCatSigningSecrets = Secrets(
+            values: try settings.value(Settings.revenueCatSigningSecret),
+            file: try settings.value(Settings.revenueCatSigningSecretFile)
         )
-        revenueCatWindowSeconds = try settings.number(.revenueCatSignatureWindow, 1...3_600)
-        let refundRevokes: Switch = try settings.choice(.stripeRefundRevokes)
+        revenueCatWindowSeconds = try settings.value(Settings.revenueCatSignatureWindow)
         stripe = Stripe(
-            signingSecrets: try WebhookConfiguration.secrets(
-                settings,
-                .stripeSigningSecret,
-                file: .stripeSigningSecretFile
+            signingSecrets: Secrets(
+                values: try settings.value(Settings.stripeSigningSecret),
+                file: try settings.value(Settings.stripeSigningSecretFile)
             ),
-            windowSeconds: try settings.number(.stripeSignatureWindow, 1...3_600),
-            refundRevokes: refundRevokes == .on
+            windowSeconds: try settings.value(Settings.stripeSignatureWindow),
+            refundRevokes: try settings.value(Settings.stripeRefundRevokes)
         )
-        environments = try settings.choice(.storeEnvironment)
-        let appleID =
-            settings.text(.appStoreAppleID) == nil
-            ? nil : try settings.number(.appStoreAppleID, 1...999_999_999_999_999)
-        switch (settings.text(.appStoreBundleID), settings.text(.appStoreRoot)) {
+        environments = try settings.value(Settings.storeEnvironment)
+        appStore = try WebhookConfiguration.appStore(settings)
+    }
+
+    private static func appStore(_ settings: SettingsReader) throws(InvalidSetting) -> AppStore? {
+        let appleID = try settings.value(Settings.appStoreAppleID).map { Int64($0) }
+        switch (try settings.value(Settings.appStoreBundleID), try settings.value(Settings.appStoreRootCertificate)) {
         case (let bundleID?, let root?):
-            appStore = AppStore(bundleID: bundleID, appleID: appleID.map { Int64($0) }, rootCertificate: root)
+            return AppStore(bundleID: bundleID, appleID: appleID, rootCertificate: root)
         case (nil, nil):
-            appStore = nil
+            return nil
         default:
-            throw SettingsReader.Invalid(
-                text:
-                    "appstore-bundle-id and appstore-root-certificate go together: set both, or neither"
+            throw InvalidSetting(
+                text: "appstore-bundle-id and appstore-root-certificate go together: set both, or neither"
             )
         }
     }
-
-    private enum Switch: String {
-        case on, off
-    }
-
-    private static func secrets(
-        _ settings: SettingsReader,
-        _ setting: Setting,
-        file: Setting
-    ) throws(SettingsReader.Invalid) -> Secrets {
-        let values = Secrets.split(settings.text(setting) ?? "", at: ",")
-        // Only commas: whoever set that meant a secret.
-        guard settings.text(setting) == nil || !values.isEmpty else { throw SettingsReader.Invalid(setting) }
-        return Secrets(values: values, file: settings.text(file))
-    }
 }
 
-extension WebhookConfiguration.Secrets {
+extension Secret {
+    /// The parts between separators, without the space around them; empty ones are left out.
     package static func split(_ text: String, at separator: Character) -> [Secret] {
         text.split(separator: separator).compactMap { part in
             let trimmed = part.drop { $0.isWhitespace }

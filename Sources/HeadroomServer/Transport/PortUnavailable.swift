@@ -14,7 +14,7 @@ package struct PortUnavailable: Error, CustomStringConvertible {
     /// - Parameters:
     ///   - error: NIO's.
     ///   - setting: the setting of the address.
-    package init(_ error: any Error, address: ListenAddress, setting: Setting) {
+    package init(_ error: any Error, address: ListenAddress, setting: some SettingDefinition) {
         description = """
             \(setting.name)=\(address) cannot be opened: \(PortUnavailable.reason(error, port: address.port)); or choose another \
             address (--\(setting.name), \(setting.environmentName))

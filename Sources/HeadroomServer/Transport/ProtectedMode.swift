@@ -37,7 +37,11 @@ struct ProtectedMode: Sendable {
     ///   - setting: the setting of the address.
     ///   - requiresAuthentication: whether every request requires a token.
     /// - Throws: `Refused`, or when the host's name cannot be resolved.
-    func check(_ address: ListenAddress, setting: Setting = .listen, requiresAuthentication: Bool) throws {
+    func check(
+        _ address: ListenAddress,
+        setting: some SettingDefinition = Settings.listen,
+        requiresAuthentication: Bool
+    ) throws {
         guard !networkIsTrusted, !(hasTLS && requiresAuthentication) else { return }
         // Any address of a name may be opened.
         guard try !resolve(address.host).allSatisfy(ProtectedMode.isLoopback) else { return }

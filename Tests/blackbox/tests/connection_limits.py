@@ -175,7 +175,7 @@ class ConnectionLimits(Case):
             locks.close()
 
     def test_a_full_queue_is_answered_overloaded_at_once_and_counts_nothing(self):
-        service = self.serve("--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1")
+        service = self.serve("--queue-maximum", "64", "--lanes", "1", "--batch-maximum", "1")
         users = [self.user() for _ in range(300)]
         with service.connect() as warm:
             self.assertIn("+ALLOWED", warm.send_command(f"CONSUME {users[0]}"))
@@ -199,7 +199,7 @@ class ConnectionLimits(Case):
 
     def test_a_refused_burst_gets_an_error_for_each_request(self):
         """Each refusal makes room for the next request that was read with it, which is refused as well."""
-        service = self.serve("--queue-capacity", "64", "--lanes", "1", "--batch-maximum", "1", "--in-flight-maximum", "16")
+        service = self.serve("--queue-maximum", "64", "--lanes", "1", "--batch-maximum", "1", "--in-flight-maximum", "16")
         user = self.user()
         self.assertIn("+ALLOWED", service.send_command(f"CONSUME {user}"))
         locks = self.cluster.session(self.database)

@@ -84,7 +84,7 @@ class Requests(Webhooks):
             self.assertEqual(status, 200)
 
     def test_a_body_that_is_too_large_is_refused_before_it_is_read(self):
-        service = self.serve("--http-body-maximum-bytes", "4096", env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION})
+        service = self.serve("--http-body-bytes-maximum", "4096", env={"HEADROOM_REVENUECAT_AUTHORIZATION": AUTHORIZATION})
         event = self.event(subscriber_attributes={"note": "x" * 5_000})
         answer = service.http("POST", "/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})
         self.assert_refused((answer.status, answer.json), 413, "4096 bytes")

@@ -10,7 +10,7 @@ struct AppStoreEndpoint: WebhookEndpoint {
 
     init?(_ configuration: WebhookConfiguration) throws(StoreSenders.Unusable) {
         guard let app = configuration.appStore else { return nil }
-        let bytes = try StoreSenders.bytes(app.rootCertificate, setting: .appStoreRoot)
+        let bytes = try StoreSenders.bytes(app.rootCertificate, setting: Settings.appStoreRootCertificate)
         let root: PinnedRoot
         do {
             root = try PinnedRoot(file: bytes)

@@ -13,11 +13,11 @@ struct RevenueCatEndpoint: WebhookEndpoint {
     init?(_ configuration: WebhookConfiguration) throws(StoreSenders.Unusable) {
         let authorizations = try StoreSenders.texts(
             configuration.revenueCatAuthorizations,
-            setting: .revenueCatAuthorizationFile
+            setting: Settings.revenueCatAuthorizationFile
         )
         let secrets = try StoreSenders.texts(
             configuration.revenueCatSigningSecrets,
-            setting: .revenueCatSigningSecretFile
+            setting: Settings.revenueCatSigningSecretFile
         )
         guard !authorizations.isEmpty || !secrets.isEmpty else { return nil }
         sender = RevenueCatSender(

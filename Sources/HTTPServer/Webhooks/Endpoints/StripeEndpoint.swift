@@ -13,7 +13,7 @@ struct StripeEndpoint: WebhookEndpoint {
 
     init?(_ configuration: WebhookConfiguration) throws(StoreSenders.Unusable) {
         let stripe = configuration.stripe
-        let secrets = try StoreSenders.texts(stripe.signingSecrets, setting: .stripeSigningSecretFile)
+        let secrets = try StoreSenders.texts(stripe.signingSecrets, setting: Settings.stripeSigningSecretFile)
         guard !secrets.isEmpty else { return nil }
         signature = StripeSignature(secrets: secrets, windowSeconds: stripe.windowSeconds)
         refundRevokes = stripe.refundRevokes
