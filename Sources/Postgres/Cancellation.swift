@@ -1,33 +1,33 @@
 import CLibPQ
 import Dispatch
 
-/// A cancel request under way.
+/// A cancel request in progress.
 ///
-/// PQcancel opens a connection of its own and blocks without a deadline, so it runs on a thread of its own. At most
-/// one per connection; tcp_user_timeout, which PQgetCancel takes over from the connection, bounds its life.
+/// PQcancel opens a connection of its own and blocks without a deadline, so it runs on a thread of its own. There is at most
+/// one per connection; the connection's tcp_user_timeout applies to it, too.
 final class Cancellation: Sendable {
-    private let over = DispatchSemaphore(value: 0)
+    private let end = DispatchSemaphore(value: 0)
 
     static func start(_ handle: OpaquePointer) -> Cancellation? {
         guard let request = PQgetCancel(handle) else { return nil }
         let cancellation = Cancellation()
-        // Handed over to that thread alone, and a copy: the connection may be closed meanwhile.
+        // Used by that thread only. A copy: the connection may be closed meanwhile.
         nonisolated(unsafe) let ownedRequest = request
         startThread(named: "postgres.cancel") {
             var message: [CChar] = Array(repeating: 0, count: 256)
-            // Best effort: whoever cancels awaits the statement's end, and learns there whether it worked.
+            // Best effort: `awaitResult` shows whether it worked.
             _ = PQcancel(ownedRequest, &message, Int32(message.count))
             PQfreeCancel(ownedRequest)
-            cancellation.over.signal()
+            cancellation.end.signal()
         }
         return cancellation
     }
 
-    /// PQcancel returns when the server has closed its side, which it does after it has signalled the backend.
-    func isOver(within limit: Duration) -> Bool {
+    /// Waits for PQcancel, which returns once the server has signalled the backend and closed the connection.
+    func hasEnded(within limit: Duration) -> Bool {
         let milliseconds = Int(limit.components.seconds) * 1_000
-        guard over.wait(timeout: .now() + .milliseconds(milliseconds)) == .success else { return false }
-        over.signal()
+        guard end.wait(timeout: .now() + .milliseconds(milliseconds)) == .success else { return false }
+        end.signal()
         return true
     }
 }

@@ -3,8 +3,8 @@ import Foundation
 
 /// One connection to PostgreSQL, for one thread.
 ///
-/// Every method that waits blocks its thread, until its deadline at most: never call them on an event loop or on the
-/// cooperative pool (`onThread` runs a piece of work elsewhere). Not Sendable, because libpq connections are not.
+/// Methods block the thread until their deadline at most: never call them on an event loop or on the cooperative pool
+/// (`onThread` runs work elsewhere). Not Sendable, because libpq connections are not.
 ///
 /// One statement at a time: `send`, then `awaitResult` until it returns a result or throws. `query`, `prepare` and
 /// `execute` do both. Parameters and results are binary throughout, except in `execute`. Only the first and the last
@@ -13,7 +13,7 @@ public final class Connection {
     enum State {
         /// Can transition to: busy, unusable.
         case idle
-        /// A statement is under way. Can transition to: idle, unusable.
+        /// A statement is executing. Can transition to: idle, unusable.
         case busy
         /// Broken, timed out or closed; only `close` makes sense. Final.
         case unusable
@@ -23,12 +23,12 @@ public final class Connection {
     private let notices: NoticeCollector
     private(set) var state = State.idle
     private var isClosed = false
-    /// What the statement under way has returned so far; see `keep`.
+    /// The result of the current statement so far; see `keep`.
     private var pending: OpaquePointer?
     private var cancellation: Cancellation?
-    /// Several statements are under way, up to a synchronization point, as `query(_:_:as:deadline:)` sends them.
+    /// Several statements are executing, up to a synchronization point; see `query(_:_:as:deadline:)`.
     var isPipelined = false
-    /// The server process that serves this session, from `connect` on.
+    /// The server process of this session, once connected.
     private var processID: Int32 = 0
     /// Names that `query(_:_:as:deadline:)` has prepared in this session.
     var preparedStatements: Set<String> = []
@@ -43,16 +43,16 @@ public final class Connection {
         close()
     }
 
-    /// Connects, applies the session settings and takes the role.
+    /// Connects, and applies the session settings and the role.
     ///
-    /// - Throws: `.connectFailed` within `connectTimeout`, also where the server refuses a session setting or the role,
-    ///   and where a pooler gives the session to other clients, too: nothing was set then.
+    /// - Throws: `.connectFailed` within `connectTimeout`, also if the server refuses a session setting or the role, or a pooler
+    ///   shares the session with other clients.
     public static func connect(_ options: ConnectionOptions) throws(PostgresError) -> Connection {
         let deadline = ContinuousClock.now + options.connectTimeout
-        var connecting = try Connecting(options)
-        let connection = Connection(handle: try connecting.run())
+        var attempt = try ConnectionAttempt(options)
+        let connection = Connection(handle: try attempt.run())
         guard PQsetnonblocking(connection.handle, 1) == 0 else { throw connection.lost() }
-        try connection.begin(options, connecting, deadline: deadline)
+        try connection.begin(options, attempt, deadline: deadline)
         if let schema = options.actsAsOwnerOf { try connection.actAsOwner(of: schema, deadline: deadline) }
         return connection
     }
@@ -61,17 +61,17 @@ public final class Connection {
     /// connection is direct, or passes through a plain proxy. Any other process means a pooler.
     private func begin(
         _ options: ConnectionOptions,
-        _ connecting: Connecting,
+        _ attempt: ConnectionAttempt,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) {
         do throws(PostgresError) {
             processID = PQbackendPID(handle)
             let own = options.sessionSettings
             if try apply(own, role: options.role, inProcess: processID, deadline: deadline) { return }
-            processID = try SessionOwnership(self, connecting, deadline: deadline).prove()
+            processID = try SessionOwnership(self, attempt, deadline: deadline).verify()
             // The pooler's previous client may have left settings or prepared statements.
             try execute("discard all", deadline: deadline)
-            let settings = connecting.sessionSettings + own
+            let settings = attempt.sessionSettings + own
             guard try apply(settings, role: options.role, inProcess: processID, deadline: deadline) else {
                 throw PostgresError.sharedSession
             }
@@ -82,32 +82,31 @@ public final class Connection {
         }
     }
 
-    /// - Parameter process: where a statement of this session ran.
-    /// - Throws: where that was another process than the session's: a pooler shares it by now. The connection is closed
-    ///   then.
+    /// - Parameter process: the process that ran a statement of this session.
+    /// - Throws: if that is not the session's process, because a pooler now shares the session. Closes the connection.
     public func requireProcess(_ process: Int32) throws(PostgresError) {
         guard process != processID else { return }
         close()
         throw PostgresError.sharedSession
     }
 
-    // MARK: The statement under way
+    // MARK: The current statement
 
-    /// Waits for the statement under way.
+    /// Waits for the current statement.
     ///
-    /// - Returns: nil when `until` came first; call it again, or `cancel`, or give up with `close`. An instant in the
-    ///   past looks without waiting.
-    /// - Throws: `.server` once the connection is ready for the next statement again. `.connectionLost`: what became
-    ///   of the statement is unknown.
+    /// - Returns: nil at the instant `until`; then call it again, `cancel`, or `close`. With an instant in the past it checks
+    ///   without waiting.
+    /// - Throws: `.server` if the statement failed; the connection is ready for the next one. `.connectionLost`: the outcome of
+    ///   the statement is unknown.
     public func awaitResult(until: ContinuousClock.Instant) throws(PostgresError) -> QueryResult? {
-        guard state == .busy else { throw misuse("awaitResult without a statement under way") }
+        guard state == .busy else { throw misuse("awaitResult without a current statement") }
         while true {
             let unsent = PQflush(handle)
             guard unsent >= 0 else { throw lostWhileBusy() }
             while PQisBusy(handle) == 0 {
                 guard let result = PQgetResult(handle) else {
                     guard isPipelined else { return try finish() }
-                    // One statement of several is over.
+                    // One of several statements has ended.
                     guard PQstatus(handle) == CONNECTION_OK else { throw lostWhileBusy() }
                     continue
                 }
@@ -119,15 +118,15 @@ public final class Connection {
                 }
                 try keep(result)
             }
-            // What was read already may end the statement without another byte, so wait only here.
+            // Wait only here: the bytes that were already read may complete the statement.
             let events: SocketWait.Events = unsent == 0 ? .read : [.read, .write]
             guard SocketWait.wait(socket, for: events, until: until) else { return nil }
             guard PQconsumeInput(handle) == 1 else { throw lostWhileBusy() }
         }
     }
 
-    /// Asks the server to cancel the statement under way; best effort. Returns at once. The statement ends as usual in
-    /// `awaitResult`, with `.server(.queryCanceled)` or, if it was faster, with its result.
+    /// Requests the cancellation of the current statement; best effort. Returns at once. `awaitResult` then throws
+    /// `.server(.queryCanceled)`, or returns the result if the statement was faster.
     public func cancel() {
         guard state == .busy, cancellation == nil else { return }
         cancellation = Cancellation.start(handle)
@@ -135,26 +134,26 @@ public final class Connection {
 
     // MARK: State
 
-    /// False once the connection broke, timed out or was closed: connect anew.
+    /// False once the connection broke, timed out or was closed.
     public var isUsable: Bool { state != .unusable }
 
     /// The form of PG_VERSION_NUM: 150018 is 15.18.
     public var serverVersion: Int { isClosed ? 0 : Int(PQserverVersion(handle)) }
 
-    /// For polling beside other descriptors; -1 when closed. Read through this class only.
+    /// For polling beside other descriptors; -1 if closed. Read from it only through this class.
     public var socket: Int32 { isClosed ? -1 : PQsocket(handle) }
 
-    /// Whether a transaction is open, sound or failed.
+    /// Whether a transaction is open, failed or not.
     var isInTransaction: Bool {
         guard !isClosed else { return false }
         let status = PQtransactionStatus(handle)
         return status == PQTRANS_INTRANS || status == PQTRANS_INERROR
     }
 
-    /// Ends the session. May be called again. A statement under way goes on at the server until it notices.
+    /// Ends the session. May be called again. The server continues a current statement until it detects the end.
     public func close() {
         guard !isClosed else { return }
-        // PQfinish says goodbye politely; into a connection that is stuck it must not wait to do so.
+        // PQfinish sends a message first; on a stuck connection it must not wait to do so.
         if state != .idle, PQsocket(handle) >= 0 { shutdown(PQsocket(handle), Int32(SHUT_RDWR)) }
         state = .unusable
         isClosed = true
@@ -166,8 +165,8 @@ public final class Connection {
     func begin() throws(PostgresError) {
         switch state {
         case .idle: notices.clear()
-        case .busy: throw misuse("another statement is under way; await its result first")
-        case .unusable: throw PostgresError(.connectionLost, "the connection is closed; connect anew")
+        case .busy: throw misuse("another statement is executing; await its result first")
+        case .unusable: throw PostgresError(.connectionLost, "the connection is closed; connect again")
         }
     }
 
@@ -181,8 +180,8 @@ public final class Connection {
         }
     }
 
-    /// Several statements have a result each, and one of them is kept: the first error; without an error the last result, or in a
-    /// pipeline the one with rows, since `BEGIN` and `COMMIT` have none.
+    /// Of the results of several statements, keeps the first error; without an error the last result, or in a pipeline the one
+    /// with rows, because `BEGIN` and `COMMIT` have none.
     private func keep(_ result: OpaquePointer) throws(PostgresError) {
         switch PQresultStatus(result) {
         case PGRES_COPY_IN, PGRES_COPY_OUT, PGRES_COPY_BOTH:
@@ -202,15 +201,15 @@ public final class Connection {
         pending = result
     }
 
-    /// The statement is over: everything it returned is here.
+    /// Ends the statement, once all of its results have arrived.
     private func finish() throws(PostgresError) -> QueryResult {
         guard let result = pending else { throw lost() }
         pending = nil
         state = PQstatus(handle) == CONNECTION_OK ? .idle : .unusable
         if let cancellation {
             self.cancellation = nil
-            // A request still on its way could hit the next statement.
-            if !cancellation.isOver(within: .seconds(1)) { close() }
+            // A request that is still being sent could cancel the next statement.
+            if !cancellation.hasEnded(within: .seconds(1)) { close() }
         }
         guard Connection.isError(result) else {
             return QueryResult(result, warnings: notices.warnings)
@@ -228,7 +227,7 @@ public final class Connection {
         }
     }
 
-    /// The server may have said why before it closed the connection; that lies in libpq's buffer still.
+    /// The server may have sent an error before it closed the connection, which is still in libpq's buffer.
     private func lostWhileBusy() -> PostgresError {
         let message = PostgresError.text(PQerrorMessage(handle))
         while PQstatus(handle) == CONNECTION_BAD, let result = PQgetResult(handle) {

@@ -1,13 +1,13 @@
 import CLibPQ
 
 extension Connection {
-    /// Takes in what has come by itself, on a connection that has said `listen`: never waits.
+    /// Reads notifications that have arrived on a connection that executed LISTEN. Never waits.
     ///
-    /// - Returns: whether there was a notification since the last call.
-    /// - Throws: `.connectionLost` when the server has closed the connection.
+    /// - Returns: whether a notification arrived since the last call.
+    /// - Throws: `.connectionLost` if the server has closed the connection.
     public func takeNotifications() throws(PostgresError) -> Bool {
-        guard state == .idle else { throw misuse("notifications are taken between two statements") }
-        // Before the loss is told: what came first counts too.
+        guard state == .idle else { throw misuse("notifications are read between two statements") }
+        // Notifications that arrived before a loss are read first.
         let isConnected = PQconsumeInput(handle) == 1
         var isAny = false
         while let notification = PQnotifies(handle) {

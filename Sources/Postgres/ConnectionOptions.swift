@@ -1,21 +1,19 @@
-/// Where and how to connect.
+/// The server to connect to, and the settings of the session.
 public struct ConnectionOptions: Sendable {
     /// A libpq connection string or URI. It may name several hosts and `target_session_attrs`. May hold a password:
     /// log only `redacted(conninfo:)`.
     public var conninfo: String
-    /// Bounds the whole of `Connection.connect`, over all hosts. With n hosts, one that does not answer has 1/n of it.
-    /// Only the resolver is beyond its reach (libpq calls getaddrinfo, which blocks): give addresses, or `hostaddr`,
-    /// where that matters.
+    /// Limits the whole of `Connection.connect`, over all hosts: with n hosts, each has 1/n of it. It does not limit the
+    /// resolution of names (libpq calls getaddrinfo, which blocks): use addresses, or `hostaddr`, where that matters.
     public var connectTimeout: Duration
     /// Shown in pg_stat_activity, unless the connection string has its own `application_name`.
     public var applicationName: String
-    /// Settings such as `("statement_timeout", "2s")`, made with one statement once connected, after
-    /// `Connection.pinnedSettings`.
+    /// Settings such as `("statement_timeout", "2s")`, set by one statement after `Connection.pinnedSettings`.
     public var sessionSettings: [(String, String)]
-    /// The role that the session acts as, of which its login must be a member; nil is the login itself.
+    /// The role of the session, of which its login must be a member; nil is the login itself.
     public var role: String?
-    /// A schema as whose owner a superuser's session acts, if the owner is another role and no superuser: triggers and
-    /// defaults of its tables are the owner's, and would run with a superuser's rights. Nil is for sessions with a role.
+    /// A schema whose owner becomes the role of a superuser's session, unless the owner is a superuser: otherwise the owner's
+    /// triggers and defaults would run with a superuser's rights. nil for sessions with a role.
     public var actsAsOwnerOf: String?
 
     public init(

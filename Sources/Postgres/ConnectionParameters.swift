@@ -1,17 +1,17 @@
 import CLibPQ
 
-/// A connection string taken apart into libpq's keywords.
+/// A connection string as libpq's keywords and values.
 struct ConnectionParameters {
     private(set) var values: [(keyword: String, value: String)] = []
 
     init(parsing conninfo: String) throws(PostgresError) {
-        // libpq's message is dropped: it quotes the piece that it could not read, which may be of the password.
+        // libpq's message is not used: it quotes the part that it could not parse, which may belong to the password.
         var message: UnsafeMutablePointer<CChar>?
         guard let options = PQconninfoParse(conninfo, &message) else {
             PQfreemem(message)
             throw PostgresError(
                 .connectFailed,
-                "the connection string cannot be read (it is not shown, as it may hold a password)",
+                "the connection string cannot be parsed (it is not shown, because it may hold a password)",
                 hint: "write host=… port=… dbname=… user=…, or postgresql://user@host:port/dbname with special "
                     + "characters percent-encoded; all keywords: PostgreSQL manual, \"Connection Strings\""
             )
@@ -38,13 +38,12 @@ struct ConnectionParameters {
         if self[keyword] == nil { values.append((keyword, value)) }
     }
 
-    /// What this service wants of every connection, where the operator did not say otherwise.
+    /// Adds the defaults of this service, which the connection string overrides.
     mutating func setDefaults(_ options: ConnectionOptions) {
-        self["client_encoding"] = "UTF8"  // results are read as UTF-8: not the operator's choice
+        self["client_encoding"] = "UTF8"  // required: results are decoded as UTF-8
         setDefault("application_name", options.applicationName)
-        // A peer that vanished without a word (power, cable, firewall) is noticed by probes when the connection is
-        // idle, after 10 + 3 × 5 s, and by unacknowledged data when it is not, after 10 s. The kernel's own defaults
-        // are two hours and a quarter of an hour.
+        // The loss of a silent peer (power, cable, firewall) is detected after 10 + 3 × 5 s by probes if the connection is
+        // idle, and otherwise after 10 s by unacknowledged data. The kernel's defaults are two hours and a quarter of an hour.
         setDefault("keepalives", "1")
         setDefault("keepalives_idle", "10")
         setDefault("keepalives_interval", "5")
@@ -70,7 +69,7 @@ extension ConnectionParameters {
                 Host(
                     host: names.indices.contains(index) ? names[index] : "",
                     address: addresses.indices.contains(index) ? addresses[index] : "",
-                    // One port stands for all hosts.
+                    // A single port applies to all hosts.
                     port: ports.count == 1 ? ports[0] : ports.indices.contains(index) ? ports[index] : ""
                 )
             }

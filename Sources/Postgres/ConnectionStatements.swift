@@ -3,14 +3,14 @@ import CLibPQ
 extension Connection {
     /// Prepares a statement under a name for the rest of the session; the server infers the parameters' types.
     ///
-    /// - Throws: `.timedOut` at the deadline, and the connection is unusable then.
+    /// - Throws: `.timedOut` at the deadline; the connection is then unusable.
     public func prepare(_ name: String, _ sql: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
         try begin()
         try sent(PQsendPrepare(handle, name, sql, 0, nil))
         _ = try awaitResult(orTimeOutAt: deadline)
     }
 
-    /// Starts a prepared statement. Returns before everything has left the process: `awaitResult` sends the rest.
+    /// Starts a prepared statement. Returns before all of it is sent: `awaitResult` sends the rest.
     public func send(prepared name: String, _ parameters: borrowing Parameters) throws(PostgresError) {
         try begin()
         try sent(
@@ -22,7 +22,7 @@ extension Connection {
 
     /// Runs one statement with parameters.
     ///
-    /// - Throws: `.timedOut` at the deadline: the server is asked to cancel, and the connection is unusable then.
+    /// - Throws: `.timedOut` at the deadline: the statement is cancelled, and the connection is unusable.
     public func query(
         _ sql: String,
         _ parameters: borrowing Parameters = .init(),
@@ -37,7 +37,7 @@ extension Connection {
         return try awaitResult(orTimeOutAt: deadline)
     }
 
-    /// Runs several statements, as psql would; results are dropped. Without BEGIN they are one transaction.
+    /// Runs several statements as psql does, and drops their results. Without BEGIN they are one transaction.
     ///
     /// - Throws: as `query` does; the error's `position` counts from the start of the script.
     public func execute(_ script: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
@@ -46,7 +46,7 @@ extension Connection {
 
     /// As `execute`.
     ///
-    /// - Returns: what the server said beside the results.
+    /// - Returns: the notices of the statements.
     func notices(executing script: String, deadline: ContinuousClock.Instant) throws(PostgresError) -> [Warning] {
         try begin()
         try sent(PQsendQuery(handle, script))
@@ -59,23 +59,23 @@ extension Connection {
         close()
         throw PostgresError(
             .timedOut,
-            "no answer from the database within the deadline; the statement was asked to stop",
-            hint: "look in pg_stat_activity for what it waits for"
+            "no answer from the database within the deadline; the statement was cancelled",
+            hint: "pg_stat_activity shows what it waits for"
         )
     }
 
-    /// In one round trip, whatever the number of settings; and not by startup options (`-c role=…`), which poolers
-    /// refuse, and whose refusal by the server has no SQLSTATE.
+    /// Sets all settings in one round trip. Not by startup options (`-c role=…`): poolers refuse these, and the server's errors
+    /// about them have no SQLSTATE.
     ///
-    /// - Parameter process: the server process that has to run it.
-    /// - Returns: false where another one did; nothing was set then.
+    /// - Parameter process: the server process that must run the statement.
+    /// - Returns: false if another process ran it, which then set nothing.
     func apply(
         _ settings: [(String, String)],
         role: String?,
         inProcess process: Int32,
         deadline: ContinuousClock.Instant
     ) throws(PostgresError) -> Bool {
-        // The role comes last: what the login may set, the role need not be allowed to.
+        // The role comes last, because it may have fewer rights to set the others than the login.
         let settings = Connection.pinnedSettings + settings + (role.map { [("role", $0)] } ?? [])
         var parameters = Parameters()
         parameters.append(int32: process)
@@ -89,31 +89,31 @@ extension Connection {
         do throws(PostgresError) {
             return try query(statement, parameters, deadline: deadline).rowCount == 1
         } catch {
-            let advice = role.flatMap { hint(for: error, taking: $0) } ?? error.hint
+            let advice = role.flatMap { hint(for: error, setting: $0) } ?? error.hint
             close()
             let message = "the session settings were not accepted: \(error.message)"
             throw PostgresError(.connectFailed, message, hint: advice, sqlState: error.sqlState)
         }
     }
 
-    /// The audit trail goes on naming the login.
+    /// Changes to the schema's owner, unless the login is not a superuser. The audit trail keeps the login's name.
     func actAsOwner(of schema: String, deadline: ContinuousClock.Instant) throws(PostgresError) {
         var parameters = Parameters()
         parameters.append(text: schema)
         _ = try query(
             """
             SELECT set_config('headroom.actor', session_user, false), set_config('role', owner.rolname, false)
-            FROM pg_namespace AS place
-            JOIN pg_roles AS owner ON owner.oid = place.nspowner AND NOT owner.rolsuper
+            FROM pg_namespace AS namespace
+            JOIN pg_roles AS owner ON owner.oid = namespace.nspowner AND NOT owner.rolsuper
             JOIN pg_roles AS login ON login.rolname = current_user AND login.rolsuper
-            WHERE place.nspname = $1
+            WHERE namespace.nspname = $1
             """,
             parameters,
             deadline: deadline
         )
     }
 
-    private func hint(for error: PostgresError, taking role: String) -> String? {
+    private func hint(for error: PostgresError, setting role: String) -> String? {
         guard error.sqlState == .insufficientPrivilege, error.message.contains(role), let login = PQuser(handle) else {
             return nil
         }

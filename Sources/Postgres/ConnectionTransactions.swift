@@ -1,6 +1,6 @@
 import CLibPQ
 
-/// A statement that a session prepares once, under its name.
+/// A statement that each session prepares once, under its name.
 public struct PreparedQuery: Sendable {
     public var name: String
     public var sql: String
@@ -12,7 +12,7 @@ public struct PreparedQuery: Sendable {
 }
 
 extension Connection {
-    /// Where in a transaction a statement stands.
+    /// The position of a statement in its transaction.
     public enum Position: Sendable {
         /// `BEGIN` precedes it.
         case first
@@ -20,12 +20,12 @@ extension Connection {
         case last
     }
 
-    /// Runs the first or the last statement of a transaction together with its `BEGIN` or `COMMIT`, in one round trip. The
-    /// statement is prepared before, where this session has not done so.
+    /// Runs the first or the last statement of a transaction together with its `BEGIN` or `COMMIT`, in one round trip. Prepares
+    /// the statement first, once per session.
     ///
-    /// - Returns: the statement's rows; as warnings, also those of `COMMIT`.
-    /// - Throws: as `query(_:_:deadline:)` does. After `.server` the transaction may still be open: roll it back. `ROLLBACK` where
-    ///   none is open does no harm.
+    /// - Returns: the statement's rows; its warnings include those of `COMMIT`.
+    /// - Throws: as `query(_:_:deadline:)` does. After `.server` the transaction may still be open: roll it back. `ROLLBACK`
+    ///   without a transaction does no harm.
     public func query(
         _ statement: PreparedQuery,
         _ parameters: borrowing Parameters = .init(),
@@ -49,7 +49,7 @@ extension Connection {
             if position == .last { try sent(PQsendQueryParams(handle, "COMMIT", 0, nil, nil, nil, nil, 1)) }
             try sent(PQpipelineSync(handle))
         } catch {
-            // Some of it may be on its way.
+            // A part may have been sent.
             close()
             throw error
         }

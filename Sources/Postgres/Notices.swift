@@ -1,19 +1,19 @@
 import CLibPQ
 
-/// What the server said beside a result: a WARNING, a NOTICE. Not an error; but see `SQLState.warning`.
+/// A message of the server that is not an error: a WARNING, a NOTICE. See `SQLState.warning`.
 public struct Warning: Sendable, Hashable {
-    /// In English whatever the server's language: WARNING, NOTICE, INFO, LOG, DEBUG.
+    /// In English for any language of the server: WARNING, NOTICE, INFO, LOG, DEBUG.
     public let severity: String
     public let sqlState: SQLState
     public let message: String
 }
 
-/// Gathers the notices of the statement under way.
+/// Collects the notices of the current statement.
 ///
-/// libpq calls `receive` from within PQconsumeInput and PQgetResult, so on the connection's own thread.
+/// libpq calls `receive` within PQconsumeInput and PQgetResult, so on the connection's own thread.
 final class NoticeCollector {
-    /// A statement that raises a notice per row must not fill the memory. Warnings are kept before all others: whether
-    /// a commit reached the standby must not depend on how talkative the statement was.
+    /// A statement that raises a notice per row must not fill the memory. Warnings replace other notices, because they report
+    /// whether a commit reached the standby.
     static let limit = 64
 
     private(set) var warnings: [Warning] = []
@@ -41,8 +41,8 @@ final class NoticeCollector {
         PQresultErrorField(result, Int32(field.asciiValue ?? 0)).map { String(cString: $0) }
     }
 
-    /// Must be called before anything arrives that is worth gathering; without it libpq prints notices to standard
-    /// error. The collector has to live as long as the connection.
+    /// Call before the first statement: until then libpq prints notices to standard error. The collector must live as long as
+    /// the connection.
     func attach(to handle: OpaquePointer) {
         let receiver: PQnoticeReceiver = { context, result in
             guard let context, let result else { return }

@@ -1,5 +1,4 @@
-/// One-dimensional arrays, written in place: the caller's closure is asked for each element in turn, and nothing is
-/// gathered before.
+/// One-dimensional arrays, written in place: a closure returns each element in turn, so that no array is built first.
 extension Parameters {
     @inlinable
     public mutating func appendUUIDs(count: Int, _ element: (_ index: Int) -> (high: UInt64, low: UInt64)) {
@@ -63,7 +62,7 @@ extension Parameters {
         }
     }
 
-    /// All elements have `elementLength` bytes and none is NULL, so the room is reserved once for all of them.
+    /// All elements have `elementLength` bytes and none is NULL, so the space is reserved once for all.
     @inlinable
     mutating func appendFixedArray(
         _ type: TypeOID,
@@ -80,9 +79,8 @@ extension Parameters {
         }
     }
 
-    /// The binary form (PostgreSQL's array_recv): number of dimensions, whether there are NULLs, the elements' type;
-    /// then for each dimension length and lower bound; then the elements, each behind its length. The empty array has
-    /// no dimension.
+    /// The binary form (PostgreSQL's array_recv): number of dimensions, whether there are NULLs, the elements' type; for each
+    /// dimension length and lower bound; then the elements, each after its length. The empty array has no dimension.
     ///
     /// - Parameter writeElement: writes length and value of one element; false if it was NULL.
     @inlinable

@@ -1,15 +1,13 @@
-/// The parameters of one statement in PostgreSQL's binary format, one behind the other in one buffer.
-///
-/// Keep one per connection and `removeAll` between statements: the memory stays, so a batch costs no allocation once
-/// the buffer has grown to its size. The n-th value appended is `$n`.
+/// The parameters of one statement in PostgreSQL's binary format, one after the other in one buffer. The n-th value appended
+/// is `$n`.
 public struct Parameters: ~Copyable {
     @usableFromInline var bytes: UnsafeMutableRawPointer
     @usableFromInline var capacity: Int
-    /// How many of the bytes are written.
+    /// The number of bytes written.
     @usableFromInline var end = 0
     @usableFromInline var values: [Value] = []
 
-    /// Where a parameter lies. Offsets, since the buffer moves as it grows.
+    /// The position of a parameter: an offset, because the buffer moves as it grows.
     @usableFromInline
     struct Value {
         @usableFromInline var type: TypeOID
@@ -30,7 +28,7 @@ public struct Parameters: ~Copyable {
         self.init(capacity: 256)
     }
 
-    /// - Parameter capacity: how many bytes are there from the start.
+    /// - Parameter capacity: the first size of the buffer in bytes.
     @inlinable
     public init(capacity: Int) {
         self.capacity = max(capacity, 16)
@@ -42,13 +40,6 @@ public struct Parameters: ~Copyable {
     }
 
     @inlinable public var count: Int { values.count }
-
-    /// Ready for the next statement; the memory is kept.
-    @inlinable
-    public mutating func removeAll() {
-        end = 0
-        values.removeAll(keepingCapacity: true)
-    }
 
     // MARK: Single values
 
@@ -141,14 +132,14 @@ public struct Parameters: ~Copyable {
         capacity = larger
     }
 
-    /// In network byte order. Room must have been reserved.
+    /// Writes in network byte order. The space must be reserved.
     @inlinable
     mutating func write(_ value: some FixedWidthInteger) {
         bytes.storeBytes(of: value.bigEndian, toByteOffset: end, as: type(of: value))
         end += value.bitWidth / 8
     }
 
-    /// Room must have been reserved.
+    /// The space must be reserved.
     @inlinable
     mutating func write(_ source: UnsafeRawBufferPointer) {
         guard let address = source.baseAddress else { return }
@@ -156,7 +147,7 @@ public struct Parameters: ~Copyable {
         end += source.count
     }
 
-    /// Reserves the room itself.
+    /// Reserves the space.
     @inlinable
     mutating func write(utf8 text: String) {
         var text = text
@@ -168,7 +159,7 @@ public struct Parameters: ~Copyable {
 }
 
 extension Parameters {
-    /// Hands out the parallel arrays that libpq's functions take. The pointers live as long as the call.
+    /// Calls `body` with the parallel arrays that libpq's functions take. The pointers are valid during the call only.
     borrowing func withBinaryFormat<Result>(
         _ body: (
             _ count: Int32,
@@ -187,7 +178,7 @@ extension Parameters {
                         let pointer = UnsafeRawPointer(bytes + value.offset).assumingMemoryBound(to: CChar.self)
                         pointers.initializeElement(at: index, to: isNull ? nil : pointer)
                         types.initializeElement(at: index, to: value.type.rawValue)
-                        // The protocol itself ends at 1 GB a message, well inside Int32.
+                        // The protocol limits a message to 1 GB, which fits Int32.
                         numbers.initializeElement(at: index, to: Int32(clamping: max(value.length, 0)))
                         numbers.initializeElement(at: count + index, to: 1)
                     }

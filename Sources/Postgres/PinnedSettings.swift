@@ -1,17 +1,16 @@
 extension Connection {
-    /// What every session sets before its first other statement, whatever the server, the database, the role or the
-    /// environment have as defaults: names resolve to PostgreSQL's own functions and operators, and values are written
-    /// and read in one form. `sessionSettings` come after these and may replace one.
+    /// Settings of every session before its first other statement, independent of the defaults of server, database, role and
+    /// environment: names resolve to PostgreSQL's own functions and operators, and values have one text form.
+    /// `sessionSettings` come later and may replace one.
     ///
-    /// `default_transaction_read_only` is not among them: managed databases turn it on when their disk is full, and writing
-    /// all the same would fill it.
+    /// `default_transaction_read_only` is missing on purpose: managed databases turn it on when their disk is almost full.
     static let pinnedSettings = [
-        // Anybody who may create in another schema could plant a function or an operator there that fits a call better
-        // than PostgreSQL's own. docs/security.md, "Planted objects".
+        // A user that may create objects in another schema could plant a function or operator there that matches a call
+        // better than PostgreSQL's own. docs/security.md, "Planted objects".
         ("search_path", "pg_catalog, pg_temp"),
         // With `off`, a query whose rows a policy filters is an error.
         ("row_security", "on"),
-        // That a commit did not wait for the synchronous standby is only in a WARNING.
+        // Only a WARNING reports that a commit did not wait for the synchronous standby.
         ("client_min_messages", "notice"),
         ("default_transaction_isolation", "read committed"),
         ("default_transaction_deferrable", "off"),

@@ -8,13 +8,13 @@ public struct PostgresError: Error, Sendable, Hashable {
     public enum Kind: Sendable, Hashable {
         /// There is no connection; nothing was executed.
         case connectFailed
-        /// The connection broke. What became of a statement under way is not known.
+        /// The connection broke. The outcome of the current statement is unknown.
         case connectionLost
-        /// The deadline passed. What became of the statement is not known; the connection is closed.
+        /// The deadline passed. The outcome of the statement is unknown; the connection is closed.
         case timedOut
-        /// The server refused the statement and rolled it back; the connection can be used on.
+        /// The server refused the statement and rolled it back; the connection stays usable.
         case server(SQLState)
-        /// The caller broke the contract of `Connection`, for instance sent while a statement was under way.
+        /// The caller broke the contract of `Connection`, for instance sent two statements at once.
         case misuse
     }
 
@@ -22,11 +22,11 @@ public struct PostgresError: Error, Sendable, Hashable {
     public let message: String
     public let detail: String?
     public let hint: String?
-    /// What the server said, also where it said it while closing the connection (`.connectionLost`).
+    /// The server's code, also if the server closed the connection with it (`.connectionLost`).
     public let sqlState: SQLState?
-    /// The character of the statement, counted from 1, at which the server saw the error.
+    /// The position of the error in the statement, in characters from 1.
     public let position: Int?
-    /// The constraint that was violated, and its table with the schema, where the server named them.
+    /// The violated constraint, and its table with the schema, if the server named them.
     public let constraint: String?
     public let table: String?
 
@@ -54,7 +54,7 @@ public struct PostgresError: Error, Sendable, Hashable {
         }
     }
 
-    /// Whether the same statement, on a new connection if this one broke, can succeed without anybody's doing.
+    /// Whether a retry of the statement, on a new connection if this one broke, may succeed.
     public var isTransient: Bool {
         switch kind {
         case .connectFailed, .connectionLost, .timedOut: true
@@ -75,19 +75,19 @@ public struct PostgresError: Error, Sendable, Hashable {
 }
 
 extension PostgresError {
-    /// The server is there, but is not the one that the connection string's TLS settings want: waiting changes nothing,
-    /// and going on without would be what an attacker hopes for. libpq tells it by its words only, which are English
-    /// where the process has set no locale, as ours has not.
+    /// The server is not the one that the TLS settings of the connection string require. A retry does not help, and connecting
+    /// without TLS would help an attacker. libpq reports this only by its message, which is English because this process sets
+    /// no locale.
     public var isAboutServerIdentity: Bool {
         kind == .connectFailed && PostgresError.identityProblems.contains { message.contains($0) }
     }
 
-    /// A connection pooler gives the session to other clients, too: waiting changes nothing.
+    /// A connection pooler shares the session with other clients. A retry does not help.
     public var isAboutSharedSession: Bool { sqlState == .sharedSession }
 
     static let sharedSession = PostgresError(
         .connectFailed,
-        "a connection pooler gives this session to other clients between transactions, and theirs to this one",
+        "a connection pooler shares this session with other clients",
         hint: "connect to PostgreSQL directly, or through a pool with pool_mode = session (PgBouncer): role, settings "
             + "and prepared statements belong to a session",
         sqlState: .sharedSession
@@ -99,9 +99,9 @@ extension PostgresError {
 }
 
 extension PostgresError {
-    /// What happened, in words that anybody may read: no name of a host or of anything in the database.
+    /// A public text: without names of hosts or of anything in the database.
     public var summary: String {
-        if isAboutSharedSession { return "a connection pooler gives our sessions to other clients" }
+        if isAboutSharedSession { return "a connection pooler shares sessions with other clients" }
         return switch kind {
         case .connectFailed: "the database cannot be reached, or refuses the connection"
         case .connectionLost: "the connection to the database broke"
@@ -126,7 +126,7 @@ extension PostgresError: CustomStringConvertible {
         return PostgresError.oneLine("\(label): \(message)" + (hint.map { " (hint: \($0))" } ?? ""))
     }
 
-    /// What a server says goes to terminals, too: nothing in it ends the line, moves the cursor or turns the text around.
+    /// Escapes characters that would end the line, move a terminal's cursor or change the direction of text.
     private static func oneLine(_ text: String) -> String {
         var line = ""
         for scalar in text.unicodeScalars {
@@ -147,15 +147,15 @@ extension PostgresError {
         func field(_ code: Character) -> String? {
             PQresultErrorField(result, Int32(code.asciiValue ?? 0)).map { String(cString: $0) }
         }
-        let severity = field("V") ?? field("S")  // V is not translated, and there since 9.6
+        let severity = field("V") ?? field("S")  // V is not translated, and exists since 9.6
         let isClosing = severity == "FATAL" || severity == "PANIC"
         guard let code = field("C") else {
             // libpq's own errors have no SQLSTATE; they are about the connection or the protocol.
             return (PostgresError(.connectionLost, text(PQresultErrorMessage(result))), true)
         }
         let state = SQLState(rawValue: code)
-        // A session knows the statements that it has prepared. One that does not, or that has them before, is somebody
-        // else's: a pooler hands out sessions by the transaction. The next connection finds out, and is refused.
+        // If a prepared statement is missing, or exists too early, a pooler shares the session by the transaction. The next
+        // connection detects this, and is refused.
         let isForeign = state == .invalidSQLStatementName || state == .duplicatePreparedStatement
         let isFatal = isClosing || isForeign
         let error = PostgresError(
@@ -171,7 +171,7 @@ extension PostgresError {
         return (error, isFatal)
     }
 
-    /// libpq's message without the line end that it always has.
+    /// libpq's message without its line end.
     static func text(_ message: UnsafePointer<CChar>?) -> String {
         guard let message else { return "out of memory" }
         var text = Substring(String(cString: message))

@@ -1,40 +1,39 @@
 import CLibPQ
 
-/// Finds out whether a session behind a pooler is its client's alone.
+/// Checks that a pooler does not share a session with other clients.
 ///
-/// PgBouncer with `pool_mode = transaction` or `statement`, and others like it, run each transaction in any server
-/// process that is free. Role, settings, LISTEN and prepared statements would then reach other clients, and theirs
-/// would reach us: messages would be counted as somebody else, or with another search path. No server says which mode
-/// it is behind, so this looks: a process that is ours alone serves all our transactions, and never those of a second
-/// connection to the same pooler.
+/// PgBouncer with `pool_mode = transaction` or `statement`, and similar poolers, run each transaction in any free server
+/// process. Role, settings, LISTEN and prepared statements would then affect other clients, and theirs this one: messages would
+/// be counted with another role, or another search path. The server does not report the pooler's mode, so this tests it: an
+/// exclusive process runs all transactions of this connection, and none of a second connection to the same pooler.
 ///
-/// A pooler that shares has our process free as soon as a statement is over. PgBouncer then gives out the one that was
-/// used last, so the second connection gets it; with `server_round_robin` our own next statement gets another one, or
-/// there is only one for both. While other clients are busy chance decides, so it is tried some times; and what sharing
-/// comes to light later ends the connection (`PostgresError.from`, `Connection.requireProcess`).
+/// A sharing pooler can reuse the process as soon as a statement ends. PgBouncer then assigns the one that was used last, so
+/// the second connection gets it; with `server_round_robin` this connection's next statement gets another one, or both share
+/// one. While other clients are busy the result is random, so the test is repeated; sharing that shows later closes the
+/// connection (`PostgresError.from`, `Connection.requireProcess`).
 struct SessionOwnership {
     private static let attempts = 3
-    /// A pool of which every process is in use has none for the second connection. Then nothing is proved by it, and
-    /// the service is not to wait.
-    private static let patience = Duration.milliseconds(500)
+    /// A pool whose processes are all in use has none for a second connection. The test then ends without a result, so that the
+    /// service does not wait.
+    private static let secondConnectionTimeout = Duration.milliseconds(500)
 
     private let connection: Connection
-    private let connecting: Connecting
+    private let attempt: ConnectionAttempt
     private let deadline: ContinuousClock.Instant
 
-    init(_ connection: Connection, _ connecting: Connecting, deadline: ContinuousClock.Instant) {
+    init(_ connection: Connection, _ attempt: ConnectionAttempt, deadline: ContinuousClock.Instant) {
         self.connection = connection
-        self.connecting = connecting
+        self.attempt = attempt
         self.deadline = deadline
     }
 
     /// - Returns: the process of the session.
     /// - Throws: `PostgresError.sharedSession`.
-    func prove() throws(PostgresError) -> Int32 {
+    func verify() throws(PostgresError) -> Int32 {
         let own = try ServerProcess(of: connection, deadline: deadline)
         for _ in 0..<SessionOwnership.attempts {
             try requireOwn(own)
-            guard let other = processOfAnother() else { break }
+            guard let other = processOfSecondConnection() else { break }
             guard other != own else { throw PostgresError.sharedSession }
         }
         try requireOwn(own)
@@ -46,26 +45,26 @@ struct SessionOwnership {
         guard now == process else { throw PostgresError.sharedSession }
     }
 
-    /// Nil where a second connection gets none in time, for whatever reason.
-    private func processOfAnother() -> ServerProcess? {
-        let patience = min(SessionOwnership.patience, deadline - ContinuousClock.now)
-        guard patience > .zero else { return nil }
+    /// The process of a second connection; nil if that gets none in time.
+    private func processOfSecondConnection() -> ServerProcess? {
+        let timeout = min(SessionOwnership.secondConnectionTimeout, deadline - ContinuousClock.now)
+        guard timeout > .zero else { return nil }
         do throws(PostgresError) {
-            var connecting = connecting.again(like: connection.handle, timeout: patience)
-            let other = Connection(handle: try connecting.run())
+            var attempt = attempt.again(like: connection.handle, timeout: timeout)
+            let other = Connection(handle: try attempt.run())
             defer { other.close() }
             guard PQsetnonblocking(other.handle, 1) == 0 else { return nil }
-            return try ServerProcess(of: other, deadline: .now + patience)
+            return try ServerProcess(of: other, deadline: .now + timeout)
         } catch {
             return nil
         }
     }
 }
 
-/// A process of a server. Its number alone may be another one's later, or on another server.
+/// A process of a server. The id alone is not unique over time and servers.
 private struct ServerProcess: Equatable {
     let id: Int32
-    /// 0 where a role was left in the session that may not see it.
+    /// 0 if the session's present role may not see it.
     private let startedAt: Int64
 
     init(of connection: Connection, deadline: ContinuousClock.Instant) throws(PostgresError) {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The one place where this module waits for a socket. libpq's own waiting has no deadline.
+/// Waits for a socket until a deadline. libpq's own functions wait without one.
 package enum SocketWait {
     struct Events: OptionSet {
         let rawValue: Int16
@@ -8,21 +8,20 @@ package enum SocketWait {
         static let write = Events(rawValue: Int16(POLLOUT))
     }
 
-    /// True when one of the events, an error or a hang-up is there; false when `deadline` came first. A deadline in
-    /// the past still looks once.
+    /// - Returns: true on an event, an error or a hang-up; false at the deadline. A deadline in the past checks once.
     static func wait(_ socket: Int32, for events: Events, until deadline: ContinuousClock.Instant) -> Bool {
         var entry = pollfd(fd: socket, events: events.rawValue, revents: 0)
         while true {
             let ready = poll(&entry, 1, milliseconds(until: deadline))
             if ready > 0 { return true }
-            // A failing poll (out of memory) is reported as ready: libpq then meets the error and words it.
+            // A failed poll (out of memory) counts as ready: libpq then reports the error.
             if ready < 0 && errno != EINTR { return true }
             if ContinuousClock.now >= deadline { return false }
         }
     }
 
-    /// Rounded up, or the last millisecond of a wait would be spent turning in circles. At most a minute: `wait` asks
-    /// again, and no deadline, however far, overflows.
+    /// Rounded up, because 0 would make the last millisecond a busy loop. At most a minute, so that no deadline overflows; `wait`
+    /// repeats.
     package static func milliseconds(until deadline: ContinuousClock.Instant) -> Int32 {
         let remaining = ContinuousClock.now.duration(to: deadline)
         guard remaining > .zero else { return 0 }

@@ -1,4 +1,4 @@
-/// The identity of a PostgreSQL type (pg_type.oid). Those of the built-in types never change.
+/// The identifier of a PostgreSQL type (pg_type.oid). The identifiers of built-in types never change.
 public struct TypeOID: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt32
 
@@ -24,7 +24,7 @@ public struct TypeOID: RawRepresentable, Hashable, Sendable {
 }
 
 extension TypeOID {
-    /// As PostgreSQL writes it, for a message.
+    /// PostgreSQL's name of the type, for a message.
     var name: String {
         switch self {
         case .bool: "boolean"
@@ -43,10 +43,10 @@ extension TypeOID {
     }
 }
 
-/// PostgreSQL counts microseconds from 2000-01-01, everybody else from 1970-01-01.
+/// Converts between PostgreSQL's microseconds since 2000-01-01 and microseconds since 1970-01-01.
 ///
-/// Its last year is 294276, beyond what Int64 can say from 1970 on. Both ways saturate, and the ends of Int64 mean
-/// infinity and -infinity in both countings; so no instant that came from outside can trap.
+/// PostgreSQL's last year, 294276, does not fit an Int64 that counts from 1970. Both conversions saturate, and the ends of Int64
+/// mean infinity and -infinity in both; so no external value can trap.
 @usableFromInline
 enum Timestamp {
     @inlinable static var epochMicroseconds: Int64 { 946_684_800_000_000 }

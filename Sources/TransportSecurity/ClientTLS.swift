@@ -3,17 +3,17 @@ import NIOCore
 import NIOSSL
 import NIOTLS
 
-/// How a client connects with TLS. It always checks that the service's certificate is signed by a CA that it knows, and
-/// is for the name that it asked for.
+/// A client's TLS settings. The client always checks that the service's certificate is signed by a trusted CA, and is for the
+/// name that it connects to.
 public struct ClientTLS: Sendable {
     private let context: NIOSSLContext
     private let serverName: String?
 
     /// Files in PEM form.
     public struct Files: Sendable, Equatable {
-        /// CAs to know instead of the system's.
+        /// CAs to trust instead of the system's.
         public var ca: String?
-        /// What the client presents itself with; both or neither.
+        /// The client's own certificate; `key` goes with it.
         public var certificate: String?
         public var key: String?
 
@@ -24,9 +24,8 @@ public struct ClientTLS: Sendable {
         }
     }
 
-    /// - Parameter serverName: the name that the certificate has to be for, where it is not the one connected to. A
-    ///   certificate for the address that was connected to is taken as well.
-    /// - Throws: which file or name cannot be used, and why.
+    /// - Parameter serverName: the name in the certificate, if it is not the host's name. A certificate for the address of the
+    ///   connection is accepted, too.
     public init(_ files: Files, serverName: String? = nil) throws(TLSFileError) {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
@@ -36,7 +35,7 @@ public struct ClientTLS: Sendable {
             throw TLSFileError("a client's certificate and its key go together; name both files, or neither")
         }
         if let serverName, serverName.isEmpty || ClientTLS.isAddress(serverName) {
-            throw TLSFileError("a server's name is a name; an address is checked where it is what is connected to")
+            throw TLSFileError("the server name must be a host name, and not an address")
         }
         if let certificate = files.certificate, let key = files.key {
             configuration.certificateChain = try PEMFile(certificate).certificates().map { .certificate($0) }
@@ -50,9 +49,9 @@ public struct ClientTLS: Sendable {
         self.serverName = serverName
     }
 
-    /// Puts TLS in front of what is added to a connection from now on.
+    /// Adds TLS to a pipeline, before the handlers that are added later.
     ///
-    /// - Parameter handshake: told when the connection can be used, or why not.
+    /// - Parameter handshake: completed when the handshake succeeds or fails.
     public func add(
         to pipeline: ChannelPipeline.SynchronousOperations,
         host: String,
@@ -63,13 +62,13 @@ public struct ClientTLS: Sendable {
         try pipeline.addHandler(ClientTLSSession(handshake))
     }
 
-    /// Addresses are looked for in the certificate as they are, and are no name to ask a service for.
+    /// An address is compared with the certificate, but is not sent as the server name.
     private static func isAddress(_ host: String) -> Bool {
         (try? SocketAddress(ipAddress: host, port: 0)) != nil
     }
 }
 
-/// Tells of the handshake's end, and puts errors into words.
+/// Completes the handshake's promise, and replaces errors by readable ones.
 private final class ClientTLSSession: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -88,14 +87,14 @@ private final class ClientTLSSession: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // The end is told by the connection itself.
+        // `channelInactive` reports the end.
         if case .some(.uncleanShutdown) = error as? NIOSSLError { return }
         fail(TLSFailure(error))
         context.fireErrorCaught(TLSFailure(error))
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        fail(TLSFailure.ended)
+        fail(TLSFailure.closed)
         context.fireChannelInactive()
     }
 

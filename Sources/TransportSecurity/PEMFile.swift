@@ -2,8 +2,7 @@
 import Foundation
 import NIOSSL
 
-/// A file with a certificate or a key cannot be used. The text names the file and what is wrong with it, and holds
-/// nothing of its contents.
+/// A file with a certificate or a key cannot be used. The text names the file and the error, and contains nothing of the file.
 public struct TLSFileError: Error, Equatable, CustomStringConvertible {
     public let description: String
 
@@ -16,13 +15,13 @@ extension TLSFileError: LocalizedError {
     public var errorDescription: String? { description }
 }
 
-/// One file of certificates or with a key, read as a whole, so that what is checked is what is used.
+/// A file with certificates or a key, read once, so that the bytes that are checked are the ones that are used.
 package struct PEMFile {
     private static let sizeMaximum = 1_048_576
 
     package let path: String
     package let bytes: [UInt8]
-    /// Everybody on the machine may read it.
+    /// Whether every user of the machine may read it.
     package let isReadableByOthers: Bool
 
     package init(_ path: String) throws(TLSFileError) {
@@ -32,7 +31,7 @@ package struct PEMFile {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw PEMFile.unreadable(path, errno) }
         guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= PEMFile.sizeMaximum else {
-            throw TLSFileError("\(path) is no file in PEM form")
+            throw TLSFileError("\(path) is not a file in PEM form")
         }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
@@ -51,16 +50,16 @@ package struct PEMFile {
     /// All of the file's certificates, in its order.
     package func certificates() throws(TLSFileError) -> [NIOSSLCertificate] {
         guard let all = try? NIOSSLCertificate.fromPEMBytes(bytes), !all.isEmpty else {
-            throw TLSFileError("\(path) holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)")
+            throw TLSFileError("\(path) has no certificate in PEM form (-----BEGIN CERTIFICATE-----)")
         }
         return all
     }
 
     package func privateKey() throws(TLSFileError) -> NIOSSLPrivateKey {
-        // Without a callback for the passphrase the library would ask for it on the terminal.
+        // Without a callback the library would ask for a passphrase on the terminal.
         let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) { $0([UInt8]()) }
         guard let key else {
-            throw TLSFileError("\(path) holds no private key in PEM form, without a passphrase")
+            throw TLSFileError("\(path) has no private key in PEM form, without a passphrase")
         }
         return key
     }

@@ -3,7 +3,8 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite struct ConnectFailureTests {
+@Suite("A failed connect")
+struct ConnectFailureTests {
     /// - Returns: the error, and how long it took.
     private func fail(
         _ conninfo: String,
@@ -17,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func aRefusedConnectionFailsAtOnce() async throws {
+    @Test("a refused connection fails at once") func refused() async throws {
         let listener = try SilentListener()
         listener.stop()
         let (error, _) = try await fail("host=127.0.0.1 port=\(listener.port) user=u password=hunter2 dbname=d")
@@ -25,14 +26,14 @@ import Testing
         #expect(!"\(error)".contains("hunter2"))
     }
 
-    @Test func aServerThatNeverAnswersCostsTheTimeout() async throws {
+    @Test("a silent server causes a timeout") func silent() async throws {
         let listener = try SilentListener()
         let (error, elapsed) = try await fail("host=127.0.0.1 port=\(listener.port) user=u dbname=d")
         #expect(error.kind == .connectFailed && error.message.contains("did not answer in time"))
         #expect(elapsed >= .milliseconds(450))
     }
 
-    @Test func theNextHostIsTriedAfterOneThatRefusesAndOneThatIsSilent() async throws {
+    @Test("the next host is tried after a refusal and after a timeout") func nextHost() async throws {
         let refusing = try SilentListener()
         refusing.stop()
         let silent = try SilentListener()
@@ -52,20 +53,23 @@ import Testing
         }
     }
 
-    @Test func aDatabaseThatDoesNotExistIsNamed() async throws {
+    @Test("the error names a missing database") func missingDatabase() async throws {
         let conninfo = try await TestServer.shared().replacing("dbname=headroom", with: "dbname=nowhere")
         let (error, _) = try await fail(conninfo, timeout: waitLimit)
         #expect(error.kind == .connectFailed && error.message.contains("nowhere"))
     }
 
-    @Test(arguments: ["host=x passwort=hunter2", "postgresql://u:hunter2@[::1/db", "postgres://u:%zzhunter2@h/db"])
-    func anUnreadableConnectionStringIsNotQuoted(conninfo: String) async throws {
+    @Test(
+        "the error does not quote an invalid connection string",
+        arguments: ["host=x passwort=hunter2", "postgresql://u:hunter2@[::1/db", "postgres://u:%zzhunter2@h/db"]
+    )
+    func invalidConnectionString(conninfo: String) async throws {
         let (error, _) = try await fail(conninfo)
         #expect(error.kind == .connectFailed && !"\(error)".contains("hunter2"))
         #expect(redacted(conninfo: conninfo) == "(connection string invalid)")
     }
 
-    @Test func redactingKeepsThePlaceAndDropsTheRest() {
+    @Test("a redacted connection string has host, port, database and user only") func redaction() {
         let uri = "postgresql://ada:hunter2@db1:5433,db2:5434/usage?sslmode=require&target_session_attrs=primary"
         #expect(redacted(conninfo: uri) == "host=db1,db2 port=5433,5434 dbname=usage user=ada")
         #expect(redacted(conninfo: "user=ada password='hunter2 x' host=/run/pg") == "host=/run/pg user=ada")

@@ -2,7 +2,8 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite struct ConnectionTests {
+@Suite("A connection")
+struct ConnectionTests {
     private func expectError(
         _ kind: PostgresError.Kind,
         sourceLocation: SourceLocation = #_sourceLocation,
@@ -18,14 +19,14 @@ import Testing
         #expect(try result.int32(0, 0) == 1)
     }
 
-    @Test func tellsTheServersVersion() async throws {
+    @Test("has the server's version") func serverVersion() async throws {
         try await connected { connection in
             #expect(connection.serverVersion >= 140_000)
             #expect(connection.socket >= 0 && connection.isUsable)
         }
     }
 
-    @Test func appliesSessionSettingsAndTheApplicationName() async throws {
+    @Test("applies session settings and the application name") func sessionSettings() async throws {
         let settings = [("statement_timeout", "1234ms"), ("lock_timeout", "56ms")]
         let options = ConnectionOptions(
             conninfo: try await TestServer.shared(),
@@ -44,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func aRefusedSessionSettingIsAConnectFailure() async throws {
+    @Test("a refused session setting is a connect failure") func refusedSetting() async throws {
         let options = ConnectionOptions(
             conninfo: try await TestServer.shared(),
             connectTimeout: waitLimit,
@@ -56,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func takesTheRoleAfterTheSettingsAndKeepsThem() async throws {
+    @Test("sets the role after the settings, which stay") func role() async throws {
         let options = ConnectionOptions(
             conninfo: try await TestServer.shared(),
             connectTimeout: waitLimit,
@@ -79,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func aRoleThatTheLoginIsNotGrantedIsAConnectFailureThatSaysWhatToRun() async throws {
+    @Test("a role that is not granted is a connect failure with the command to run") func missingRole() async throws {
         let conninfo = try await TestServer.shared()
         try await onThread {
             let administrator = try Connection.connect(conninfo)
@@ -96,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func aServerErrorHasItsStateAndLeavesTheConnectionUsable() async throws {
+    @Test("a server error has its SQLSTATE, and the connection stays usable") func serverError() async throws {
         try await connected { connection in
             let error = expectError(.server(.divisionByZero)) {
                 _ = try connection.query("SELECT 1 / 0", deadline: soon)
@@ -116,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func lockAndTimeoutErrorsAreTransient() async throws {
+    @Test("lock and timeout errors are transient") func transient() async throws {
         try await connected { connection in
             let error = expectError(.server(.queryCanceled)) {
                 try connection.execute("SET statement_timeout = 1; SELECT pg_sleep(30)", deadline: soon)
@@ -125,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func aPassedDeadlineEndsTheConnectionAndTheStatement() async throws {
+    @Test("a deadline ends the connection and the statement") func deadline() async throws {
         let conninfo = try await TestServer.shared()
         let process = try await onThread {
             let connection = try Connection.connect(conninfo)
@@ -144,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func awaitResultReturnsNilUntilTheResultIsThere() async throws {
+    @Test("awaitResult returns nil until the result has arrived") func awaiting() async throws {
         try await connected { connection in
             try connection.prepare("wait", "SELECT pg_sleep($1)", deadline: soon)
             try connection.prepare("one", "SELECT 1", deadline: soon)
@@ -161,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func aCancelledStatementFailsAndTheNextOneIsNotHit() async throws {
+    @Test("a cancelled statement fails, and the next one succeeds") func cancellation() async throws {
         try await connected { connection in
             try connection.prepare("sleep", "SELECT pg_sleep(3600)", deadline: soon)
             for _ in 0..<5 {
@@ -175,7 +176,7 @@ import Testing
         }
     }
 
-    @Test func aTerminatedSessionIsALostConnectionWithTheServersReason() async throws {
+    @Test("a terminated session is a lost connection with the server's reason") func terminated() async throws {
         let conninfo = try await TestServer.shared()
         let observer = TestObserver(conninfo)
         let process = try await onThread {
@@ -193,7 +194,7 @@ import Testing
         #expect(try await observer.count("pg_stat_activity WHERE pid = \(process)") == 0)
     }
 
-    @Test func warningsComeWithTheResultOfTheirStatementOnly() async throws {
+    @Test("a result has the warnings of its own statement only") func warnings() async throws {
         try await connected { connection in
             try connection.execute(
                 """
@@ -216,7 +217,7 @@ import Testing
         }
     }
 
-    @Test func bothDirectionsMayBeFullAtOnce() async throws {
+    @Test("both directions of the socket may be full at once") func fullBuffers() async throws {
         try await connected { connection in
             var parameters = Parameters()
             parameters.append(text: String(repeating: "x", count: 8_000_000))
@@ -225,7 +226,7 @@ import Testing
         }
     }
 
-    @Test func wrongUseIsReportedAndHarmsNothing() async throws {
+    @Test("misuse is an error, and the connection stays usable") func misuse() async throws {
         try await connected { connection in
             try connection.prepare("one", "SELECT 1", deadline: soon)
             try connection.send(prepared: "one", Parameters())
@@ -240,7 +241,7 @@ import Testing
         }
     }
 
-    @Test func copyIsRefused() async throws {
+    @Test("COPY is refused") func copy() async throws {
         try await connected { connection in
             _ = expectError(.misuse) { try connection.execute("COPY (SELECT 1) TO STDOUT", deadline: soon) }
             #expect(!connection.isUsable)

@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// Functions, views and scripts, which are applied again whenever one of them has changed.
-@Suite struct DefinitionTests {
+@Suite("Definitions")
+struct DefinitionTests {
     private static func function(_ name: String, _ body: String, _ parameters: String = "") -> Definition {
         let file = "functions/headroom/\(name).sql"
         return Definition(
@@ -51,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func allAreAppliedAgainWhenOneHasChanged() async throws {
+    @Test("all definitions are applied again if one has changed") func changed() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let created = try await migrate(conninfo, Self.files([Self.one, Self.two]))
         let files = [Self.one.file, Self.two.file]
@@ -69,7 +70,7 @@ import Testing
         #expect(try await number(conninfo, "headroom.two()") == 11)
     }
 
-    @Test func whatHasNoFileIsDropped() async throws {
+    @Test("an object without a file is dropped") func removed() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo, Self.files([Self.one, Self.two, Self.view]))
         let plan = try await perform(conninfo) { try Migrator(files: Self.files([Self.one])).plan($0) }
@@ -81,14 +82,14 @@ import Testing
         #expect(try await migrate(conninfo, Self.files([Self.one])).isEmpty)
     }
 
-    @Test func aFunctionWhoseParametersChangedLeavesNoSecondOne() async throws {
+    @Test("a function with changed parameters replaces the old one") func changedParameters() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo, Self.files([Self.one]))
         let changed = try await migrate(conninfo, Self.files([Self.function("one", "p", "p int")]))
         #expect(changed.changes == [.replace(file: Self.one.file), .drop(object: "ROUTINE headroom.one()")])
     }
 
-    @Test func somebodyElsesFunctionStays() async throws {
+    @Test("another role's function is not dropped") func otherOwner() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo, Self.files([Self.one]))
         try await perform(conninfo) {
@@ -101,7 +102,7 @@ import Testing
         #expect(try await number(conninfo, "headroom.report_of_theirs() + headroom.one()") == 11)
     }
 
-    @Test func somebodyElsesFunctionInPublicStays() async throws {
+    @Test("another role's function in public is not dropped") func otherOwnerInPublic() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         try await perform(conninfo) {
             try $0.execute(
@@ -117,7 +118,7 @@ import Testing
         #expect(try await number(conninfo, "public.ours(0) * 10 + public.ours()") == 12)
     }
 
-    @Test func whatSomebodyUsesIsNotDropped() async throws {
+    @Test("an object on which another depends is not dropped") func dependency() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo, Self.files([Self.one]))
         try await perform(conninfo) {
@@ -129,7 +130,7 @@ import Testing
         #expect(try await number(conninfo, "headroom.one()") == 1)
     }
 
-    @Test func whatComesAfterIsAppliedOnlyWhenItHasChangedItself() async throws {
+    @Test("a script after the definitions is applied only if it has changed") func after() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let script = Definition(file: "triggers.sql", sql: "CREATE TABLE IF NOT EXISTS public.u ();\n")
         _ = try await migrate(conninfo, Self.files([Self.one], after: [script]))
@@ -143,7 +144,7 @@ import Testing
         #expect(try await number(conninfo, "count(*)::int FROM pg_class WHERE relname = 'u'") == 1)
     }
 
-    @Test func anOlderReleaseDoesNotBringItsFunctionsBack() async throws {
+    @Test("an older release does not restore its functions") func olderRelease() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         var newer = Self.files([Self.function("one", "10")])
         newer.release = "1.10.0"
@@ -156,7 +157,7 @@ import Testing
         #expect(try await number(conninfo, "headroom.one()") == 10)
     }
 
-    @Test func aSchemaOfBeforeTheFirstReleaseIsRefused() async throws {
+    @Test("a schema from before the first release is refused") func outdated() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         try await perform(conninfo) {
             try $0.execute(
@@ -178,10 +179,10 @@ import Testing
         }
     }
 
-    @Test func roomIsMadeWheneverDefinitionsAreApplied() async throws {
+    @Test("conflicting objects are renamed whenever definitions are applied") func renamedConflicts() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         var files = Self.files([Self.one])
-        files.makeRoom = "DO $$ BEGIN RAISE WARNING 'set aside'; END $$"
+        files.renameConflicts = "DO $$ BEGIN RAISE WARNING 'set aside'; END $$"
         let cases = [(Self.one, ["set aside"]), (Self.one, []), (Self.function("one", "2"), ["set aside"])]
         for (definition, expected) in cases {
             files.definitions = [definition]

@@ -2,7 +2,8 @@ import Postgres
 import TestSupport
 import Testing
 
-@Suite struct MigratorTests {
+@Suite("Migrations")
+struct MigratorTests {
     private static let first = Migration(
         number: 1,
         name: "users",
@@ -62,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func whatIsMissingIsAppliedOnceAndInOrder() async throws {
+    @Test("missing migrations are applied once and in order") func missing() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         #expect(try await migrate(conninfo, Self.migrator([Self.first])) == Self.applied(Self.first))
         #expect(try await migrate(conninfo) == Self.applied(Self.second))
@@ -71,7 +72,7 @@ import Testing
         #expect(try await TestObserver(conninfo).count("headroom.migrations") == 2)
     }
 
-    @Test func instancesThatStartTogetherShareTheWork() async throws {
+    @Test("concurrent instances apply each migration once") func concurrent() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let applied = try await withThrowingTaskGroup(of: MigrationPlan.self) { group in
             for _ in 0..<4 { group.addTask { try await migrate(conninfo) } }
@@ -81,7 +82,7 @@ import Testing
         #expect(try await TestObserver(conninfo).count("public.users") == 1)
     }
 
-    @Test func aFailingMigrationLeavesNothingAndIsNamed() async throws {
+    @Test("a failed migration is rolled back and named") func failing() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let bad = Migration(number: 2, name: "bad", sql: "CREATE TABLE public.t ();\nSELECT 1;\nSELECT nope;\n")
         let error = try await failToMigrate(conninfo, Self.migrator([Self.first, bad]))
@@ -94,14 +95,14 @@ import Testing
         #expect(try await migrate(conninfo) == Self.applied(Self.first, Self.second))
     }
 
-    @Test func aMigrationThatCommitsIsRefused() async throws {
+    @Test("a migration that commits is refused") func committing() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let bad = Migration(number: 1, name: "bad", sql: "CREATE TABLE public.t ();\nCOMMIT;\n")
         let error = try await failToMigrate(conninfo, Self.migrator([bad]))
         #expect(error.code == .migrationFailed && error.message.contains("COMMIT"))
     }
 
-    @Test func aChangedMigrationIsRefusedAndShown() async throws {
+    @Test("a changed migration is refused, and named by status") func changed() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo)
         let changed = Self.migrator([
@@ -117,7 +118,7 @@ import Testing
         }
     }
 
-    @Test func aNewerDatabaseIsRefusedAndShown() async throws {
+    @Test("a newer database is refused, and named by status") func newer() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo)
         let older = Self.migrator([Self.first])
@@ -132,14 +133,14 @@ import Testing
         }
     }
 
-    @Test func theChecksumIsWhatSha256sumSays() async throws {
+    @Test("a checksum equals that of sha256sum") func checksum() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         _ = try await migrate(conninfo, Self.migrator([Migration(number: 1, name: "a", sql: "SELECT 1;\n")]))
         let sum = "b4e0497804e46e0a0b0b8c31975b062152d551bac49c3c2e80932567b4085dcd"
         #expect(try await TestObserver(conninfo).count("headroom.migrations WHERE checksum = '\(sum)'") == 1)
     }
 
-    @Test func statusChangesNothingAndNeedsNoMoreThanReading() async throws {
+    @Test("status changes nothing, and needs only the right to read") func readingStatus() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let role = "reader_" + (conninfo.split(separator: "_").last.map(String.init) ?? "")
         try await execute(conninfo, "CREATE ROLE \(role)")
@@ -161,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func whoMayNotMigrateIsToldWhatIsMissingAndWhoMay() async throws {
+    @Test("a login that may not migrate gets the missing files and the owner's name") func notAllowed() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let require = { @Sendable (migrator: Migrator) in
             try await onThread {
@@ -189,7 +190,7 @@ import Testing
         #expect(changed?.code == .changedAfterApplied)
     }
 
-    @Test func anotherInstancesLockIsWaitedForButNotForEver() async throws {
+    @Test("waits for another instance's lock until the timeout") func lock() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let error = try await onThread {
             let holder = try Connection.connect(conninfo)
@@ -209,7 +210,7 @@ import Testing
         #expect(error.message.contains("another instance has been migrating"))
     }
 
-    @Test func finallyRunsInTheSameTransactionBehindTheLock() async throws {
+    @Test("finally runs in the same transaction, with the lock held") func finally() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         try await onThread {
             let connection = try Connection.connect(conninfo)
@@ -242,7 +243,7 @@ import Testing
         }
     }
 
-    @Test func theSessionsOwnTimeoutsDoNotCutAMigration() async throws {
+    @Test("the session's timeouts do not apply to a migration") func timeouts() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         try await onThread {
             let options = ConnectionOptions(
@@ -265,7 +266,7 @@ import Testing
         }
     }
 
-    @Test func aReadOnlyServerIsExplained() async throws {
+    @Test("the error of a read-only server says what to do") func readOnly() async throws {
         let conninfo = try await TestServer.emptyDatabase()
         let error = try await failToMigrate(
             conninfo.replacing("dbname=", with: "options='-c default_transaction_read_only=on' dbname="),

@@ -3,7 +3,8 @@ import TestSupport
 import Testing
 
 /// What goes in as a parameter comes out as a result, and the server reads it as the value that was meant.
-@Suite struct ParametersTests {
+@Suite("Parameters and results")
+struct ParametersTests {
     private func roundTrip(
         _ sql: String,
         _ append: @escaping @Sendable (inout Parameters) -> Void
@@ -18,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func singleValuesComeBackAsTheyWere() async throws {
+    @Test("single values are returned unchanged") func singleValues() async throws {
         let sql = "SELECT $1, $2, $3, $4, $5, $6, $1::text, $2::text, $6::text, 7::int2"
         let result = try await roundTrip(sql) { parameters in
             parameters.append(uuid: (high: 0x7f1c_0a52_3a51_4a7e, low: 0x9d55_0b6a_3f1f_7c11))
@@ -41,7 +42,7 @@ import Testing
         #expect(try result.int16(0, 9) == 7)
     }
 
-    @Test func nullsHaveATypeAndArriveAsNull() async throws {
+    @Test("a null has a type and arrives as NULL") func nulls() async throws {
         let result = try await roundTrip("SELECT $1, $2, $3, $4, $5, $6, $7, pg_typeof($7)::text") { parameters in
             parameters.append(int32: nil)
             parameters.append(int64: nil)
@@ -55,7 +56,7 @@ import Testing
         #expect(result.text(0, 7) == "uuid[]")
     }
 
-    @Test func theEmptyTextIsNotNull() async throws {
+    @Test("the empty text is not NULL") func emptyText() async throws {
         let result = try await roundTrip("SELECT $1, $2") { parameters in
             parameters.append(text: "")
             parameters.append(bytes: [])
@@ -74,8 +75,8 @@ import Testing
         (.min, "-infinity"),
     ]
 
-    @Test(arguments: instants)
-    func instantsKeepTheirMicroseconds(microseconds: Int64, text: String) async throws {
+    @Test("an instant keeps its microseconds", arguments: instants)
+    func timestamps(microseconds: Int64, text: String) async throws {
         let result = try await roundTrip("SELECT $1, $1::text, $2::text::timestamptz") { parameters in
             parameters.append(timestamptz: microseconds)
             parameters.append(text: text)
@@ -85,7 +86,7 @@ import Testing
         #expect(try result.timestamp(0, 2) == microseconds)
     }
 
-    @Test func instantsBeyondEitherCountingSaturateInsteadOfTrapping() async throws {
+    @Test("an instant out of range saturates") func saturation() async throws {
         let result = try await roundTrip("SELECT $1::text, '294276-12-31'::timestamptz") { parameters in
             parameters.append(timestamptz: .min + 1)
         }
@@ -93,7 +94,7 @@ import Testing
         #expect(try result.timestamp(0, 1) == .max)
     }
 
-    @Test func arraysAreWrittenInPlace() async throws {
+    @Test("arrays are returned unchanged") func arrays() async throws {
         let sql = "SELECT $1::text, $2::text, $3::text, $4::text, $5::text, $6::text, $2, $3, $4"
         let result = try await roundTrip(sql) { parameters in
             parameters.appendUUIDs(count: 2) { (high: 0, low: UInt64($0)) }
@@ -116,7 +117,7 @@ import Testing
         #expect(try result.texts(0, 8) == ["a", nil, "", "ü,\""])
     }
 
-    @Test func emptyArraysAreEmptyAndNotNull() async throws {
+    @Test("an empty array is not NULL") func emptyArrays() async throws {
         let result = try await roundTrip("SELECT $1, $2, cardinality($1), cardinality($3)") { parameters in
             parameters.appendInt64s(count: 0) { _ in 0 }
             parameters.appendTexts(count: 0) { _ in nil }
@@ -127,7 +128,7 @@ import Testing
         #expect(try result.int32(0, 2) == 0 && result.int32(0, 3) == 0)
     }
 
-    @Test func nullsInResultArraysAreNil() async throws {
+    @Test("NULLs in an array are nil") func nullElements() async throws {
         let sql = "SELECT '{1,NULL,3}'::int4[], '{NULL}'::int8[], '[5:6]={7,8}'::int4[]"
         let result = try await roundTrip(sql) { _ in }
         #expect(try result.int32s(0, 0) == [1, nil, 3])
@@ -160,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func arraysOfAnotherTypeAreErrors() async throws {
+    @Test("an array of another type is an error") func otherArrayType() async throws {
         let result = try await roundTrip("SELECT '{1,2}'::int4[], '{1,2}'::int8[], '{1,2}'::text[], '{1,2}'::float8[]")
         { _ in }
         for column in [0, 2, 3] { #expect(throws: PostgresError.self) { try result.int64s(0, column) } }
@@ -168,7 +169,7 @@ import Testing
         for column in [0, 1, 3] { #expect(throws: PostgresError.self) { try result.texts(0, column) } }
     }
 
-    @Test func everyBigintOfAnArrayIsReadOrNoneIs() async throws {
+    @Test("an array of bigints is read as a whole, or not at all") func bigints() async throws {
         let sql = """
             SELECT '{}'::int8[], '{7,-8,9223372036854775807}'::int8[], '[5:6][1:2]={{1,2},{3,4}}'::int8[],
                 '{1,NULL,3}'::int8[], null::int8[], '{1,2}'::int4[], '{{1}}'::text[], 12::int8
@@ -190,16 +191,15 @@ import Testing
         }
     }
 
-    @Test func theBufferGrowsAndIsUsedAgain() async throws {
+    @Test("the buffer grows") func growth() async throws {
         let conninfo = try await TestServer.shared()
         try await onThread {
             let connection = try Connection.connect(conninfo)
             defer { connection.close() }
             let deadline = ContinuousClock.now + waitLimit
             try connection.prepare("sums", "SELECT sum(n)::int8 FROM unnest($1::int8[]) AS n", deadline: deadline)
-            var parameters = Parameters()
             for count in [1, 100_000, 3] {
-                parameters.removeAll()
+                var parameters = Parameters()
                 parameters.appendInt64s(count: count) { Int64($0) }
                 try connection.send(prepared: "sums", parameters)
                 let result = try connection.awaitResult(until: deadline)

@@ -6,7 +6,8 @@ import Testing
 
 /// Each test has a data directory, and so a PostgreSQL, of its own. One after the other: each takes some seconds of
 /// the machine.
-@Suite(.serialized) struct PrivateServerTests {
+@Suite("A private server", .serialized)
+struct PrivateServerTests {
     /// - Parameter isDurable: what an operator gets; the disk makes it several times slower.
     private func server(_ directory: String, isDurable: Bool = false) -> PrivateServer {
         PrivateServer(
@@ -45,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func aServerIsMadeStartedStoppedAndStartedAgain() async throws {
+    @Test("a server is created, started, stopped and started again") func lifetime() async throws {
         let directory = try TemporaryDirectory()
         let first = server(directory.path + "/data dir", isDurable: true)
         let running = try await first.start()
@@ -76,7 +77,7 @@ import Testing
         await second.stop()
     }
 
-    @Test func theLastUserStopsTheServer() async throws {
+    @Test("the last process to stop stops the server") func lastUser() async throws {
         let directory = try TemporaryDirectory()
         let first = server(directory.path)
         let second = server(directory.path)
@@ -93,7 +94,7 @@ import Testing
         try await waitUntil("the server is gone") { isGone(process) }
     }
 
-    @Test func aRunningServerIsAdoptedAndACrashedOneRecovered() async throws {
+    @Test("a running server is adopted, and a crashed one recovered") func adoption() async throws {
         let directory = try TemporaryDirectory()
         let first = server(directory.path)
         let conninfo = try await first.start().conninfo
@@ -124,7 +125,7 @@ import Testing
         try await waitUntil("all its processes are gone") { try processes(directory.path).allSatisfy(isGone) }
     }
 
-    @Test func aStaleProcessNumberOfSomebodyElseIsNoObstacle() async throws {
+    @Test("a stale pid file with another process's number is replaced") func stalePidFile() async throws {
         let directory = try TemporaryDirectory()
         let first = server(directory.path)
         _ = try await first.start()
@@ -147,7 +148,7 @@ import Testing
         await first.stop()
     }
 
-    @Test func halfAClusterOfAnInterruptedStartIsThrownAway() async throws {
+    @Test("an incomplete cluster of an interrupted start is removed") func interrupted() async throws {
         let directory = try TemporaryDirectory()
         let unfinished = directory.path + "/postgres.initializing"
         try FileManager.default.createDirectory(atPath: unfinished, withIntermediateDirectories: true)
@@ -158,7 +159,7 @@ import Testing
         await first.stop()
     }
 
-    @Test func aLongPathHasItsSocketElsewhere() async throws {
+    @Test("a long path has its socket in /tmp") func longPath() async throws {
         let directory = try TemporaryDirectory()
         let long = directory.path + "/" + String(repeating: "long", count: 25) + "/it's, far"
         let first = server(long)
@@ -170,7 +171,7 @@ import Testing
         try FileManager.default.removeItem(atPath: String(socket))
     }
 
-    @Test func anotherMajorVersionsClusterIsRefused() async throws {
+    @Test("a cluster of another major version is refused") func otherVersion() async throws {
         let directory = try TemporaryDirectory()
         let cluster = directory.path + "/postgres"
         try FileManager.default.createDirectory(atPath: cluster, withIntermediateDirectories: true)
@@ -180,7 +181,7 @@ import Testing
         #expect(error?.code == .versionMismatch && error?.message.contains("install PostgreSQL 9") == true)
     }
 
-    @Test func whatIsNoClusterIsLeftAlone() async throws {
+    @Test("a directory that is not a cluster is not changed") func notACluster() async throws {
         let directory = try TemporaryDirectory()
         let precious = directory.path + "/postgres/precious"
         try FileManager.default.createDirectory(atPath: precious, withIntermediateDirectories: true)
@@ -189,7 +190,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: precious))
     }
 
-    @Test func aServerThatCannotStartSaysWhy() async throws {
+    @Test("the error of a failed start has the reason from the log") func failedStart() async throws {
         let directory = try TemporaryDirectory()
         let first = server(directory.path)
         let conninfo = try await first.start().conninfo
@@ -206,8 +207,11 @@ import Testing
         try await waitUntil("all its processes are gone") { try processes(directory.path).allSatisfy(isGone) }
     }
 
-    @Test(.enabled(if: getuid() == 0, "only root lends PostgreSQL another account"))
-    func aDirectoryThatTheAccountCannotReachHasItsClusterElsewhere() async throws {
+    @Test(
+        "a directory that the account cannot reach has its cluster in /var/lib/headroom",
+        .enabled(if: getuid() == 0, "only root lends PostgreSQL another account")
+    )
+    func unreachable() async throws {
         let directory = try TemporaryDirectory()
         let closed = directory.path + "/closed"
         try FileManager.default.createDirectory(

@@ -4,7 +4,8 @@ import Testing
 @testable import Postgres
 
 /// The first and the last statement of a transaction, each in one round trip with its BEGIN or COMMIT.
-@Suite struct TransactionTests {
+@Suite("Statements with BEGIN or COMMIT")
+struct TransactionTests {
     private static let add = PreparedQuery(
         name: "add",
         sql: "insert into pairs (a, b) values ($1, 10 / $1) returning b"
@@ -32,7 +33,7 @@ import Testing
         try connection.query("select coalesce(sum(b), 0)::int4 from pairs", deadline: soon).int32(0, 0)
     }
 
-    @Test func theRowsOfTheStatementComeBackAndTheTransactionEnds() async throws {
+    @Test("the statement's rows are returned, and the transaction ends") func rows() async throws {
         try await connectedToPairs { connection in
             #expect(try add(2, as: .first, connection) == 5)
             #expect(connection.isInTransaction)
@@ -45,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func aStatementThatFailsLeavesTheTransactionToBeRolledBack() async throws {
+    @Test("a failed statement leaves the transaction open") func failedStatement() async throws {
         try await connectedToPairs { connection in
             for position in [Connection.Position.first, .last] {
                 if position == .last { _ = try add(1, as: .first, connection) }
@@ -57,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func aCommitThatFailsIsAnError() async throws {
+    @Test("a failed commit is an error") func failedCommit() async throws {
         try await connectedToPairs { connection in
             _ = try add(1, as: .first, connection)
             #expect(failure { _ = try add(1, as: .last, connection) } == .server(.uniqueViolation))
@@ -66,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func aStatementThatCannotBePreparedLeavesTheSessionAsItWas() async throws {
+    @Test("a statement that cannot be prepared leaves the session unchanged") func notPrepared() async throws {
         try await connectedToPairs { connection in
             let wrong = PreparedQuery(name: "wrong", sql: "select no_column from pairs")
             for _ in 1...2 {
@@ -77,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func theWarningsAreThoseOfTheStatementAndOfCommit() async throws {
+    @Test("the warnings are those of the statement and of COMMIT") func warnings() async throws {
         try await connectedToPairs { connection in
             try connection.execute(
                 """
@@ -98,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func aSessionThatEndsBeforeItsCommitIsLost() async throws {
+    @Test("a session that ends before its commit is a lost connection") func lost() async throws {
         try await connectedToPairs { connection in
             _ = try add(1, as: .first, connection)
             let end = PreparedQuery(name: "end", sql: "select pg_terminate_backend(pg_backend_pid())")
@@ -107,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func aStatementThatOutlastsItsDeadlineLosesTheConnection() async throws {
+    @Test("a statement that exceeds its deadline closes the connection") func deadline() async throws {
         try await connectedToPairs { connection in
             let long = PreparedQuery(name: "long", sql: "select pg_sleep(600)")
             let end = ContinuousClock.now + .milliseconds(300)

@@ -83,7 +83,7 @@ extension BatchExecutor {
             var numbers: [UserID: KeyNumbers] = [:]
             for row in 0..<result.rowCount {
                 do throws(PostgresError) {
-                    numbers[keyed[result.place(row, 0)].user] = KeyNumbers(
+                    numbers[keyed[result.ordinal(row, 0)].user] = KeyNumbers(
                         held: try result.count(row, 1, of: StoredColumn("headroom.message_keys", "held")),
                         limit: try result.countOrNil(row, 2, of: StoredColumn("headroom.message_keys", "limit"))
                     )

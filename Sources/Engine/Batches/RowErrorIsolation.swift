@@ -46,7 +46,7 @@ extension BatchExecutor {
             guard let connection = link.connection else { throw PostgresError(.connectionLost, "no connection") }
             // It waits for no lock, so a slow answer means that the database is in trouble.
             let locked = try connection.query(EmbeddedSQL.readLockedUsers, parameters, deadline: .now + .milliseconds(250))
-            for row in 0..<locked.rowCount { isLocked[locked.place(row, 0)] = true }
+            for row in 0..<locked.rowCount { isLocked[locked.ordinal(row, 0)] = true }
         } catch {
             logger.debug("locked rows could not be found", metadata: ["error": "\(error)"])
             if let connection = link.connection, !connection.isUsable { link.drop(error) }

@@ -14,7 +14,7 @@ public enum Schema {
                     Definition(file: "check_adopted_table.sql", sql: EmbeddedSQL.checkAdoptedTable),
                 ],
                 migrations: EmbeddedSQL.migrations.map { Migration(number: $0.number, name: $0.name, sql: $0.sql) },
-                makeRoom: EmbeddedSQL.setAside,
+                renameConflicts: EmbeddedSQL.setAside,
                 definitions: [Definition(file: "grant_create.sql", sql: EmbeddedSQL.grantCreate)]
                     + EmbeddedSQL.definitions.map {
                         Definition(file: "functions/\($0.schema)/\($0.name).sql", sql: $0.sql)

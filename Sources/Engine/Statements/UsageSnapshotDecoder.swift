@@ -16,7 +16,7 @@ struct UsageSnapshotRow {
     }
 
     /// Position in the arrays that were sent, from 0, of the statement's own `WITH ORDINALITY`.
-    var ordinal: Int { result.place(row, 0) }
+    var ordinal: Int { result.ordinal(row, 0) }
 
     /// The same where a function of the database returns it, which somebody may have replaced.
     func ordinal(below count: Int) throws(PostgresError) -> Int {

@@ -91,7 +91,7 @@ struct WatchPoll {
         parameters.appendUUIDs(count: asked.count) { (asked[first + $0].user.high, asked[first + $0].user.low) }
         parameters.appendTexts(count: asked.count) { asked[first + $0].fingerprint }
         let changed = try link.query(.pollWatchedUsers, parameters, deadline: deadline())
-        list.markUnread((0..<changed.rowCount).map { asked[first + changed.place($0, 0)].user })
+        list.markUnread((0..<changed.rowCount).map { asked[first + changed.ordinal($0, 0)].user })
         remaining = remaining.dropFirst(asked.count)
     }
 

@@ -1,5 +1,4 @@
-/// One numbered step of the tables. Once it is applied somewhere, it is never changed: what has to be different is the
-/// next migration's work.
+/// One numbered step of the tables. It never changes once it is released: a later migration makes further changes.
 public struct Migration: Sendable, Hashable {
     public let number: Int
     public let name: String
@@ -20,7 +19,7 @@ public struct Migration: Sendable, Hashable {
     }
 }
 
-/// A file that may be applied any number of times, and is whenever it has changed: a function, a view, or a script.
+/// A file that is applied again whenever it has changed: a function, a view, or a script.
 public struct Definition: Sendable, Hashable {
     /// Below sql/, such as functions/headroom/now.sql.
     public let file: String
@@ -37,24 +36,23 @@ extension Definition {
     static func object(of file: String) -> String? {
         let parts = file.split(separator: "/")
         guard parts.count == 3, parts[0] == "functions" else { return nil }
-        // A variant's name stands behind a dot.
+        // The name of an overload has a suffix after a dot.
         return parts[1] + "." + parts[2].prefix { $0 != "." }
     }
 }
 
-/// Everything that makes up a schema, in the order in which it is applied.
+/// All files of a schema, in the order in which they are applied.
 public struct SchemaFiles: Sendable {
-    /// What has to be there before anything else, such as roles.
+    /// Prerequisites, such as roles.
     public var before: [Definition]
     public var migrations: [Migration]
-    /// One statement that moves objects of an application out of the way that have the names of definitions. Runs before
-    /// the definitions.
-    public var makeRoom: String?
-    /// Applied as a whole whenever one of them, or a table, has changed.
+    /// One statement that renames an application's objects whose names the definitions need. Runs before the definitions.
+    public var renameConflicts: String?
+    /// All applied whenever one of them, or a table, has changed.
     public var definitions: [Definition]
-    /// Applied after the definitions, each when it has changed itself.
+    /// Applied after the definitions, each only if it has changed.
     public var after: [Definition]
-    /// Applied last, whenever anything was.
+    /// Applied last, whenever anything was applied.
     public var last: [Definition]
     /// The release that the files belong to, as MAJOR.MINOR.PATCH.
     public var release: String
@@ -62,7 +60,7 @@ public struct SchemaFiles: Sendable {
     public init(
         before: [Definition] = [],
         migrations: [Migration] = [],
-        makeRoom: String? = nil,
+        renameConflicts: String? = nil,
         definitions: [Definition] = [],
         after: [Definition] = [],
         last: [Definition] = [],
@@ -70,13 +68,13 @@ public struct SchemaFiles: Sendable {
     ) {
         self.before = before
         self.migrations = migrations.sorted { $0.number < $1.number }
-        self.makeRoom = makeRoom
+        self.renameConflicts = renameConflicts
         self.definitions = definitions
         self.after = after
         self.last = last
         self.release = release
     }
 
-    /// All that may be applied again.
+    /// All files that may be applied again.
     var repeatable: [Definition] { before + definitions + after + last }
 }

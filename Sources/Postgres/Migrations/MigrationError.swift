@@ -1,22 +1,22 @@
-/// Why a database was not brought to the binary's schema. It is as it was before.
+/// A failed migration. The database is unchanged.
 public struct MigrationError: Error, Sendable, CustomStringConvertible {
     public enum Code: Sendable, Hashable {
         case serverTooOld
-        /// The database knows migrations that this binary does not.
+        /// The database has migrations that this binary does not have.
         case databaseNewer
         /// An applied migration's text differs from the binary's.
         case changedAfterApplied
-        /// Another instance held the lock for the whole of the waiting time.
+        /// Another instance held the lock until the timeout.
         case lockTimedOut
         /// The server refused a migration's statement.
         case migrationFailed
         /// `finally` failed.
         case finallyFailed
-        /// The schema is of a time when functions were not recorded apart from tables.
+        /// The schema dates from before functions were recorded apart from tables.
         case outdated
-        /// Migrations are missing, and whoever asks may not apply them.
+        /// Migrations are missing, and this login may not apply them.
         case missing
-        /// The database failed around the migrations: connection, privileges, a read-only server.
+        /// Another error of the database: connection, privileges, a read-only server.
         case database
     }
 
@@ -30,7 +30,7 @@ public struct MigrationError: Error, Sendable, CustomStringConvertible {
         self.underlying = underlying
     }
 
-    /// Whether trying again later can help.
+    /// Whether a later retry may succeed.
     public var isTransient: Bool {
         code == .lockTimedOut || (underlying?.isTransient ?? false)
     }
@@ -46,7 +46,7 @@ extension MigrationError {
         return MigrationError(.serverTooOld, message)
     }
 
-    /// - Parameter evidence: what shows it.
+    /// - Parameter evidence: what shows that it is newer.
     static func databaseNewer(_ evidence: String) -> MigrationError {
         let message = """
             the database is newer than this binary: \(evidence); start the newer release, or restore a backup from \
@@ -67,16 +67,16 @@ extension MigrationError {
 
     static func changed(_ migration: Migration) -> MigrationError {
         let message = """
-            \(migration.file) was changed after it had been applied; restore the file as it was, and put the \
-            change into a new migration
+            \(migration.file) was changed after it had been applied; restore the file, and put the change into a \
+            new migration
             """
         return MigrationError(.changedAfterApplied, message)
     }
 
     static func lockTimedOut(after limit: Duration, _ error: PostgresError) -> MigrationError {
         let message = """
-            another instance has been migrating this database for \(limit.components.seconds) s; wait until it is \
-            done and start again (pg_locks with locktype = 'advisory' shows the session that holds the lock)
+            another instance has been migrating this database for \(limit.components.seconds) s; wait until it \
+            has finished and start again (pg_locks with locktype = 'advisory' shows the session that holds the lock)
             """
         return MigrationError(.lockTimedOut, message, underlying: error)
     }
@@ -92,20 +92,20 @@ extension MigrationError {
     static func endsTransaction(_ file: String) -> MigrationError {
         let message = """
             \(file) ends the transaction it runs in; remove its COMMIT or ROLLBACK: a migration is one transaction. Part \
-            of it may be applied: look before starting again
+            of it may be applied: check before starting again
             """
         return MigrationError(.migrationFailed, message)
     }
 
     static func finallyFailed(_ error: PostgresError) -> MigrationError {
-        let message = "what follows the schema failed, and nothing was changed: \(error)"
+        let message = "a step after the schema failed, and nothing was changed: \(error)"
         return MigrationError(.finallyFailed, message, underlying: error)
     }
 
     static func notDropped(_ object: String, _ error: PostgresError) -> MigrationError {
         let message = """
             this release no longer has \(object.isEmpty ? "a function or view" : object), and it cannot be dropped: \
-            \(error.message). DROP \(object) in psql tells what depends on it; drop or change that, and migrate again
+            \(error.message). DROP \(object) in psql shows what depends on it; drop or change that, and migrate again
             """
         return MigrationError(.migrationFailed, message, underlying: error)
     }
@@ -134,7 +134,7 @@ extension MigrationError {
         return MigrationError(.database, "\(action): \(error)\(advice)", underlying: error)
     }
 
-    /// - Parameter position: as the server counts, in characters (code points) from 1.
+    /// - Parameter position: in characters (code points) from 1, as the server counts.
     private static func line(of position: Int, in sql: String) -> Int {
         1 + sql.unicodeScalars.prefix(max(0, position - 1)).count { $0 == "\n" }
     }

@@ -1,13 +1,13 @@
-/// What a migration would do to a database, or has done.
+/// The changes that a migration makes, or has made.
 public struct MigrationPlan: Sendable, Hashable {
     public enum Change: Sendable, Hashable {
         /// A migration that is not applied yet.
         case apply(file: String)
         /// A definition that the database does not have yet.
         case create(file: String)
-        /// A definition that was applied with another text.
+        /// A definition of which the database has another version.
         case replace(file: String)
-        /// A function or view that no file defines any more.
+        /// A function or view that no file defines.
         case drop(object: String)
     }
 
@@ -19,7 +19,7 @@ public struct MigrationPlan: Sendable, Hashable {
 
     public var isEmpty: Bool { changes.isEmpty }
 
-    /// Such as `1 migrations applied, 3 definitions replaced`; empty where there is nothing to do.
+    /// For instance `1 migrations applied, 3 definitions replaced`; empty without changes.
     public var summary: String {
         func count(_ isCounted: (Change) -> Bool) -> Int { changes.count { isCounted($0) } }
         let parts = [
@@ -31,7 +31,7 @@ public struct MigrationPlan: Sendable, Hashable {
         return parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", ")
     }
 
-    /// The files whose text the database lacks.
+    /// The files of which the database lacks this version.
     public var missingFiles: [String] {
         changes.compactMap { change in
             switch change {
@@ -42,13 +42,13 @@ public struct MigrationPlan: Sendable, Hashable {
     }
 }
 
-/// Where a database stands as to one file.
+/// The state of one file in a database.
 public struct MigrationStatus: Sendable, Hashable {
     public enum State: Sendable, Hashable {
         /// Microseconds since 1970, by the database's clock.
         case applied(at: Int64)
         case pending
-        /// Applied, but not with the text that this binary carries.
+        /// Applied in another version than this binary's.
         case changed(at: Int64)
         /// Applied by another release; this one does not have it.
         case unknown(at: Int64)
@@ -58,12 +58,12 @@ public struct MigrationStatus: Sendable, Hashable {
     public let state: State
 }
 
-/// What a database has recorded, beside what the files say.
+/// Compares the record in a database with the files.
 struct MigrationComparison {
     let files: SchemaFiles
     let migrationChecksums: [String]
     let definitionChecksums: [String]
-    let record: MigrationRecord.Contents
+    let record: MigrationRecord.Rows
 
     /// - Throws: `.databaseNewer`, `.changedAfterApplied`.
     func plan() throws(MigrationError) -> MigrationPlan {
@@ -83,11 +83,11 @@ struct MigrationComparison {
             default: changes.append(.replace(file: definition.file))
             }
         }
-        changes += goneFiles.map { .drop(object: $0) }
+        changes += removedFiles.map { .drop(object: $0) }
         return MigrationPlan(changes: changes)
     }
 
-    /// In the order in which they are applied; what only the database knows comes last.
+    /// In the order of application; files that only the database has come last.
     func status() -> [MigrationStatus] {
         var all = zip(files.migrations, migrationChecksums).map { migration, checksum in
             let row = record.migrations.first { $0.number == migration.number }
@@ -101,7 +101,9 @@ struct MigrationComparison {
         all += record.migrations.filter { !numbers.contains($0.number) }.map { row in
             MigrationStatus(file: row.file, state: .unknown(at: row.appliedAt))
         }
-        all += goneFiles.map { MigrationStatus(file: $0, state: .unknown(at: record.definitions[$0]?.appliedAt ?? 0)) }
+        all += removedFiles.map {
+            MigrationStatus(file: $0, state: .unknown(at: record.definitions[$0]?.appliedAt ?? 0))
+        }
         return all
     }
 
@@ -110,17 +112,17 @@ struct MigrationComparison {
         return applied == checksum ? .applied(at: at) : .changed(at: at)
     }
 
-    var goneFiles: [String] {
+    var removedFiles: [String] {
         let files = Set(files.repeatable.map(\.file))
         return record.definitions.keys.filter { !files.contains($0) }.sorted()
     }
 
-    /// Functions have no numbers that only grow, so their release tells which is newer: an older binary must not bring
-    /// back what a newer one replaced.
+    /// An older binary must not restore functions that a newer one replaced. Definitions have no growing numbers, so their
+    /// releases are compared.
     private func refuseNewerDatabase() throws(MigrationError) {
         let numbers = Set(files.migrations.map(\.number))
         if let unknown = record.migrations.last(where: { !numbers.contains($0.number) }) {
-            throw .databaseNewer("\(unknown.file) is applied there")
+            throw .databaseNewer("\(unknown.file) is applied in it")
         }
         let own = Release(files.release)
         if let newer = record.definitions.values.map({ Release($0.release) }).max(), newer > own {

@@ -1,4 +1,4 @@
-/// The tables that say what has been applied, and their statements.
+/// The tables that record the applied files, and their statements.
 struct MigrationRecord {
     struct AppliedMigration {
         let number: Int
@@ -15,16 +15,16 @@ struct MigrationRecord {
         let appliedAt: Int64
     }
 
-    struct Contents {
+    struct Rows {
         var migrations: [AppliedMigration] = []
         /// By file.
         var definitions: [String: AppliedDefinition] = [:]
     }
 
-    enum Presence {
-        case absent
-        case present
-        /// Only a table of migrations: from before functions were recorded.
+    enum State {
+        case missing
+        case current
+        /// Only a table of migrations, from before functions were recorded.
         case outdated
     }
 
@@ -37,8 +37,8 @@ struct MigrationRecord {
 
     var quotedSchema: String { "\"" + schema.map { $0 == "\"" ? "\"\"" : String($0) }.joined() + "\"" }
 
-    /// Looks in the catalog, which everybody may read: to_regclass would fail where the schema may not be used.
-    func presence() throws(PostgresError) -> Presence {
+    /// Reads the catalog, which any role may read: to_regclass would fail without USAGE on the schema.
+    func state() throws(PostgresError) -> State {
         var parameters = Parameters()
         parameters.append(text: schema)
         let result = try connection.query(
@@ -50,12 +50,12 @@ struct MigrationRecord {
             parameters,
             deadline: deadline
         )
-        guard result.rowCount > 0 else { return .absent }
-        return try result.bool(0, 0) ? .present : .outdated
+        guard result.rowCount > 0 else { return .missing }
+        return try result.bool(0, 0) ? .current : .outdated
     }
 
-    /// CREATE … IF NOT EXISTS asks for the right to create even where everything exists, and a service's role need
-    /// not have it; so call this only after `presence`, with the lock held.
+    /// Call only after `state`, with the lock held: CREATE … IF NOT EXISTS requires the right to create even if everything
+    /// exists, and a service's role need not have it.
     func create() throws(PostgresError) {
         try connection.execute(
             """
@@ -68,7 +68,7 @@ struct MigrationRecord {
                 CONSTRAINT migrations_pkey PRIMARY KEY (number)
             );
             COMMENT ON TABLE \(quotedSchema).migrations IS
-                'Which files of sql/tables are applied. checksum is what sha256sum says of the file.';
+                'The applied files of sql/tables. checksum is the SHA-256 of the file.';
             CREATE TABLE \(quotedSchema).definitions (
                 file text NOT NULL,
                 checksum text NOT NULL,
@@ -77,19 +77,19 @@ struct MigrationRecord {
                 CONSTRAINT definitions_pkey PRIMARY KEY (file)
             );
             COMMENT ON TABLE \(quotedSchema).definitions IS
-                'Which text of each function, view and script is applied, and the release that it came with.'
+                'The applied version of each function, view and script, and its release.'
             """,
             deadline: deadline
         )
     }
 
-    func contents() throws(PostgresError) -> Contents {
-        var contents = Contents()
+    func rows() throws(PostgresError) -> Rows {
+        var rows = Rows()
         let migrations = try connection.query(
             "SELECT number, name, checksum, applied_at FROM \(quotedSchema).migrations ORDER BY number",
             deadline: deadline
         )
-        contents.migrations = try (0..<migrations.rowCount).map { row throws(PostgresError) in
+        rows.migrations = try (0..<migrations.rowCount).map { row throws(PostgresError) in
             AppliedMigration(
                 number: Int(try migrations.int32(row, 0)),
                 name: migrations.text(row, 1),
@@ -102,17 +102,17 @@ struct MigrationRecord {
             deadline: deadline
         )
         for row in 0..<definitions.rowCount {
-            contents.definitions[definitions.text(row, 0)] = AppliedDefinition(
+            rows.definitions[definitions.text(row, 0)] = AppliedDefinition(
                 checksum: definitions.text(row, 1),
                 release: definitions.text(row, 2),
                 appliedAt: try definitions.timestamp(row, 3)
             )
         }
-        return contents
+        return rows
     }
 
-    /// SHA-256 in hexadecimal of each text, as `sha256sum` gives it of the file. The server computes it, so that this
-    /// target needs no cryptography of its own.
+    /// The SHA-256 of each text in hexadecimal, as `sha256sum` prints it. The server computes it, so that this module needs no
+    /// cryptography.
     func checksums(of texts: [String]) throws(PostgresError) -> [String] {
         var parameters = Parameters()
         parameters.appendTexts(count: texts.count) { texts[$0] }
@@ -140,7 +140,7 @@ struct MigrationRecord {
         )
     }
 
-    /// Makes the record of definitions say what the files say.
+    /// Replaces the record of definitions.
     func replaceDefinitions(_ files: [String], checksums: [String], release: String) throws(PostgresError) {
         var parameters = Parameters()
         parameters.appendTexts(count: files.count) { files[$0] }
@@ -149,7 +149,7 @@ struct MigrationRecord {
         _ = try connection.query(
             """
             WITH new AS (SELECT * FROM unnest($1, $2) AS new (file, checksum)),
-            gone AS (DELETE FROM \(quotedSchema).definitions WHERE file <> ALL ($1))
+            removed AS (DELETE FROM \(quotedSchema).definitions WHERE file <> ALL ($1))
             INSERT INTO \(quotedSchema).definitions AS old (file, checksum, release)
             SELECT new.file, new.checksum, $3 FROM new
             ON CONFLICT (file) DO UPDATE

@@ -1,9 +1,9 @@
-/// Brings a database to the schema that the binary carries.
+/// Migrates a database to the schema of this binary.
 ///
-/// Any number of instances may start at once: an advisory lock lets one through at a time, and the others find the
-/// work done. All work runs in one transaction: if the process is killed, nothing is applied. Missing migrations run first,
-/// in order. Then, if one of them or a definition has changed, all definitions run. A function or view that no file defines
-/// any more is dropped.
+/// Any number of instances may start at once: an advisory lock admits one at a time, and the others find nothing to do. All
+/// work runs in one transaction: if the process is killed, nothing is applied. Missing migrations run first,
+/// in order. Then, if one of them or a definition has changed, all definitions run. A function or view that no file
+/// defines is dropped.
 public struct Migrator: Sendable {
     public let files: SchemaFiles
     public let schema: String
@@ -12,7 +12,7 @@ public struct Migrator: Sendable {
     /// How long one file may take.
     public let statementTimeout: Duration
 
-    /// "headroom" in ASCII. Advisory locks are per database, and 64-bit keys are apart from pairs of 32-bit keys.
+    /// "headroom" in ASCII. Advisory locks are per database; 64-bit keys do not collide with pairs of 32-bit keys.
     static let lockKey: Int64 = 0x6865_6164_726F_6F6D
 
     public init(
@@ -27,13 +27,13 @@ public struct Migrator: Sendable {
         self.statementTimeout = statementTimeout
     }
 
-    /// Applies what is missing.
+    /// Applies missing and changed files.
     ///
     /// - Parameters:
-    ///   - connection: idle, outside a transaction; not to be used by anybody else meanwhile.
-    ///   - finally: runs after the rest and in its transaction; also when nothing was missing.
-    ///   - warn: called with each warning that a migration or `files.makeRoom` raises, after the commit.
-    /// - Returns: what this call changed.
+    ///   - connection: idle, outside a transaction.
+    ///   - finally: runs last, in the same transaction; also if no file was applied.
+    ///   - warn: called after the commit with each warning that a migration or `files.renameConflicts` raised.
+    /// - Returns: the changes that were made.
     public func migrate(
         _ connection: Connection,
         finally: (Connection) throws(PostgresError) -> Void = { (_: Connection) throws(PostgresError) in },
@@ -52,19 +52,19 @@ public struct Migrator: Sendable {
         return plan
     }
 
-    /// What `migrate` would do; changes nothing, and needs no lock and no right but to read the record.
+    /// The changes that `migrate` would make. Changes nothing; needs no lock, and only the right to read the record.
     public func plan(_ connection: Connection) throws(MigrationError) -> MigrationPlan {
         try comparison(connection).plan()
     }
 
-    /// Where the database stands, file by file; changes nothing.
+    /// The state of each file in the database. Changes nothing.
     public func status(_ connection: Connection) throws(MigrationError) -> [MigrationStatus] {
         try comparison(connection).status()
     }
 
     /// Makes sure that the database has this binary's schema, for a login that may not migrate.
     ///
-    /// - Parameter owner: who may, for the message.
+    /// - Parameter owner: the role that may migrate, for the message.
     /// - Throws: `.missing`, `.databaseNewer`, `.changedAfterApplied`.
     public func requireCurrent(_ connection: Connection, owner: String?) throws(MigrationError) {
         let missing = try plan(connection).missingFiles
@@ -75,31 +75,31 @@ public struct Migrator: Sendable {
         try checkServerVersion(connection)
         let record = record(connection)
         do throws(PostgresError) {
-            switch try record.presence() {
+            switch try record.state() {
             case .outdated: break
-            case .absent: return try comparison(record, contents: .init())
-            case .present: return try comparison(record, contents: try record.contents())
+            case .missing: return try comparison(record, rows: .init())
+            case .current: return try comparison(record, rows: try record.rows())
             }
         } catch {
-            throw .database("the record of what is applied cannot be read", error)
+            throw .database("the record of applied files cannot be read", error)
         }
         throw .outdated(schema: schema)
     }
 
     func comparison(
         _ record: MigrationRecord,
-        contents: MigrationRecord.Contents
+        rows: MigrationRecord.Rows
     ) throws(PostgresError) -> MigrationComparison {
         MigrationComparison(
             files: files,
             migrationChecksums: try record.checksums(of: files.migrations.map(\.sql)),
             definitionChecksums: try record.checksums(of: files.repeatable.map(\.sql)),
-            record: contents
+            record: rows
         )
     }
 
     func record(_ connection: Connection) -> MigrationRecord {
-        // The record's statements are short, but CREATE SCHEMA can wait for another one's locks.
+        // The record's statements are short, but CREATE SCHEMA can wait for locks of other sessions.
         MigrationRecord(schema: schema, connection: connection, limit: lockTimeout + .seconds(30))
     }
 
@@ -115,8 +115,8 @@ public struct Migrator: Sendable {
 // MARK: The lock
 
 extension Migrator {
-    /// A session's lock outlives the transactions in which the migrations run, and ends with the session: an instance
-    /// that is killed blocks nobody. It is taken within a transaction only so that the timeouts are set for it alone.
+    /// A session's lock ends with the session, so that a killed instance blocks no other. It is taken within a transaction
+    /// only to limit the timeouts to it.
     private func lock(_ connection: Connection) throws(MigrationError) {
         try inTransaction(connection) { () throws(MigrationError) in
             var key = Parameters()
@@ -137,7 +137,7 @@ extension Migrator {
     }
 
     private func unlock(_ connection: Connection) {
-        guard connection.isUsable else { return }  // the lock has gone with the session
+        guard connection.isUsable else { return }  // the lock ended with the session
         var key = Parameters()
         key.append(int64: Migrator.lockKey)
         do throws(PostgresError) {
@@ -151,8 +151,8 @@ extension Migrator {
 // MARK: The transaction
 
 extension Migrator {
-    /// The session's own timeouts are meant for requests: within the transaction they are replaced. So is the search path,
-    /// which a session that was not made by `Connection.connect` need not have set.
+    /// Replaces the session's timeouts, which are meant for requests, within the transaction. Sets the search path, too, for a
+    /// session that was not opened by `Connection.connect`.
     private func inTransaction<Value>(
         _ connection: Connection,
         _ body: () throws(MigrationError) -> Value
@@ -184,7 +184,7 @@ extension Migrator {
     private func commit(_ connection: Connection) throws(MigrationError) {
         guard connection.isInTransaction else { throw .endsTransaction("the last file") }
         do throws(PostgresError) {
-            // This can wait long: for a synchronous standby, or for a checkpoint's disk.
+            // This can take long: for a synchronous standby, or during a checkpoint.
             try connection.execute("COMMIT", deadline: .now + statementTimeout)
         } catch {
             throw .database("the transaction was not committed", error)
@@ -202,7 +202,7 @@ extension Migrator {
 }
 
 extension Duration {
-    /// Rounded down, and at least 1: to PostgreSQL 0 means "no limit".
+    /// Rounded down, and at least 1: for PostgreSQL 0 means "no limit".
     var milliseconds: Int64 {
         max(1, components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000)
     }

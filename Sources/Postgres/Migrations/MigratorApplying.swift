@@ -1,7 +1,7 @@
-// What happens within the one transaction of a migration.
+// The steps within the transaction of a migration.
 
 extension Migrator {
-    /// - Returns: what was changed.
+    /// - Returns: the changes that were made.
     func apply(_ record: MigrationRecord, _ warnings: inout [String]) throws(MigrationError) -> MigrationPlan {
         let comparison = try prepareRecord(record)
         var plan = try comparison.plan()
@@ -14,14 +14,14 @@ extension Migrator {
         where changed.contains(migration.file) {
             warnings += try apply(migration, checksum: checksum, record)
         }
-        if let makeRoom = files.makeRoom {
-            warnings += try self.makeRoom(makeRoom, connection)
+        if let statement = files.renameConflicts {
+            warnings += try renameConflicts(statement, connection)
         }
         for definition in files.definitions { _ = try execute(definition.file, definition.sql, connection) }
         for definition in files.after where changed.contains(definition.file) {
             _ = try execute(definition.file, definition.sql, connection)
         }
-        let dropped = try dropWhatHasNoFile(comparison, record)
+        let dropped = try dropRemoved(comparison, record)
         for definition in files.last { _ = try execute(definition.file, definition.sql, connection) }
 
         do throws(PostgresError) {
@@ -31,9 +31,9 @@ extension Migrator {
                 release: files.release
             )
         } catch {
-            throw .database("what was applied cannot be recorded", error)
+            throw .database("the applied files cannot be recorded", error)
         }
-        // What the plan knew of by its file, the catalog names.
+        // Replaces the dropped files of the plan by the names of the dropped objects.
         plan.changes.removeAll { if case .drop = $0 { true } else { false } }
         plan.changes += dropped.map { .drop(object: $0) }
         return plan
@@ -42,20 +42,20 @@ extension Migrator {
     private func prepareRecord(_ record: MigrationRecord) throws(MigrationError) -> MigrationComparison {
         var isOutdated = false
         do throws(PostgresError) {
-            switch try record.presence() {
-            case .absent: try record.create()
-            case .present: break
+            switch try record.state() {
+            case .missing: try record.create()
+            case .current: break
             case .outdated: isOutdated = true
             }
-            if !isOutdated { return try comparison(record, contents: try record.contents()) }
+            if !isOutdated { return try comparison(record, rows: try record.rows()) }
         } catch {
-            throw .database("the record of what is applied cannot be prepared", error)
+            throw .database("the record of applied files cannot be prepared", error)
         }
         throw .outdated(schema: schema)
     }
 
-    /// The row comes first: should the lock ever fail to keep two instances apart, the primary key makes the second
-    /// wait for the first and then fail, before it has touched anything.
+    /// Inserts the row first: if the lock ever failed to exclude a second instance, the primary key would make that instance
+    /// wait and then fail before it changes anything.
     private func apply(
         _ migration: Migration,
         checksum: String,
@@ -81,29 +81,29 @@ extension Migrator {
         return Migrator.warnings(of: notices)
     }
 
-    private func makeRoom(_ sql: String, _ connection: Connection) throws(MigrationError) -> [String] {
+    private func renameConflicts(_ sql: String, _ connection: Connection) throws(MigrationError) -> [String] {
         do throws(PostgresError) {
             return Migrator.warnings(of: try connection.query(sql, deadline: .now + statementTimeout).warnings)
         } catch {
-            throw .database("room for the functions cannot be made", error)
+            throw .database("an application's objects cannot be renamed", error)
         }
     }
 
-    /// What was raised as a warning, and not what PostgreSQL warns of itself.
+    /// Warnings that were raised by SQL, without PostgreSQL's own.
     private static func warnings(of notices: [Warning]) -> [String] {
         notices.filter { $0.severity == "WARNING" && $0.sqlState == .warning }.map(\.message)
     }
 
-    /// Drops functions with the name of a definition that this transaction did not write: the row that the catalog has of
-    /// each is older. So a function whose parameters changed goes as well, which its name would not tell.
-    private func dropWhatHasNoFile(
+    /// Drops views without a file, and functions with the name of a definition whose row in the catalog is older than this
+    /// transaction. So the old version of a function whose parameters changed is dropped, too.
+    private func dropRemoved(
         _ comparison: MigrationComparison,
         _ record: MigrationRecord
     ) throws(MigrationError) -> [String] {
         var dropped: [String] = []
-        let gone = comparison.goneFiles.compactMap { Definition.object(of: $0) }
-        let named = gone + files.definitions.compactMap { Definition.object(of: $0.file) }
-        for (kind, query, names) in [("VIEW", Migrator.oldViews, gone), ("ROUTINE", Migrator.oldRoutines, named)] {
+        let removed = comparison.removedFiles.compactMap { Definition.object(of: $0) }
+        let named = removed + files.definitions.compactMap { Definition.object(of: $0.file) }
+        for (kind, query, names) in [("VIEW", Migrator.oldViews, removed), ("ROUTINE", Migrator.oldRoutines, named)] {
             var list = ""
             do throws(PostgresError) {
                 var parameters = Parameters()
@@ -123,28 +123,28 @@ extension Migrator {
         return dropped
     }
 
-    /// $1: the schema that is the product's own; $2: names of definitions whose files are gone.
+    /// $1: the schema that is the product's own; $2: names of definitions whose files were removed.
     private static let oldViews = """
         SELECT views.oid::regclass::text
         FROM pg_class AS views
-        JOIN pg_namespace AS place ON place.oid = views.relnamespace
+        JOIN pg_namespace AS namespace ON namespace.oid = views.relnamespace
         JOIN pg_namespace AS own ON own.nspname = $1 AND own.nspowner = views.relowner
-        WHERE views.relkind = 'v' AND place.nspname || '.' || views.relname = ANY ($2)
+        WHERE views.relkind = 'v' AND namespace.nspname || '.' || views.relname = ANY ($2)
         ORDER BY 1
         """
 
-    /// $1: the schema that is the product's own; $2: names of definitions, with those whose files are gone. The product's
+    /// $1: the schema that is the product's own; $2: names of definitions, with those whose files were removed. The product's
     /// functions belong to the schema's owner, or to the role that owns its SECURITY DEFINER functions.
     private static let oldRoutines = """
         SELECT routines.oid::regprocedure::text
-        FROM pg_proc AS routines JOIN pg_namespace AS place ON place.oid = routines.pronamespace
-        WHERE routines.xmin <> pg_current_xact_id()::xid AND place.nspname || '.' || routines.proname = ANY ($2)
+        FROM pg_proc AS routines JOIN pg_namespace AS namespace ON namespace.oid = routines.pronamespace
+        WHERE routines.xmin <> pg_current_xact_id()::xid AND namespace.nspname || '.' || routines.proname = ANY ($2)
             AND routines.proowner IN (
-                SELECT nspowner FROM pg_namespace WHERE nspname = $1 AND place.nspname = $1
+                SELECT nspowner FROM pg_namespace WHERE nspname = $1 AND namespace.nspname = $1
                 UNION ALL
                 SELECT definers.proowner
                 FROM pg_proc AS definers JOIN pg_namespace AS own ON own.oid = definers.pronamespace
-                WHERE own.nspname = $1 AND definers.prosecdef AND (place.nspname = $1 OR routines.prosecdef)
+                WHERE own.nspname = $1 AND definers.prosecdef AND (namespace.nspname = $1 OR routines.prosecdef)
             )
         ORDER BY 1
         """

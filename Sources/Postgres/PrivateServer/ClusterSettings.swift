@@ -1,35 +1,34 @@
-/// headroom.conf: the private PostgreSQL's settings. Rewritten at each start; what an operator sets with ALTER SYSTEM
-/// wins over it.
+/// headroom.conf: the private PostgreSQL's settings. Rewritten at each start; settings by ALTER SYSTEM override it.
 struct ClusterSettings: Sendable {
     static let fileName = "headroom.conf"
     static let includeLine = "include = 'headroom.conf'"
 
     let socketDirectory: String
-    /// What this machine, or the container, has.
+    /// The memory of the machine, or of the container.
     let memoryBytes: Int
-    /// For tests; the last setting of a name wins.
+    /// For tests. The last setting of a name wins.
     let additional: [(name: String, value: String)]
 
-    /// Modest: the machine is shared with the service itself, and perhaps with much else.
+    /// Modest, because the server shares the machine with the service and perhaps with others.
     var text: String {
         var text = """
             # Written by headroom at each start: changes here are lost. Use ALTER SYSTEM, which wins over this file.
 
-            # Reached through the Unix socket only, and that lies in a directory which nobody else can enter: whoever
-            # can connect could read the data files as well. That is why pg_hba.conf may say "trust".
+            # Only the Unix socket, in a directory that no other user can enter: a user who can connect could also read
+            # the data files. So "trust" in pg_hba.conf is safe.
             listen_addresses = ''
             port = 5432
             unix_socket_directories = \(quoted("\"" + doubled("\"", in: socketDirectory) + "\""))
             unix_socket_permissions = 0700
 
-            # Two lanes, migrations, a dashboard and some psql for each of several instances. Each slot costs memory.
+            # For several instances with two lanes, migrations, a dashboard and psql each. Each slot costs memory.
             max_connections = 50
 
-            # A quarter of the memory, at most 4 GB, which hold the usage rows of ten million users with their index.
-            # Memory is taken as pages come into use, so a small service stays small.
+            # A quarter of the memory, at most 4 GB: enough for the usage rows of ten million users and their index.
+            # Pages take memory only once used, so a small service stays small.
             shared_buffers = \(sharedBuffersMegabytes)MB
 
-            # An answer is a promise: no commit is reported before it is on disk, and no page is torn by a power loss.
+            # An answer is a promise: a commit is on disk before it is reported, and a power loss tears no page.
             fsync = on
             synchronous_commit = on
             full_page_writes = on
@@ -39,22 +38,22 @@ struct ClusterSettings: Sendable {
             max_wal_size = 4GB
             checkpoint_timeout = 15min
 
-            # While a new file of WAL is filled with zeros, 16 MB of them, every commit waits, 10 to 40 ms. One that is
-            # kept from before a checkpoint only gets another name.
+            # Commits wait 10 to 40 ms while a new WAL file of 16 MB is filled with zeros. A file that is kept from before
+            # a checkpoint is only renamed.
             min_wal_size = 1GB
 
-            # A usage row leaves a dead version with each batch. Most go by pruning; vacuum must not be a minute late
-            # for the rest.
+            # Each batch leaves a dead version of each of its usage rows. Pruning removes most; vacuum must remove the
+            # rest within a minute.
             autovacuum_naptime = 15s
 
             # The hot statements take a millisecond; compiling one would take fifty.
             jit = off
 
-            # Billing periods are months in UTC, and the log is read beside the service's.
+            # Billing periods are in UTC, and so are the times of the service's own log.
             timezone = 'UTC'
             log_timezone = 'UTC'
 
-            # One file beside the cluster. In English, without statements' parameters: they name users.
+            # One file beside the cluster, in English, without statement parameters, because these name users.
             log_destination = 'stderr'
             logging_collector = off
             log_line_prefix = '%m [%p] %a '

@@ -1,15 +1,15 @@
 import Foundation
 
-/// Where everything of the private PostgreSQL lies, and whose it is.
+/// The files of the private PostgreSQL, and their owner.
 ///
-///     HOME/postgres        the cluster (initdb's data directory), its owner's alone
-///     HOME/postgres.log    what the server says
-///     HOME/socket          the directory with the Unix socket, its owner's alone
+///     HOME/postgres        the cluster (initdb's data directory), accessible to its owner only
+///     HOME/postgres.log    the server's log
+///     HOME/socket          the directory of the Unix socket, accessible to its owner only
 ///     HOME/start.lock      held while the server is being started or stopped
 ///     HOME/users.lock      shared by each process that uses the server
 ///
-/// HOME is the data directory; or, where PostgreSQL's account cannot reach that (root's service below /root), a
-/// directory of its own in /var/lib/headroom, and the data directory has a link to the cluster.
+/// HOME is the data directory. If PostgreSQL's account cannot reach it (a service of root below /root), HOME is a directory in
+/// /var/lib/headroom, and the data directory has a link to the cluster.
 struct DataDirectory: Sendable {
     let path: String
     let home: String
@@ -21,7 +21,7 @@ struct DataDirectory: Sendable {
     static let socketName = "/.s.PGSQL.5432"
 
     var cluster: String { home + "/postgres" }
-    /// initdb's target. Renamed to `cluster` when it is complete, so that half a cluster is never taken for one.
+    /// initdb's target. Renamed to `cluster` once complete, so that an incomplete cluster is never used.
     var unfinishedCluster: String { home + "/postgres.initializing" }
     var log: String { home + "/postgres.log" }
     var startLock: String { home + "/start.lock" }
@@ -30,31 +30,31 @@ struct DataDirectory: Sendable {
 
     var socketDirectory: String {
         let nearby = home + "/socket"
-        // A comma would separate two hosts in a connection string, and cannot be escaped there.
+        // In a connection string a comma separates two hosts, and cannot be escaped.
         let isUsable = (nearby + DataDirectory.socketName).utf8.count <= DataDirectory.socketPathLimit
         return isUsable && !nearby.contains(",") ? nearby : "/tmp/headroom-" + DataDirectory.digest(home)
     }
 
-    /// PostgreSQL's major version, as initdb wrote it; nil without a cluster.
+    /// The cluster's major version of PostgreSQL; nil without a cluster.
     var clusterVersion: Int? {
         guard let text = try? String(contentsOfFile: cluster + "/PG_VERSION", encoding: .utf8) else { return nil }
         return Int(text.prefix { $0.isNumber })
     }
 
-    /// Looks only, and makes nothing.
+    /// Changes nothing.
     ///
     /// - Throws: `.clusterMissing`.
     static func requireCluster(in path: String) throws(PrivateServerError) {
-        let wanted = absolute(path)
-        // The link may be missing where making the cluster was interrupted.
-        let relocated = Files.resolved(wanted).map { relocationRoot + "/" + digest($0) + "/postgres" }
-        guard Files.kind(wanted + "/postgres") == nil, relocated.flatMap(Files.kind) == nil else { return }
+        let requested = absolute(path)
+        // The link may be missing if the creation of the cluster was interrupted.
+        let relocated = FileSystem.resolved(requested).map { relocationRoot + "/" + digest($0) + "/postgres" }
+        guard FileSystem.kind(requested + "/postgres") == nil, relocated.flatMap(FileSystem.kind) == nil else { return }
         throw PrivateServerError(
             .clusterMissing,
             """
-            there is no database in \(wanted); run this in the directory where the service was started, or name the \
+            there is no database in \(requested); run this in the directory where the service was started, or name the \
             service's data directory (--data-dir, HEADROOM_DATA_DIR), or a PostgreSQL server (--database-url, DATABASE_URL). \
-            Only headroom serve makes a database
+            Only headroom serve creates a database
             """
         )
     }
@@ -63,70 +63,72 @@ struct DataDirectory: Sendable {
         path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
     }
 
-    /// Finds or makes the data directory; the cluster may not be there yet.
+    /// Finds or creates the data directory. The cluster may not exist yet.
     static func prepare(_ path: String) async throws -> DataDirectory {
-        let wanted = absolute(path)
-        // pg_ctl puts the paths between double quotes on a shell's command line.
-        guard !path.isEmpty, !wanted.utf8.contains(where: { $0 < 0x20 || "\"$`\\".utf8.contains($0) }) else {
+        let requested = absolute(path)
+        // pg_ctl passes the paths to a shell in double quotes.
+        guard !path.isEmpty, !requested.utf8.contains(where: { $0 < 0x20 || "\"$`\\".utf8.contains($0) }) else {
             throw PrivateServerError(
                 .directoryUnusable,
                 "the data-dir must be a path without quotes, $, backquotes, backslashes and control characters"
             )
         }
-        try Files.makeDirectories(wanted)
-        guard let resolved = Files.resolved(wanted) else { throw Files.failed("reach", wanted) }
+        try FileSystem.makeDirectories(requested)
+        guard let resolved = FileSystem.resolved(requested) else { throw FileSystem.failed("reach", requested) }
         return try await locate(resolved)
     }
 
     private static func locate(_ path: String) async throws -> DataDirectory {
         let link = path + "/postgres"
-        if Files.kind(link)?.isSymbolicLink == true {
-            guard let cluster = Files.resolved(link) else {
+        if FileSystem.kind(link)?.isSymbolicLink == true {
+            guard let cluster = FileSystem.resolved(link) else {
                 throw PrivateServerError(
                     .directoryUnusable,
-                    "\(link) points to a cluster that is gone; restore it, or remove the link to start with an empty one"
+                    "\(link) points to a missing cluster; restore it, or remove the link to start with an empty one"
                 )
             }
             return try owned(path, home: (cluster as NSString).deletingLastPathComponent)
         }
         let account = try owned(path, home: path).account
         guard try await !canReach(path, account) else { return try owned(path, home: path) }
-        guard Files.kind(link) == nil else {
+        guard FileSystem.kind(link) == nil else {
             throw PrivateServerError(
                 .directoryUnusable,
-                "PostgreSQL runs as \(account.name), who cannot reach \(path); let that user enter the directories above"
+                "PostgreSQL runs as \(account.name), which cannot reach \(path); allow that user to enter the directories above"
             )
         }
         let home = relocationRoot + "/" + digest(path)
-        try Files.makeDirectories(home)
+        try FileSystem.makeDirectories(home)
         return try owned(path, home: home)
     }
 
     private static func owned(_ path: String, home: String) throws(PrivateServerError) -> DataDirectory {
-        let account = try ServiceAccount.choose(clusterOwner: Files.kind(home + "/postgres")?.owner)
+        let account = try ServiceAccount.choose(clusterOwner: FileSystem.kind(home + "/postgres")?.owner)
         return DataDirectory(path: path, home: home, account: account)
     }
 
-    /// Asked of the system itself, as that account: groups and access lists count, too.
+    /// Tested by a process of that account, because groups and access lists count, too.
     private static func canReach(_ path: String, _ account: ServiceAccount) async throws -> Bool {
-        guard account.isLent else { return true }
+        guard account.isOther else { return true }
         return try await ProgramRunner(account: account).run("/bin/sh", ["-c", "test -x \"$1\"", "sh", path]).succeeded
     }
 
-    /// Makes what PostgreSQL needs before it starts.
+    /// Creates the files that PostgreSQL needs before it starts.
     func prepareForStart() throws(PrivateServerError) {
-        try Files.makePrivateDirectory(socketDirectory, for: account)
-        if home != path, Files.kind(link) == nil, symlink(cluster, link) != 0 { throw Files.failed("make", link) }
-        // 10 MB of log is more than anybody reads; what came before the start before this one goes.
-        if let size = try? FileManager.default.attributesOfItem(atPath: log)[.size] as? Int, size > 10_000_000 {
-            try Files.move(log, to: log + ".1")
+        try FileSystem.makePrivateDirectory(socketDirectory, for: account)
+        if home != path, FileSystem.kind(link) == nil, symlink(cluster, link) != 0 {
+            throw FileSystem.failed("create", link)
         }
-        // Made here, as the account may not make files beside its cluster.
+        // Above 10 MB the log is rotated; one old log is kept.
+        if let size = try? FileManager.default.attributesOfItem(atPath: log)[.size] as? Int, size > 10_000_000 {
+            try FileSystem.move(log, to: log + ".1")
+        }
+        // Created here, because the account may not create files beside its cluster.
         let file = open(log, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else { throw Files.failed("open", log) }
+        guard file >= 0 else { throw FileSystem.failed("open", log) }
         defer { close(file) }
-        guard !account.isLent || fchown(file, account.user, account.group) == 0 else {
-            throw Files.failed("give away", log)
+        guard !account.isOther || fchown(file, account.user, account.group) == 0 else {
+            throw FileSystem.failed("give away", log)
         }
     }
 

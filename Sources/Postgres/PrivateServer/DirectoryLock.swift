@@ -1,16 +1,16 @@
 import Foundation
 
-/// A lock file (flock). The kernel releases it however the process ends; the file itself stays, because removing it
-/// would let two processes hold locks on two files of the same name.
+/// A lock file (flock). The kernel releases the lock when the process ends. The file stays, because after a removal two
+/// processes could hold locks on two files of the same name.
 final class DirectoryLock: Sendable {
     private let descriptor: Int32
     private let path: String
 
     /// - Throws: `.directoryUnusable` if the file cannot be opened.
     init(_ path: String) throws(PrivateServerError) {
-        // Close on exec, or PostgreSQL would inherit the lock and hold it when we are long gone.
+        // Closed on exec, because PostgreSQL would inherit the lock and hold it after this process has ended.
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw Files.failed("open the lock file", path) }
+        guard descriptor >= 0 else { throw FileSystem.failed("open the lock file", path) }
         self.path = path
     }
 
@@ -22,7 +22,7 @@ final class DirectoryLock: Sendable {
         flock(descriptor, LOCK_SH | LOCK_NB) == 0
     }
 
-    /// Where the lock was shared before, failing loses it: flock converts by releasing first.
+    /// If this fails, a shared lock that was held before is lost: flock converts a lock by releasing it first.
     func tryExclusive() -> Bool {
         flock(descriptor, LOCK_EX | LOCK_NB) == 0
     }
@@ -31,14 +31,14 @@ final class DirectoryLock: Sendable {
         flock(descriptor, LOCK_UN)
     }
 
-    /// Polls, as flock has no deadline.
+    /// Polls, because flock has no timeout.
     func waitExclusive(until deadline: ContinuousClock.Instant) async throws {
         while !tryExclusive() {
             guard ContinuousClock.now < deadline else {
                 throw PrivateServerError(
                     .directoryUnusable,
-                    "another process has been starting or stopping the PostgreSQL of this data directory for long; "
-                        + "see who holds \(path) (fuser -v), or choose another data-dir"
+                    "another process has been starting or stopping the PostgreSQL of this data directory for minutes; "
+                        + "find it by its lock on \(path) (fuser -v), or choose another data-dir"
                 )
             }
             try await Task.sleep(for: .milliseconds(20))

@@ -1,18 +1,18 @@
 import Foundation
 
-/// How much memory there is to share out.
+/// The memory of the machine or container.
 enum MachineMemory {
-    /// The machine's, or the container's where that has less.
+    /// The machine's, or the container's if that is less.
     static var bytes: Int {
         let machine = Int(clamping: ProcessInfo.processInfo.physicalMemory)
         let limits = limitFiles.compactMap { limit(in: try? String(contentsOfFile: $0, encoding: .utf8)) }
         return limits.reduce(machine, min)
     }
 
-    /// Of control groups, version 2 and version 1, as a container sees its own.
+    /// Limits of control groups, versions 2 and 1, as seen from inside a container.
     private static let limitFiles = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
 
-    /// - Parameter text: a number of bytes, or "max" where there is no limit.
+    /// - Parameter text: a number of bytes, or "max" for no limit.
     static func limit(in text: String?) -> Int? {
         text.flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
     }

@@ -45,7 +45,7 @@ struct PostgresPrograms: Sendable, Hashable {
         if let directory = environment[environmentName], !directory.isEmpty { return [directory] }
         var directories: [String] = []
         let path = (environment["PATH"] ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
-        if let pgConfig = path.map({ $0 + "/pg_config" }).first(where: Files.isExecutable),
+        if let pgConfig = path.map({ $0 + "/pg_config" }).first(where: FileSystem.isExecutable),
             let outcome = try? await ProgramRunner(account: .current()).run(pgConfig, ["--bindir"]), outcome.succeeded
         {
             directories.append(outcome.output.trimmingCharacters(in: .whitespacesAndNewlines))
@@ -59,7 +59,7 @@ struct PostgresPrograms: Sendable, Hashable {
 
     /// pg_config comes with the client's headers: its directory need not hold the server.
     private static func isComplete(_ directory: String) -> Bool {
-        ["initdb", "pg_ctl", "postgres"].allSatisfy { Files.isExecutable(directory + "/" + $0) }
+        ["initdb", "pg_ctl", "postgres"].allSatisfy { FileSystem.isExecutable(directory + "/" + $0) }
     }
 
     /// Of "postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)".

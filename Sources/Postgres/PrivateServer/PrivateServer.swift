@@ -1,42 +1,43 @@
 import Foundation
 import Logging
 
-/// The PostgreSQL that the service runs for itself in its data directory, where nobody gave it a database.
+/// The PostgreSQL that the service runs in its data directory if no database is configured.
 ///
-/// Several processes may use one data directory: whoever comes first starts the server, whoever stops last stops it,
-/// and a process that was killed counts no more, since its locks went with it. The server survives its users' deaths;
-/// the next one adopts it.
+/// Several processes may use one data directory: the first starts the server, and the last to stop stops it. Each holds a
+/// shared file lock meanwhile, which the kernel releases if the process is killed. The locks and the adoption of a running
+/// server are needed because commands such as `headroom token` run beside a service, and because a killed service leaves its
+/// server running.
 public actor PrivateServer {
     /// How to reach the running server.
     public struct Running: Sendable, Hashable {
         /// libpq connection string, with the database `headroom`; it holds no secret.
         public let conninfo: String
-        /// A line to paste into a shell, for a person with the service's rights.
+        /// A shell command that opens the database, for the service's account.
         public let psqlCommand: String
         /// Where the server writes its log.
         public let logFile: String
-        /// Whether it was running already.
+        /// Whether the server was already running.
         public let wasAdopted: Bool
     }
 
     static let databaseName = "headroom"
     static let userName = "headroom"
-    /// Recovery after a crash reads up to `max_wal_size`, 4 GB, and applies it.
+    /// Recovery after a crash replays up to `max_wal_size`, 4 GB.
     static let startLimit = Duration.seconds(300)
-    /// Within the service's drain; a shutdown that takes longer goes on without us.
+    /// Within the service's drain; a longer shutdown of the server continues after this process has ended.
     static let stopLimitSeconds = 8
 
     private let dataDirectory: String
-    /// Whether a directory without a cluster gets one. A command that is run in the wrong directory must not make a second,
-    /// empty database there.
+    /// Whether a directory without a cluster gets one. A command in the wrong directory must not create an empty database
+    /// there.
     private let createsCluster: Bool
     private let logger: Logger
     private let additionalSettings: [(name: String, value: String)]
-    /// Set while this object is one of the server's users. Changed only with the start lock held.
+    /// Set while this process uses the server. Changed only with the start lock held.
     private var use: (lock: DirectoryLock, directory: DataDirectory, programs: PostgresPrograms)?
 
-    /// - Parameter createsCluster: whether `start` makes a cluster where there is none; otherwise it throws
-    ///   `.clusterMissing`, and changes nothing.
+    /// - Parameter createsCluster: whether `start` creates a missing cluster; otherwise it throws `.clusterMissing`, and
+    ///   changes nothing.
     public init(dataDirectory: String, createsCluster: Bool, logger: Logger) {
         self.init(
             dataDirectory: dataDirectory,
@@ -46,7 +47,7 @@ public actor PrivateServer {
         )
     }
 
-    /// - Parameter additionalSettings: for tests, which can do without fsync.
+    /// - Parameter additionalSettings: for tests, which run without fsync.
     package init(
         dataDirectory: String,
         createsCluster: Bool = true,
@@ -59,19 +60,19 @@ public actor PrivateServer {
         self.additionalSettings = additionalSettings
     }
 
-    /// Starts or adopts the server, and waits until it accepts connections. Calling it again is harmless, and starts a
-    /// server anew that has crashed since.
+    /// Starts or adopts the server, and waits until it accepts connections. A repeated call restarts a crashed server, and
+    /// otherwise changes nothing.
     public func start() async throws -> Running {
         if !createsCluster { try DataDirectory.requireCluster(in: dataDirectory) }
         let directory = try await DataDirectory.prepare(dataDirectory)
         let startLock = try DirectoryLock(directory.startLock)
         try await startLock.waitExclusive(until: .now + PrivateServer.startLimit)
         defer { startLock.release() }
-        // Only whoever has the start lock takes this one exclusively; so it is free, or shared.
+        // Taken exclusively only with the start lock held, so it is free or shared now.
         let usersLock = try use?.lock ?? DirectoryLock(directory.usersLock)
-        guard usersLock.trySharing() else { throw Files.failed("lock", directory.usersLock) }
+        guard usersLock.trySharing() else { throw FileSystem.failed("lock", directory.usersLock) }
         let isNewUse = use == nil
-        // Another start of this object may have waited for the lock; it owns the directory as it is now.
+        // Read again: another start may have changed the directory before this one got the lock.
         let current = try await DataDirectory.prepare(dataDirectory)
         let programs = try await PostgresPrograms.find(
             clusterVersion: current.clusterVersion,
@@ -79,14 +80,14 @@ public actor PrivateServer {
         )
         use = (usersLock, current, programs)
         do {
-            return try await bringUp(current, programs)
+            return try await startOrAdopt(current, programs)
         } catch {
             if isNewUse { await endUse() }
             throw error
         }
     }
 
-    /// Stops the server if this was its last user. Waits for the end, but not for ever. Not cancellable.
+    /// Stops the server if no other process uses it. Waits at most `stopLimitSeconds` for it to end. Not cancellable.
     public func stop() async {
         await Task { await stopUncancelled() }.value
     }
@@ -100,38 +101,38 @@ public actor PrivateServer {
             await endUse()
         } catch {
             use = nil
-            logger.warning("private PostgreSQL left running", metadata: ["error": "\(error)"])
+            logger.warning("the private PostgreSQL was not stopped", metadata: ["error": "\(error)"])
         }
     }
 
     // MARK: With the start lock held
 
-    private func bringUp(_ directory: DataDirectory, _ programs: PostgresPrograms) async throws -> Running {
+    private func startOrAdopt(_ directory: DataDirectory, _ programs: PostgresPrograms) async throws -> Running {
         if directory.clusterVersion == nil {
-            guard Files.kind(directory.cluster) == nil else {
+            guard FileSystem.kind(directory.cluster) == nil else {
                 throw PrivateServerError(
                     .directoryUnusable,
-                    "\(directory.cluster) is no PostgreSQL cluster; move it away, or choose another data-dir"
+                    "\(directory.cluster) is not a PostgreSQL cluster; move it away, or choose another data-dir"
                 )
             }
-            logger.info("making a private PostgreSQL", metadata: metadata(directory))
+            logger.info("creating a private PostgreSQL", metadata: metadata(directory))
             let isDurable = !additionalSettings.contains { $0 == ("fsync", "off") }
             try await ClusterInitialization(directory: directory, programs: programs, isDurable: isDurable).run()
         }
         try directory.prepareForStart()
         let deadline = ContinuousClock.now + PrivateServer.startLimit
-        let postmaster = Postmaster(cluster: directory.cluster)
+        let processes = ClusterProcesses(cluster: directory.cluster)
         var wasAdopted = true
         while true {
-            switch postmaster.state {
+            switch processes.state {
             case .absent:
                 wasAdopted = false
-                try await postmaster.clearRemains()
+                try await processes.removeCrashed()
                 try await launch(directory, programs)
             case .standalone(let process):
                 throw PrivateServerError(
                     .startFailed,
-                    "\(directory.cluster) is open in a single-user postgres (process \(process)); end that one first"
+                    "\(directory.cluster) is open in a single-user postgres (process \(process)); end it first"
                 )
             case .running:
                 break
@@ -140,13 +141,13 @@ public actor PrivateServer {
                 try await ensureDatabase(directory)
                 break
             } catch let error as PostgresError where error.isTransient && ContinuousClock.now < deadline {
-                // Recovering still, or shutting down after its last user; in that case it is started when it is gone.
+                // The server still recovers, or another process is stopping it; then the loop starts it again.
                 try await Task.sleep(for: .milliseconds(50))
             }
         }
         var details = metadata(directory)
         details["postgres.adopted"] = "\(wasAdopted)"
-        logger.info("private PostgreSQL ready", metadata: details)
+        logger.info("the private PostgreSQL is ready", metadata: details)
         return running(directory, programs, wasAdopted: wasAdopted)
     }
 
@@ -157,10 +158,10 @@ public actor PrivateServer {
             additional: additionalSettings
         )
         let path = directory.cluster + "/" + ClusterSettings.fileName
-        try Files.replace(path, with: settings.text, for: directory.account)
+        try FileSystem.replace(path, with: settings.text, for: directory.account)
         try ClusterInitialization.include(in: directory.cluster, for: directory.account)
         let seconds = PrivateServer.startLimit.components.seconds
-        // With -l the server's own output goes to the log: otherwise it would hold the pipe to us open for ever.
+        // With -l the server writes to the log: otherwise it would keep the pipe to this process open for ever.
         let outcome = try await ProgramRunner(account: directory.account).run(
             programs.pgControl,
             ["start", "-D", directory.cluster, "-l", directory.log, "-w", "-t", "\(seconds)", "-s"]
@@ -171,7 +172,7 @@ public actor PrivateServer {
                 """
                 PostgreSQL did not start: \(outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)) The end of \
                 its log, \(directory.log):
-                \(Files.tail(directory.log))
+                \(FileSystem.tail(directory.log))
                 """
             )
         }
@@ -195,25 +196,25 @@ public actor PrivateServer {
         guard let (lock, directory, programs) = use else { return }
         use = nil
         defer { lock.release() }
-        let postmaster = Postmaster(cluster: directory.cluster)
-        guard lock.tryExclusive(), case .running(let process) = postmaster.state else { return }
+        let processes = ClusterProcesses(cluster: directory.cluster)
+        guard lock.tryExclusive(), case .running(let process) = processes.state else { return }
         do {
             let outcome = try await ProgramRunner(account: directory.account).run(
                 programs.pgControl,
                 ["stop", "-D", directory.cluster, "-m", "fast", "-w", "-t", "\(PrivateServer.stopLimitSeconds)", "-s"]
             )
-            // In a container we may be process 1, and inherit the server when pg_ctl ends: nobody else would reap it.
+            // As process 1 of a container, this process inherits the server when pg_ctl ends, and must reap it.
             waitpid(process, nil, WNOHANG)
             guard !outcome.succeeded else {
-                logger.info("private PostgreSQL stopped", metadata: metadata(directory))
+                logger.info("the private PostgreSQL has stopped", metadata: metadata(directory))
                 return
             }
             logger.warning(
-                "private PostgreSQL is still shutting down",
+                "the private PostgreSQL is still shutting down",
                 metadata: ["output": "\(outcome.output)", "postgres.log": "\(directory.log)"]
             )
         } catch {
-            logger.warning("private PostgreSQL could not be stopped", metadata: ["error": "\(error)"])
+            logger.warning("the private PostgreSQL could not be stopped", metadata: ["error": "\(error)"])
         }
     }
 

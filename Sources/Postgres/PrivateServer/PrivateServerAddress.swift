@@ -8,7 +8,7 @@ extension PrivateServer {
     ) -> Running {
         let conninfo = conninfo(directory, database: PrivateServer.databaseName)
         let path = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
-        let isOnPath = path.contains { Files.isExecutable($0 + "/psql") }
+        let isOnPath = path.contains { FileSystem.isExecutable($0 + "/psql") }
         let psql = isOnPath ? "psql" : PrivateServer.shellQuoted(programs.directory + "/psql")
         return Running(
             conninfo: conninfo,
@@ -18,7 +18,7 @@ extension PrivateServer {
         )
     }
 
-    /// The port is part of the socket's name, and given because PGPORT would count otherwise.
+    /// The port is part of the socket's name. It is explicit because PGPORT would apply otherwise.
     nonisolated func conninfo(_ directory: DataDirectory, database: String) -> String {
         let host = PrivateServer.conninfoQuoted(directory.socketDirectory)
         return "host=\(host) port=5432 user=\(PrivateServer.userName) dbname=\(database)"

@@ -1,18 +1,17 @@
-/// Why the private PostgreSQL does not run. The message says what to do; who would rather run their own server gives
-/// the service its connection string.
+/// An error of the private PostgreSQL. The message says how to correct it.
 public struct PrivateServerError: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Code: Sendable, Hashable {
         /// No PostgreSQL server programs were found.
         case programsMissing
         /// The data directory belongs to another major version of PostgreSQL.
         case versionMismatch
-        /// The data directory cannot be created, reached or locked, or belongs to somebody else.
+        /// The data directory cannot be created, reached or locked, or belongs to another user.
         case directoryUnusable
-        /// The data directory has no cluster, and none is to be made.
+        /// The data directory has no cluster, and `createsCluster` is false.
         case clusterMissing
         /// initdb failed.
         case initializationFailed
-        /// PostgreSQL did not start, or did not get ready in time.
+        /// PostgreSQL did not start, or was not ready in time.
         case startFailed
     }
 

@@ -1,20 +1,20 @@
 import Foundation
 
-/// The account that PostgreSQL runs as. PostgreSQL refuses to run as root, so root's service lends it another one.
+/// The account that PostgreSQL runs as: the service's own, or another one if that is root, which PostgreSQL refuses.
 struct ServiceAccount: Sendable, Hashable {
     let name: String
     let user: uid_t
     let group: gid_t
-    /// Whether programs have to be started as another user, and files given to them.
-    let isLent: Bool
+    /// Whether it is not the service's own account, so that files must be given to it.
+    let isOther: Bool
 
     static let environmentName = "HEADROOM_POSTGRES_USER"
 
     static func current() -> ServiceAccount {
-        ServiceAccount(name: named(getuid()) ?? "\(getuid())", user: getuid(), group: getgid(), isLent: false)
+        ServiceAccount(name: named(getuid()) ?? "\(getuid())", user: getuid(), group: getgid(), isOther: false)
     }
 
-    /// - Parameter clusterOwner: who owns the cluster, if there is one: it can be run as nobody else.
+    /// - Parameter clusterOwner: the owner of the cluster, if it exists: PostgreSQL must run as that user.
     static func choose(clusterOwner: uid_t?) throws(PrivateServerError) -> ServiceAccount {
         guard geteuid() == 0 else {
             if let clusterOwner, clusterOwner != geteuid() {
@@ -26,18 +26,18 @@ struct ServiceAccount: Sendable, Hashable {
             }
             return current()
         }
-        if let clusterOwner, clusterOwner != 0, let account = lent(getpwuid(clusterOwner)) { return account }
-        if let wanted = ProcessInfo.processInfo.environment[environmentName] {
-            guard let account = lent(getpwnam(wanted)) else {
+        if let clusterOwner, clusterOwner != 0, let account = other(getpwuid(clusterOwner)) { return account }
+        if let name = ProcessInfo.processInfo.environment[environmentName] {
+            guard let account = other(getpwnam(name)) else {
                 throw PrivateServerError(
                     .directoryUnusable,
-                    "\(environmentName)=\(wanted) is no unprivileged user of this system; PostgreSQL refuses to run as "
+                    "\(environmentName)=\(name) is not an unprivileged user of this system; PostgreSQL refuses to run as "
                         + "root, name an existing user"
                 )
             }
             return account
         }
-        guard let account = lent(getpwnam("postgres")) ?? lent(getpwnam("nobody")) else {
+        guard let account = other(getpwnam("postgres")) ?? other(getpwnam("nobody")) else {
             throw PrivateServerError(
                 .directoryUnusable,
                 "PostgreSQL refuses to run as root, and this system has neither a user postgres nor a user nobody; "
@@ -47,13 +47,13 @@ struct ServiceAccount: Sendable, Hashable {
         return account
     }
 
-    private static func lent(_ entry: UnsafeMutablePointer<passwd>?) -> ServiceAccount? {
+    private static func other(_ entry: UnsafeMutablePointer<passwd>?) -> ServiceAccount? {
         guard let entry = entry?.pointee, entry.pw_uid != 0 else { return nil }
         return ServiceAccount(
             name: String(cString: entry.pw_name),
             user: entry.pw_uid,
             group: entry.pw_gid,
-            isLent: true
+            isOther: true
         )
     }
 
@@ -63,11 +63,11 @@ struct ServiceAccount: Sendable, Hashable {
 
     /// The program and arguments that run `program` as this account.
     ///
-    /// By setpriv, a program of its own, and not by Subprocess's `userID`: that calls setgroups() between fork and
-    /// exec, and glibc's setgroups() waits for threads that a fork does not copy. Now and then it waited for ever.
+    /// Uses the program setpriv instead of Subprocess's `userID`: that calls setgroups() between fork and exec, and glibc's
+    /// setgroups() waits for threads that a fork does not copy, sometimes for ever.
     func command(_ program: String, _ arguments: [String]) -> (program: String, arguments: [String]) {
-        guard isLent else { return (program, arguments) }
-        // Root's groups stay behind.
+        guard isOther else { return (program, arguments) }
+        // Without root's groups.
         return ("/usr/bin/setpriv", ["--reuid=\(user)", "--regid=\(group)", "--clear-groups", program] + arguments)
     }
 }

@@ -1,7 +1,7 @@
 import Foundation
 
 /// File system calls that Foundation does not offer, or not with the guarantees needed here.
-enum Files {
+enum FileSystem {
     struct Kind {
         let isDirectory: Bool
         let isSymbolicLink: Bool
@@ -9,7 +9,7 @@ enum Files {
         let permissions: mode_t
     }
 
-    /// Of the path itself: symbolic links are not followed.
+    /// - Returns: nil if nothing exists at the path. Does not follow a symbolic link at its end.
     static func kind(_ path: String) -> Kind? {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
@@ -29,22 +29,25 @@ enum Files {
         access(path, X_OK) == 0
     }
 
-    /// The path without symbolic links, or nil if it does not exist.
+    /// The path without symbolic links; nil if it does not exist.
     static func resolved(_ path: String) -> String? {
         guard let found = realpath(path, nil) else { return nil }
         defer { free(found) }
         return String(cString: found)
     }
 
-    /// A directory for one account alone, made if it is not there.
+    /// Creates a directory for one account only, unless it exists.
     static func makePrivateDirectory(_ path: String, for account: ServiceAccount) throws(PrivateServerError) {
         if mkdir(path, 0o700) != 0 && errno != EEXIST { throw failed("create", path) }
-        // In /tmp another user may have been faster: then the directory is theirs, or a link to somewhere.
+        // In /tmp another user may have created it first, or a link in its place.
         guard let kind = kind(path), kind.isDirectory else {
-            throw PrivateServerError(.directoryUnusable, "\(path) is in the way: remove it, or choose another data-dir")
+            throw PrivateServerError(
+                .directoryUnusable,
+                "\(path) is not a directory: remove it, or choose another data-dir"
+            )
         }
         if kind.owner != account.user {
-            guard account.isLent && kind.owner == getuid() else {
+            guard account.isOther && kind.owner == getuid() else {
                 throw PrivateServerError(
                     .directoryUnusable,
                     "\(path) belongs to another user: remove it, or choose another data-dir"
@@ -55,7 +58,7 @@ enum Files {
         if kind.permissions != 0o700, chmod(path, 0o700) != 0 { throw failed("set the permissions of", path) }
     }
 
-    /// Makes the directory and those above it, where they are missing.
+    /// Creates the directory and its parents, unless they exist.
     static func makeDirectories(_ path: String) throws(PrivateServerError) {
         if mkdir(path, 0o777) == 0 { return }
         switch errno {
@@ -70,14 +73,14 @@ enum Files {
             guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
                 throw PrivateServerError(
                     .directoryUnusable,
-                    "\(path) is no directory: remove it, or choose another data-dir"
+                    "\(path) is not a directory: remove it, or choose another data-dir"
                 )
             }
         default: throw failed("create", path)
         }
     }
 
-    /// Replaces the file as a whole, on disk before the call returns: after a power loss it is the old or the new.
+    /// Replaces the file atomically and durably: after a power loss it has the old or the new text.
     static func replace(_ path: String, with text: String, for account: ServiceAccount) throws(PrivateServerError) {
         let temporary = path + ".new"
         unlink(temporary)
@@ -86,7 +89,7 @@ enum Files {
         defer { close(file) }
         var text = text
         let isWritten = text.withUTF8 { write(file, $0.baseAddress, $0.count) == $0.count }
-        guard isWritten, !account.isLent || fchown(file, account.user, account.group) == 0, fsync(file) == 0 else {
+        guard isWritten, !account.isOther || fchown(file, account.user, account.group) == 0, fsync(file) == 0 else {
             throw failed("write", temporary)
         }
         try move(temporary, to: path)

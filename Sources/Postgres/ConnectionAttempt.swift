@@ -1,13 +1,13 @@
 import CLibPQ
 import Foundation
 
-/// Brings up a libpq connection without ever waiting inside libpq.
+/// Opens a libpq connection without blocking inside libpq.
 ///
-/// PQconnectPoll tries the hosts of the connection string one after the other and checks `target_session_attrs`, but
-/// it knows no time: at a host that takes the connection and then is silent (a stopped process, a full disk, a
-/// firewall) it stays for ever, and a failover would wait with it. So each host has its share of the time, and one
-/// that uses it up is taken out of the list for the rest of this attempt.
-struct Connecting {
+/// PQconnectPoll tries the hosts of the connection string in turn and checks `target_session_attrs`, but has no timeout: it
+/// waits for ever for a host that accepts the connection and then is silent (a stopped process, a full disk, a firewall),
+/// which would block a failover. So each host has a share of the time, and a host that exceeds it is removed for the rest of
+/// this attempt.
+struct ConnectionAttempt {
     private let deadline: ContinuousClock.Instant
     private let share: Duration
     private var parameters: ConnectionParameters
@@ -25,21 +25,21 @@ struct Connecting {
         share = timeout / max(parameters.hosts.count, 1)
     }
 
-    /// Another connection like the one at hand, to the very same host.
-    func again(like handle: OpaquePointer, timeout: Duration) -> Connecting {
+    /// An attempt to open another connection to the host of `handle`.
+    func again(like handle: OpaquePointer, timeout: Duration) -> ConnectionAttempt {
         var parameters = parameters
-        let current = Connecting.currentHost(handle)
-        let same = parameters.hosts.filter { Connecting.isSame($0, current) }
+        let current = ConnectionAttempt.currentHost(handle)
+        let same = parameters.hosts.filter { ConnectionAttempt.isSame($0, current) }
         if !same.isEmpty { parameters.hosts = Array(same.prefix(1)) }
-        return Connecting(parameters, timeout: timeout)
+        return ConnectionAttempt(parameters, timeout: timeout)
     }
 
-    /// What libpq says when it connects, for a session that is reset.
+    /// The settings that libpq sends when it connects; a reset session needs them again.
     var sessionSettings: [(String, String)] {
         ["client_encoding", "application_name"].compactMap { name in parameters[name].map { (name, $0) } }
     }
 
-    /// - Returns: a connection with status CONNECTION_OK, which the caller has to finish.
+    /// - Returns: a connection with status CONNECTION_OK; the caller must call PQfinish.
     mutating func run() throws(PostgresError) -> OpaquePointer {
         while true {
             let handle = try start()
@@ -49,12 +49,12 @@ struct Connecting {
             case .failed:
                 let message = PostgresError.text(PQerrorMessage(handle))
                 PQfinish(handle)
-                throw PostgresError(.connectFailed, explain(message), hint: Connecting.hint(for: message))
+                throw PostgresError(.connectFailed, explain(message), hint: ConnectionAttempt.hint(for: message))
             case .silent(let host):
                 silentHosts.append("\(host.host.isEmpty ? host.address : host.host), port \(host.port)")
                 PQfinish(handle)
                 var hosts = parameters.hosts
-                guard let index = hosts.firstIndex(where: { Connecting.isSame($0, host) }), hosts.count > 1,
+                guard let index = hosts.firstIndex(where: { ConnectionAttempt.isSame($0, host) }), hosts.count > 1,
                     ContinuousClock.now < deadline
                 else {
                     throw PostgresError(
@@ -92,20 +92,20 @@ struct Connecting {
 
     private func poll(_ handle: OpaquePointer) -> Outcome {
         guard PQstatus(handle) != CONNECTION_BAD else { return .failed }
-        var host = Connecting.currentHost(handle)
+        var host = ConnectionAttempt.currentHost(handle)
         var hostDeadline = min(.now + share, deadline)
-        // Until PQconnectPoll has been called the first time, behave as if it had asked to write.
-        var wanted = PGRES_POLLING_WRITING
+        // libpq's manual: before the first call of PQconnectPoll, act as if it had returned PGRES_POLLING_WRITING.
+        var status = PGRES_POLLING_WRITING
         while true {
-            switch wanted {
+            switch status {
             case PGRES_POLLING_OK: return .connected
             case PGRES_POLLING_FAILED: return .failed
             default: break
             }
-            let events: SocketWait.Events = wanted == PGRES_POLLING_READING ? .read : .write
+            let events: SocketWait.Events = status == PGRES_POLLING_READING ? .read : .write
             guard SocketWait.wait(PQsocket(handle), for: events, until: hostDeadline) else { return .silent(host) }
-            wanted = PQconnectPoll(handle)
-            let current = Connecting.currentHost(handle)
+            status = PQconnectPoll(handle)
+            let current = ConnectionAttempt.currentHost(handle)
             if current != host {
                 host = current
                 hostDeadline = min(.now + share, deadline)
@@ -121,7 +121,7 @@ struct Connecting {
         )
     }
 
-    /// PQhost gives the address where the list has no name, and PQport the default where the list has no port.
+    /// PQhost returns the address if the list has no name, and PQport the default if the list has no port.
     private static func isSame(_ listed: ConnectionParameters.Host, _ current: ConnectionParameters.Host) -> Bool {
         let host = listed.host.isEmpty ? listed.address : listed.host
         return (host == current.host || (host.isEmpty && !current.host.isEmpty))
@@ -132,8 +132,8 @@ struct Connecting {
         silentHosts.isEmpty ? message : "\(message) (no answer from \(silentHosts.joined(separator: "; ")))"
     }
 
-    /// A failed connection has no SQLSTATE in libpq's interface, and the server's messages may be translated; these
-    /// are libpq's and the usual server's words for what a newcomer meets first.
+    /// libpq reports no SQLSTATE for a failed connection, and the server's messages may be translated. These are the English
+    /// texts of the most common errors.
     private static func hint(for message: String) -> String? {
         if message.contains("Connection refused") || message.contains("No such file or directory") {
             return "is the server running, and does the connection string name its host and port?"
@@ -145,7 +145,7 @@ struct Connecting {
             return "the server's certificate is not signed by a CA of sslrootcert, or is not valid now"
         }
         if message.contains("does not match host name") {
-            return "connect by a name that stands in the server's certificate; sslmode=verify-full compares it"
+            return "connect by a name in the server's certificate; sslmode=verify-full compares it"
         }
         if message.contains("root certificate file") {
             return "sslrootcert names the file with the CA of the server's certificate"

@@ -1,11 +1,11 @@
 import Foundation
 
-/// The server processes of one cluster, as the kernel shows them.
+/// The processes of one PostgreSQL cluster, found in /proc.
 ///
-/// postmaster.pid alone proves nothing: after a crash the number may be another process's, which above all happens in
-/// containers, where numbers are small and start anew. A process counts if it is called postgres and works in the
-/// cluster's directory, as all of PostgreSQL's processes do.
-struct Postmaster: Sendable {
+/// postmaster.pid alone is no proof: after a crash another process may have its number, above all in containers, where numbers
+/// are small and begin again. A process belongs to the cluster if its name is postgres and its working directory is the
+/// cluster's, as for all of PostgreSQL's processes.
+struct ClusterProcesses: Sendable {
     /// Without symbolic links.
     let cluster: String
 
@@ -13,7 +13,7 @@ struct Postmaster: Sendable {
 
     enum State: Equatable {
         case running(pid_t)
-        /// `postgres --single`, started by hand; it writes its number negated.
+        /// `postgres --single`, started manually; it records its number negated.
         case standalone(pid_t)
         case absent
     }
@@ -33,25 +33,25 @@ struct Postmaster: Sendable {
         guard process > 0, let name = try? String(contentsOfFile: "/proc/\(process)/comm", encoding: .utf8) else {
             return false
         }
-        return name == "postgres\n" && Files.resolved("/proc/\(process)/cwd") == cluster
+        return name == "postgres\n" && FileSystem.resolved("/proc/\(process)/cwd") == cluster
     }
 
-    /// Clears what a crashed server left, so that a new one can start. Only with the start lock held, and only when
-    /// `state` is absent.
+    /// Ends processes of a crashed server and removes its pid file, so that a new server can start. Requires the start lock,
+    /// and `state` to be absent.
     ///
-    /// PostgreSQL itself refuses to start while a backend of the old server lives, rightly: two generations must not
-    /// write the same files. Such a backend has no future, since its commits need the others; so it is ended.
-    func clearRemains() async throws {
+    /// PostgreSQL refuses to start while a backend of the old server lives, because two servers must not write the same files.
+    /// Such a backend cannot commit without the other processes, so it is ended.
+    func removeCrashed() async throws {
         try await endOrphans()
-        // PostgreSQL recovers from a stale file by itself unless some process has the number; and that one is not
-        // ours, as we just saw. What protects the data is the shared memory check, which does not need the file.
+        // PostgreSQL itself replaces a stale file unless a process has the number; `state` showed that such a process is not
+        // the cluster's. The data stays protected by PostgreSQL's check of shared memory, which does not need the file.
         if let number = recordedNumber, kill(number, 0) == 0 || errno == EPERM {
-            try Files.remove(pidFile)
+            try FileSystem.remove(pidFile)
         }
     }
 
     private func endOrphans() async throws {
-        var signal = SIGQUIT  // "immediate": no cleaning up, since there is nobody left to clean up with
+        var signal = SIGQUIT  // "immediate" shutdown: the processes that a clean one needs have ended
         let start = ContinuousClock.now
         while true {
             let orphans = orphans()
@@ -63,7 +63,7 @@ struct Postmaster: Sendable {
                     "processes of a crashed PostgreSQL do not end: \(orphans); end them (kill -9), then start again"
                 )
             }
-            if waited > .seconds(3) { signal = SIGKILL }  // stopped processes do not hear SIGQUIT
+            if waited > .seconds(3) { signal = SIGKILL }  // a stopped process does not handle SIGQUIT
             for orphan in orphans { kill(orphan, signal) }
             try await Task.sleep(for: .milliseconds(20))
         }
