@@ -4,10 +4,10 @@ import Glibc
 import Musl
 #endif
 
-/// Writes text to standard output or standard error. Foundation's FileHandle ends the process where that fails, for
-/// instance when the reader of a pipe is gone or a disk is full.
+/// Writes text to standard output or standard error. Foundation's FileHandle ends the process if that fails, for instance if
+/// the reader of a pipe has ended or a disk is full.
 package enum DescriptorOutput {
-    /// - Returns: 0 when all of it was written, otherwise the number of the error.
+    /// - Returns: 0 if all of it was written, otherwise the error number.
     package static func write(_ text: String, to descriptor: Int32) -> Int32 {
         var text = text
         return text.withUTF8 { bytes in
@@ -17,7 +17,7 @@ package enum DescriptorOutput {
                 if count >= 0 {
                     rest = UnsafeRawBufferPointer(rebasing: rest[count...])
                 } else if errno == EAGAIN {
-                    // Somebody else has made the terminal or pipe non-blocking, for all who share it.
+                    // Another process has made the shared terminal or pipe non-blocking.
                     var wait = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     _ = poll(&wait, 1, -1)
                 } else if errno != EINTR {

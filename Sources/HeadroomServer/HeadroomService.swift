@@ -6,30 +6,30 @@ import TransportSecurity
 import UnixSignals
 import Usage
 
-/// The whole service: database, store and ports, started in this order and stopped in the reverse one.
+/// The whole service: database, engine and ports, started in this order and stopped in the reverse order.
 public struct HeadroomService: Sendable {
-    /// Makes the service of a second port, which runs until it is told to shut down.
+    /// Makes the HTTP server, which runs until graceful shutdown.
     ///
-    /// - Parameter whenOpen: to be called once, with the address that was opened; nil when it stays closed.
-    package typealias SidePort =
+    /// - Parameter whenOpen: to be called once, with the address that was opened; nil if none was.
+    package typealias HTTPServerMaker =
         @Sendable (ServiceParts, _ whenOpen: @escaping @Sendable (ListenAddress?) -> Void) throws -> any Service
 
     private let configuration: ServerConfiguration
-    private let sidePort: SidePort?
+    private let httpServer: HTTPServerMaker?
     private let logger: Logger
 
-    /// - Parameter sidePort: made when the setting `http` names an address; handed in, so that nothing of HTTP is needed
-    ///   here.
-    package init(_ configuration: ServerConfiguration, sidePort: SidePort?, logger: Logger) {
+    /// - Parameter httpServer: called if the setting `http` names an address. A parameter, so that this module needs nothing
+    ///   of HTTP.
+    package init(_ configuration: ServerConfiguration, httpServer: HTTPServerMaker?, logger: Logger) {
         self.configuration = configuration
-        self.sidePort = configuration.http == nil ? nil : sidePort
+        self.httpServer = configuration.http == nil ? nil : httpServer
         self.logger = logger
     }
 
-    /// What to tell whoever started the service.
+    /// The addresses and commands that `serve` prints once the service is ready.
     public struct Ready: Sendable {
         public var listen: ListenAddress
-        /// nil when there is none.
+        /// nil if HTTP is off.
         public var http: ListenAddress?
         public var speaksTLS: Bool
         /// A command that opens the database, without a password.
@@ -39,9 +39,9 @@ public struct HeadroomService: Sendable {
     /// Serves until SIGTERM or SIGINT, then drains.
     ///
     /// - Parameter whenReady: called once every port is open.
-    /// - Throws: when the database cannot be reached or migrated, or the port cannot be opened.
+    /// - Throws: if the database cannot be reached or migrated, or a port cannot be opened.
     public func run(whenReady: @escaping @Sendable (Ready) -> Void) async throws {
-        // What the settings alone show to be wrong is told before anything is started.
+        // Errors that the settings alone show are reported before anything is started.
         try checkPorts(requiresAuthentication: true)
         let tls = try configuration.tls.map { files throws(TLSFileError) in try TLSContexts(files, logger: logger) }
         switch configuration.database {
@@ -83,7 +83,7 @@ public struct HeadroomService: Sendable {
         do {
             try checkPorts(requiresAuthentication: false)
         } catch is ProtectedMode.Refused {
-            access.requireFromNowOn()
+            access.requireToken()
         }
         let parts = ServiceParts(
             configuration,
@@ -93,12 +93,12 @@ public struct HeadroomService: Sendable {
             logger: logger
         )
         let server = LineServer(parts)
-        // Before the port is open: from then on a peer may believe that the service has started, and end it.
+        // Signals are trapped before the port is open: a peer that sees it open may end the service at once.
         let ends = await UnixSignalsSequence(trapping: .sigterm, .sigint)
         let hangups = tls == nil ? nil : await UnixSignalsSequence(trapping: .sighup)
         let listen = try await server.bind()
-        let (sidePortOpen, tellSidePort) = AsyncStream.makeStream(of: ListenAddress?.self)
-        let announcement = Announcement(parts.store, sidePort: sidePortOpen) { http in
+        let (httpAddresses, httpOpened) = AsyncStream.makeStream(of: ListenAddress?.self)
+        let announcement = ReadyAnnouncement(parts.engine, httpAddresses: httpAddresses) { http in
             whenReady(Ready(listen: listen, http: http, speaksTLS: tls != nil, psqlCommand: psqlCommand))
         }
         let housekeeper = Housekeeper(
@@ -106,29 +106,28 @@ public struct HeadroomService: Sendable {
             keepDays: configuration.keysKeepDays,
             logger: logger
         )
-        let activity = ActivityRecorder(databaseURL: databaseURL, logger: logger) { parts.store.activity }
+        let activity = ActivityRecorder(databaseURL: databaseURL, logger: logger) { parts.engine.activity }
         var services: [any Service] = [
             HousekeeperService(housekeeper: housekeeper, activity: activity),
-            MonitorService(monitor: parts.monitor), EngineService(store: parts.store),
+            MonitorService(monitor: parts.monitor), EngineService(engine: parts.engine),
         ]
-        // Stopped after the line protocol, so that it says meanwhile that the service drains, and before the store, which
-        // it asks.
-        if let sidePort {
-            services.append(try sidePort(parts) { tellSidePort.yield($0) })
+        // Stops after the line protocol, so that /readyz reports the drain meanwhile, and before the engine, which it uses.
+        if let httpServer {
+            services.append(try httpServer(parts) { httpOpened.yield($0) })
         } else {
-            tellSidePort.yield(nil)
+            httpOpened.yield(nil)
         }
         services += [server, announcement]
         if let tls, let hangups { services.append(TLSReloadService(contexts: tls, signals: hangups)) }
         if let privateServer {
-            services.insert(PrivateServerService(server: privateServer, store: parts.store, logger: logger), at: 0)
+            services.insert(PrivateServerService(server: privateServer, engine: parts.engine, logger: logger), at: 0)
         }
         try await run(services, until: ends)
     }
 
     private func run(_ services: [any Service], until ends: UnixSignalsSequence) async throws {
         var configured = ServiceGroupConfiguration(
-            // Also where one cannot start, the others end in their order, and the error is thrown then.
+            // If one cannot start, the others still stop in order; then the error is thrown.
             services: services.map { .init(service: $0, failureTerminationBehavior: .gracefullyShutdownGroup) },
             logger: logger
         )
@@ -149,16 +148,16 @@ public struct HeadroomService: Sendable {
     }
 }
 
-/// Stops after the port, when nobody can ask any more.
+/// Stops after the ports, when no request can arrive any more.
 private struct EngineService: Service, CustomStringConvertible {
-    let description = "store"
-    let store: BatchingEngine
+    let description = "engine"
+    let engine: BatchingEngine
 
     func run() async throws {
         await withGracefulShutdownHandler {
-            await store.run()
+            await engine.run()
         } onGracefulShutdown: {
-            store.close()
+            engine.close()
         }
     }
 }
@@ -174,7 +173,7 @@ private struct HousekeeperService: Service, CustomStringConvertible {
             async let recording: Void = activity.run()
             _ = await (pruning, recording)
         }
-        // The store has stopped by now: this is all that there is.
+        // The engine has stopped by now, so this records the last of it.
         await activity.recordOrLog()
     }
 }
@@ -192,11 +191,11 @@ private struct MonitorService: Service, CustomStringConvertible {
     }
 }
 
-/// Keeps the private PostgreSQL running, since nobody else does, and stops it last, when nothing is left to write.
+/// Restarts the private PostgreSQL if it ends, and stops it last, when nothing is left to write.
 private struct PrivateServerService: Service, CustomStringConvertible {
     let description = "private PostgreSQL"
     let server: PrivateServer
-    let store: BatchingEngine
+    let engine: BatchingEngine
     let logger: Logger
 
     func run() async throws {
@@ -215,11 +214,11 @@ private struct PrivateServerService: Service, CustomStringConvertible {
 
     /// Starting a server that runs changes nothing.
     private func restartIfNeeded() async {
-        guard store.snapshot.lanesConnected < store.snapshot.lanes else { return }
+        guard engine.snapshot.lanesConnected < engine.snapshot.lanes else { return }
         do {
             _ = try await server.start()
         } catch {
-            logger.error("the private PostgreSQL could not be started again", metadata: ["error": "\(error)"])
+            logger.error("the private PostgreSQL could not be restarted", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -4,24 +4,27 @@ import NIOCore
 import NIOPosix
 import TransportSecurity
 
-/// One connection to a service, for the commands that ask a running one.
+/// One connection to a running service, for commands.
+///
+/// Not HeadroomClient's: a command shows any reply as it is, INFO and TOP included, and reports the first error, whereas that
+/// client decodes counting replies, retries, and fails over.
 public struct LineClient: Sendable {
-    public struct NoAnswer: Error, CustomStringConvertible {
+    public struct TimedOut: Error, CustomStringConvertible {
         public let description = "the service did not answer in time"
     }
 
-    /// Nobody could be connected to; the description says why.
+    /// The connection could not be opened; the description says why.
     public struct Unreachable: Error, CustomStringConvertible {
         public let description: String
     }
 
-    /// The service ended the connection where an answer was due.
-    public struct Ended: Error, CustomStringConvertible {
-        public let description = "the service ended the connection"
+    /// The service closed the connection before it answered.
+    public struct ConnectionClosed: Error, CustomStringConvertible {
+        public let description = "the service closed the connection"
     }
 
-    /// An answer that begins with `-`.
-    public struct RefusedReply: Error, Equatable, CustomStringConvertible {
+    /// A reply that begins with `-`.
+    public struct ErrorReply: Error, Equatable, CustomStringConvertible {
         /// `BADARG`, `UNAVAILABLE` and so on.
         public var code: String
         public var text: String
@@ -38,8 +41,8 @@ public struct LineClient: Sendable {
     private let channel: any Channel
     private let replies: NIOLoopBound<ReplyHandler>
 
-    /// - Throws: `Unreachable` when nothing listens there, or not within `timeout`, or when TLS fails; `RefusedReply` when the
-    ///   token is not taken.
+    /// - Throws: `Unreachable` if nothing listens there, no connection is made within `timeout`, or TLS fails; `ErrorReply` if
+    ///   the token is refused.
     public static func connect(
         to address: ListenAddress,
         access: ClientAccess = .open,
@@ -48,9 +51,9 @@ public struct LineClient: Sendable {
         let client = try await open(address, access.tls, timeout: timeout)
         guard let token = access.token else { return client }
         do {
-            _ = try await client.ask("AUTH \(token.secret)", timeout: timeout)
-        } catch let refusal as RefusedReply where refusal.code == "BADARG" {
-            // Nobody needs one there. If that is not what it means, the answer to the first question says what does.
+            _ = try await client.request("AUTH \(token.secret)", timeout: timeout)
+        } catch let reply as ErrorReply where reply.code == "BADARG" {
+            // The service requires no token. If the error means something else, the next request reports it.
         } catch {
             await client.close()
             throw error
@@ -67,7 +70,7 @@ public struct LineClient: Sendable {
         let handshake = loop.makePromise(of: Void.self)
         let replies = try await loop.submit { NIOLoopBound(ReplyHandler(), eventLoop: loop) }.get()
         if tls == nil { handshake.succeed() }
-        let timer = loop.scheduleTask(in: .nanoseconds(timeout.nanoseconds)) { handshake.fail(NoAnswer()) }
+        let timer = loop.scheduleTask(in: .nanoseconds(timeout.nanoseconds)) { handshake.fail(TimedOut()) }
         defer { timer.cancel() }
         let channel: any Channel
         do {
@@ -82,8 +85,8 @@ public struct LineClient: Sendable {
                 .connect(host: address.host, port: address.port)
                 .get()
         } catch {
-            // Nobody else would, where there is no connection.
-            handshake.fail(NoAnswer())
+            // A promise must be completed, and without a connection nothing else does.
+            handshake.fail(TimedOut())
             throw Unreachable(
                 description: """
                     \(ConnectFailure(error)); start the service (headroom serve), or name its address (--target, \
@@ -100,17 +103,15 @@ public struct LineClient: Sendable {
         return LineClient(channel: channel, replies: replies)
     }
 
-    /// Asks one question.
-    ///
-    /// - Returns: the lines of the answer, without their line ends; of a list, those after its count.
-    /// - Throws: `NoAnswer` after `timeout` and `Ended` when the connection ends, after both of which it is closed;
-    ///   `RefusedReply` for an answer that begins with `-`.
-    public func ask(_ request: String, timeout: Duration) async throws -> [String] {
+    /// - Returns: the lines of the reply, without their line ends; of a list, those after its count.
+    /// - Throws: `TimedOut` after `timeout` and `ConnectionClosed`, after both of which the connection is closed; `ErrorReply`
+    ///   for a reply that begins with `-`.
+    public func request(_ request: String, timeout: Duration) async throws -> [String] {
         let promise = channel.eventLoop.makePromise(of: [String].self)
         channel.eventLoop.execute { [channel, replies] in
             replies.value.expect(promise)
             let timer = channel.eventLoop.scheduleTask(in: .nanoseconds(timeout.nanoseconds)) {
-                promise.fail(NoAnswer())
+                promise.fail(TimedOut())
                 channel.close(promise: nil)
             }
             promise.futureResult.whenComplete { _ in timer.cancel() }
@@ -121,7 +122,7 @@ public struct LineClient: Sendable {
         } onCancel: { [channel] in
             channel.close(promise: nil)
         }
-        if lines.count == 1, lines[0].hasPrefix("-") { throw RefusedReply(lines[0]) }
+        if lines.count == 1, lines[0].hasPrefix("-") { throw ErrorReply(lines[0]) }
         return lines
     }
 
@@ -129,8 +130,8 @@ public struct LineClient: Sendable {
         try? await channel.close()
     }
 
-    /// Asks one question on a connection of its own.
-    public static func ask(
+    /// Sends one request on a connection of its own.
+    public static func request(
         _ request: String,
         at address: ListenAddress,
         access: ClientAccess = .open,
@@ -138,7 +139,7 @@ public struct LineClient: Sendable {
     ) async throws -> [String] {
         let client = try await connect(to: address, access: access, timeout: timeout)
         do {
-            let lines = try await client.ask(request, timeout: timeout)
+            let lines = try await client.request(request, timeout: timeout)
             await client.close()
             return lines
         } catch {
@@ -148,14 +149,14 @@ public struct LineClient: Sendable {
     }
 }
 
-/// Puts replies together and hands them out in the order of the questions.
+/// Decodes replies and delivers them in the order of the requests.
 private final class ReplyHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private var expected: Deque<EventLoopPromise<[String]>> = []
     private var received = ByteBuffer()
     private var decoder = ReplyFrameDecoder()
-    /// Why nothing can be expected any more.
+    /// Set once the connection has failed: no more replies will come.
     private var failure: (any Error)?
 
     func expect(_ promise: EventLoopPromise<[String]>) {
@@ -182,7 +183,7 @@ private final class ReplyHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        fail(LineClient.Ended())
+        fail(LineClient.ConnectionClosed())
         context.fireChannelInactive()
     }
 
@@ -198,7 +199,7 @@ private final class ReplyHandler: ChannelInboundHandler {
 }
 
 extension ReplyElement {
-    /// With the byte that says its kind.
+    /// With the byte that marks its kind.
     fileprivate var line: String { String(UnicodeScalar(kind.rawValue)) + text }
 }
 

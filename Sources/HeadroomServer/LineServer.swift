@@ -26,7 +26,7 @@ public final class LineServer: Service, CustomStringConvertible {
     init(_ parts: ServiceParts) {
         let configuration = parts.configuration
         self.configuration = configuration
-        engine = parts.store
+        engine = parts.engine
         tls = parts.tls
         access = parts.access
         connectionCounter = parts.connectionCounter
@@ -36,7 +36,7 @@ public final class LineServer: Service, CustomStringConvertible {
         groups = zip(eventLoops.makeIterator(), parts.metrics.loops).map { eventLoop, loopMetrics in
             ConnectionGroup(
                 eventLoop: eventLoop,
-                engine: parts.store,
+                engine: parts.engine,
                 access: parts.access,
                 connectionCounter: parts.connectionCounter,
                 serverInfo: parts.info,

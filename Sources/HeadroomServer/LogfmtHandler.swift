@@ -1,10 +1,10 @@
 import Foundation
 import Logging
 
-/// Writes log lines as `time=… level=… msg="…" key=value …` on standard error: one line per event, whatever is in it.
+/// Writes log lines as `time=… level=… msg="…" key=value …` on standard error: always one line per event.
 ///
-/// swift-log's own handler writes messages and values as they are; what a database or a peer says may hold line ends
-/// and terminal escapes.
+/// swift-log's own handler does not escape messages and values, and text from a database or a peer may hold line ends and
+/// terminal escapes.
 public struct LogfmtHandler: LogHandler {
     public var logLevel = Logger.Level.info
     public var metadata: Logger.Metadata = [:]
@@ -14,8 +14,8 @@ public struct LogfmtHandler: LogHandler {
         self.write = write
     }
 
-    /// One write a line, so that lines of several threads do not mix. What cannot be written is lost: there is no other place
-    /// to report it.
+    /// One write a line, so that lines of several threads do not mix. A line that cannot be written is lost: there is no other
+    /// place to report it.
     public static let standardError: @Sendable (String) -> Void = { line in
         _ = DescriptorOutput.write(line, to: 2)
     }
@@ -36,7 +36,7 @@ public struct LogfmtHandler: LogHandler {
         write(line + "\n")
     }
 
-    /// As it is where that is safe, else in double quotes with everything escaped that could end the line, begin a
+    /// Unchanged if that is safe; otherwise in double quotes, with all characters escaped that could end the line, begin a
     /// terminal sequence or look like another field.
     static func quoted(_ text: String) -> String {
         let isPlain =
@@ -54,14 +54,14 @@ public struct LogfmtHandler: LogHandler {
         return quoted + "\""
     }
 
-    /// A text of several lines for a terminal, with everything escaped that could begin a terminal sequence or turn the
-    /// text around.
-    public static func harmless(_ text: String) -> String {
-        var harmless = ""
+    /// A text of several lines for a terminal, with all characters escaped that could begin a terminal sequence or change the
+    /// direction of the text.
+    public static func escaped(_ text: String) -> String {
+        var escaped = ""
         for scalar in text.unicodeScalars {
-            if scalar == "\n" { harmless += "\n" } else { write(scalar, to: &harmless) }
+            if scalar == "\n" { escaped += "\n" } else { write(scalar, to: &escaped) }
         }
-        return harmless
+        return escaped
     }
 
     private static func write(_ scalar: Unicode.Scalar, to text: inout String) {

@@ -2,20 +2,20 @@ import Engine
 import Logging
 import Postgres
 
-/// Brings the database to this binary's schema, or tells how far it is.
+/// Migrates the database to this binary's schema, or reports its state.
 public struct SchemaSetup: Sendable {
     private let databaseURL: String
     private let logger: Logger
-    /// A database that is started together with the service, by an orchestrator, needs a while.
-    private let patience: Duration
+    /// How long to retry while the database cannot be reached: an orchestrator may start both at the same time.
+    private let retryLimit: Duration
 
-    public init(databaseURL: String, patience: Duration = .seconds(30), logger: Logger) {
+    public init(databaseURL: String, retryLimit: Duration = .seconds(30), logger: Logger) {
         self.databaseURL = databaseURL
-        self.patience = patience
+        self.retryLimit = retryLimit
         self.logger = logger
     }
 
-    /// - Returns: what was changed; empty when there was nothing to do.
+    /// - Returns: the changes that were made; empty if the schema was current.
     @discardableResult
     public func migrate() async throws -> MigrationPlan {
         let applied = try await withConnection { [logger] connection in
@@ -26,7 +26,7 @@ public struct SchemaSetup: Sendable {
     }
 
     private static func warn(_ warning: String, _ logger: Logger) {
-        logger.warning("changed what was there before", metadata: ["migration.warning": "\(warning)"])
+        logger.warning("an existing object was changed", metadata: ["migration.warning": "\(warning)"])
     }
 
     private func log(_ applied: MigrationPlan) {
@@ -34,10 +34,9 @@ public struct SchemaSetup: Sendable {
         logger.notice("schema migrated", metadata: ["migration.changes": "\(applied.summary)"])
     }
 
-    /// Makes sure that the service can run: migrates where this login owns the schema, and else looks whether somebody
-    /// who does has.
+    /// Makes sure that the service can run: migrates if this login owns the schema, otherwise checks that the schema is current.
     ///
-    /// - Throws: with what to run, and as whom, where something is missing.
+    /// - Throws: if something is missing, with the command to run and the role to run it as.
     public func prepare() async throws {
         let preparation = try await withConnection { [logger] connection in
             try Schema.prepare(connection) { SchemaSetup.warn($0, logger) }
@@ -45,12 +44,12 @@ public struct SchemaSetup: Sendable {
         log(preparation.applied)
         if preparation.hasOtherWords {
             logger.warning(
-                "the SQL functions say another release's sentences; have the schema's owner run headroom migrate"
+                "the SQL functions have another release's sentences; run headroom migrate as the schema's owner"
             )
         }
     }
 
-    /// What `migrate` would do.
+    /// The changes that `migrate` would make.
     public func plan() async throws -> MigrationPlan {
         try await withConnection { try Schema.migrator.plan($0) }
     }
@@ -63,7 +62,7 @@ public struct SchemaSetup: Sendable {
         _ work: @escaping @Sendable (Connection) throws -> Value
     ) async throws -> Value {
         let options = ConnectionOptions.command("migrate", databaseURL, connectTimeout: .seconds(2))
-        let deadline = ContinuousClock.now + patience
+        let deadline = ContinuousClock.now + retryLimit
         var pause = Duration.milliseconds(100)
         while true {
             do {
@@ -77,7 +76,7 @@ public struct SchemaSetup: Sendable {
                 && .now + pause < deadline
             {
                 logger.warning(
-                    "the database cannot be reached yet; trying again",
+                    "the database cannot be reached yet; retrying",
                     metadata: ["database": "\(redacted(conninfo: databaseURL))", "error": "\(error)"]
                 )
                 try await Task.sleep(for: pause)

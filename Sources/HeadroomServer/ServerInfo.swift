@@ -3,11 +3,11 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// What `INFO` tells.
+/// The lines of `INFO`.
 package struct ServerInfo: Sendable {
     package let version: String
     private let startedAt = NIODeadline.now()
-    private let store: BatchingEngine
+    private let engine: BatchingEngine
     private let monitor: DatabaseMonitor
     private let access: AccessControl
     private let connectionCounter: ConnectionCounter
@@ -16,7 +16,7 @@ package struct ServerInfo: Sendable {
 
     init(
         version: String,
-        store: BatchingEngine,
+        engine: BatchingEngine,
         monitor: DatabaseMonitor,
         access: AccessControl,
         connectionCounter: ConnectionCounter,
@@ -24,7 +24,7 @@ package struct ServerInfo: Sendable {
         tls: TLSContexts?
     ) {
         self.version = version
-        self.store = store
+        self.engine = engine
         self.monitor = monitor
         self.access = access
         self.connectionCounter = connectionCounter
@@ -32,8 +32,8 @@ package struct ServerInfo: Sendable {
         self.tls = tls
     }
 
-    /// Names of the lines, for the documentation. `verb_…` and `errors_…` stand for a line each of the verbs and codes
-    /// that have come, `token_…` for one of each name that somebody is connected under.
+    /// Names of the lines, for the documentation. `verb_…` and `errors_…` stand for one line for each verb and code that has
+    /// occurred, `token_…` for one for each token name with open connections.
     static let names =
         serviceNames + transportNames + databaseNames + trafficNames
         + LoopMetrics.Status.allCases.map(answersName) + Tier.allCases.map(tierName) + ["errors", "verb_…", "errors_…"]
@@ -50,7 +50,7 @@ package struct ServerInfo: Sendable {
     private static let accessNames = [
         "authentication", "authenticated", "authentication_failures", "tokens_age_s", "tokens_refused",
     ]
-    /// Names of tokens that are told, the first ones in the alphabet: an answer has to end.
+    /// Token names that are listed, in alphabetical order: the answer must be bounded.
     package static let tokenNamesMaximum = 64
 
     private static func answersName(_ status: LoopMetrics.Status) -> String { "answers_\(status)" }
@@ -79,7 +79,7 @@ package struct ServerInfo: Sendable {
         return groups.joined().compactMap { name, value in value.map { "\(name)=\($0)" } }
     }
 
-    /// The same as clients of Redis parse it, with what some of them look for when they connect: HELLO says the same.
+    /// The lines as clients of Redis parse them, with those that some look for when they connect. HELLO has the same values.
     static func bulk(_ lines: [String]) -> String {
         let own = lines.map { line in
             guard let end = line.firstIndex(of: "=") else { return line }
@@ -91,15 +91,14 @@ package struct ServerInfo: Sendable {
     private static func unlessNone(_ count: UInt64) -> String? { count == 0 ? nil : "\(count)" }
 
     private func serviceValues(_ now: NIODeadline) -> [String?] {
-        let store = store.snapshot
+        let engine = engine.snapshot
         let connectionCounter = connectionCounter.snapshot
-        let database = store.lanesConnected == store.lanes ? "up" : store.lanesConnected == 0 ? "down" : "degraded"
+        let database = engine.lanesConnected == engine.lanes ? "up" : engine.lanesConnected == 0 ? "down" : "degraded"
         return [
             version, "\((now - startedAt).nanoseconds / 1_000_000_000)", "\(connectionCounter.current)",
-            "\(connectionCounter.total)",
-            "\(connectionCounter.refused)", database, "\(store.lanes)", "\(store.lanesConnected)",
-            "\(store.queueDepth)",
-            "\(store.batches)", "\(store.requests)", "\(store.reconnects)",
+            "\(connectionCounter.total)", "\(connectionCounter.refused)", database, "\(engine.lanes)",
+            "\(engine.lanesConnected)", "\(engine.queueDepth)", "\(engine.batches)", "\(engine.requests)",
+            "\(engine.reconnects)",
         ]
     }
 
@@ -124,7 +123,7 @@ package struct ServerInfo: Sendable {
         func percentile(_ percent: Double) -> String? {
             LatencyBuckets.percentile(percent, of: recent).map { "\($0)" }
         }
-        // The window began with a whole second, or with the service.
+        // The window begins with a whole second, or with the start of the service.
         let window = min(
             Int64(now.uptimeNanoseconds % 1_000_000_000) + Int64(LatencyRecorder.windowSeconds) * 1_000_000_000,
             max(1, (now - startedAt).nanoseconds)

@@ -2,12 +2,12 @@ import Engine
 import Logging
 import Synchronization
 
-/// What the ports of the service share: whom they ask, who may, and what is counted.
+/// The parts that the ports of the service share: engine, access control and counters.
 package struct ServiceParts: Sendable {
     package let configuration: ServerConfiguration
     /// libpq connection string or URI; may hold a password.
     package let databaseURL: String
-    package let store: BatchingEngine
+    package let engine: BatchingEngine
     package let monitor: DatabaseMonitor
     package let access: AccessControl
     package let connectionCounter: ConnectionCounter
@@ -30,13 +30,13 @@ package struct ServiceParts: Sendable {
         self.access = access
         self.tls = tls
         self.logger = logger
-        store = BatchingEngine(configuration.engine(databaseURL: databaseURL), logger: logger)
+        engine = BatchingEngine(configuration.engine(databaseURL: databaseURL), logger: logger)
         monitor = DatabaseMonitor(databaseURL: databaseURL, tokens: access, logger: logger)
         connectionCounter = ConnectionCounter()
         metrics = ServiceMetrics(eventLoops: configuration.eventLoops)
         info = ServerInfo(
             version: HeadroomVersion.current,
-            store: store,
+            engine: engine,
             monitor: monitor,
             access: access,
             connectionCounter: connectionCounter,
@@ -46,7 +46,7 @@ package struct ServiceParts: Sendable {
     }
 }
 
-/// Set once the service shuts down, before anything is refused: who sends us traffic may ask (`/readyz`) and stop.
+/// Set when shutdown begins, before any request is refused: load balancers see it at `/readyz` and stop sending.
 package final class DrainingFlag: Sendable {
     private let flag = Atomic(false)
 

@@ -31,7 +31,7 @@ struct LingeringTests {
         let eventLoop = EmbeddedEventLoop()
         let group = ConnectionGroup(
             eventLoop: eventLoop,
-            engine: parts.store,
+            engine: parts.engine,
             access: parts.access,
             connectionCounter: parts.connectionCounter,
             serverInfo: parts.info,

@@ -24,7 +24,7 @@ struct LogfmtHandlerTests {
     }
 
     @Test(
-        "leaves plain values as they are and quotes all others",
+        "leaves plain values unchanged and quotes all others",
         arguments: [
             ("plain", "plain"), ("127.0.0.1:6747", "127.0.0.1:6747"), ("", "\"\""), ("two words", "\"two words\""),
             ("a=b", "\"a=b\""), ("say \"no\"", #""say \"no\"""#), (#"back\slash"#, #""back\\slash""#),
@@ -36,7 +36,7 @@ struct LogfmtHandlerTests {
     }
 
     @Test(
-        "escapes whatever could end the line, move the cursor or turn the text around",
+        "escapes characters that could end the line, move the cursor or change the direction of text",
         arguments: [
             ("\n", #"\n"#), ("\r", #"\u{d}"#), ("\r\n", #"\u{d}\n"#), ("\t", #"\u{9}"#), ("\0", #"\u{0}"#),
             ("\u{1B}[31m", #"\u{1b}[31m"#), ("\u{7F}", #"\u{7f}"#), ("\u{85}", #"\u{85}"#), ("\u{9B}", #"\u{9b}"#),
@@ -48,7 +48,7 @@ struct LogfmtHandlerTests {
         #expect(LogfmtHandler.quoted(value) == "\"\(written)\"")
     }
 
-    @Test("never has a control character in it, whatever is logged")
+    @Test("has no control character, whatever is logged")
     func controlCharacters() {
         for value in (0...0x2FFF).compactMap(Unicode.Scalar.init) {
             let isLoose = LogfmtHandler.quoted("a\(Character(value))b").unicodeScalars.contains {

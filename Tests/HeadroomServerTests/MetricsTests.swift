@@ -8,7 +8,7 @@ import Usage
 
 @Suite("Counters and latencies")
 struct MetricsTests {
-    @Test("every verb and tier has its place in allCases")
+    @Test("every verb and tier has its ordinal in allCases")
     func places() {
         #expect(Verb.allCases.map(\.ordinal) == Array(Verb.allCases.indices))
         #expect(Tier.allCases.map(\.ordinal) == Array(Tier.allCases.indices))
@@ -19,7 +19,7 @@ struct MetricsTests {
         #expect(answers.allSatisfy { (0..<LoopMetrics().answers.count).contains($0) })
     }
 
-    @Test("each microsecond lies in the bucket that is no smaller, and at most a sixteenth larger")
+    @Test("a bucket's maximum is at least its values, and at most a sixteenth larger")
     func buckets() {
         var values = Array(UInt32(0)...4_096)
         for shift in 5..<32 { values += [UInt32(1) << UInt32(shift) - 1, 1 << UInt32(shift), 1 << UInt32(shift) + 1] }
@@ -34,7 +34,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("latencies in doubling buckets are those below each power of two, and their sum is exact")
+    @Test("doubling buckets count the latencies below each power of two, and their sum is exact")
     func doubling() {
         let seed = SeededGenerator.newSeed()
         var generator = SeededGenerator(seed: seed)
@@ -77,7 +77,7 @@ struct MetricsTests {
         #expect(LatencyBuckets.percentile(50, of: Array(repeating: 0, count: LatencyBuckets.count)) == nil)
     }
 
-    @Test("recent latencies are those of the last seconds, whatever pauses lie between, and the total keeps all")
+    @Test("recent latencies are those of the last seconds, after any pause, and the total has all")
     func window() {
         let seed = SeededGenerator.newSeed()
         var generator = SeededGenerator(seed: seed)

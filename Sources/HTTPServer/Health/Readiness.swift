@@ -61,7 +61,7 @@ struct Readiness: Encodable, Equatable {
     init(_ parts: ServiceParts) {
         self.init(
             Facts(
-                lanesConnected: parts.store.snapshot.lanesConnected,
+                lanesConnected: parts.engine.snapshot.lanesConnected,
                 databaseAnswers: parts.monitor.databaseAnswers,
                 databaseProblem: parts.monitor.problem,
                 schemaVersion: parts.monitor.facts.schemaVersion,

@@ -92,7 +92,7 @@ struct MetricsRoutes: RouteCollecting {
     }
 
     private func writeStore(to text: inout MetricsText) {
-        let (snapshot, metrics) = (parts.store.snapshot, parts.store.metrics)
+        let (snapshot, metrics) = (parts.engine.snapshot, parts.engine.metrics)
         text.write(.lanes, .init(snapshot.lanes))
         text.write(.lanesConnected, .init(snapshot.lanesConnected))
         text.write(.laneQueue, metrics.queueDepths.enumerated().map { (["\($0.offset)"], .init($0.element)) })

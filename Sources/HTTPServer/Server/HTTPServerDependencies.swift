@@ -30,15 +30,15 @@ struct HTTPServerDependencies: Sendable {
         self.senders = senders
         self.logger = logger
         health = Health(metrics: metrics) { Readiness(parts) }
-        store = StoreGateway(parts.store)
+        store = StoreGateway(parts.engine)
         webhookSessions = SessionPool(
             name: "webhooks",
-            parts.store.configuration,
+            parts.engine.configuration,
             sessions: configuration.billingSessions,
             readOnly: false,
             logger: logger
         )
-        pageSessions = SessionPool(name: "pages", parts.store.configuration, readOnly: true, logger: logger)
+        pageSessions = SessionPool(name: "pages", parts.engine.configuration, readOnly: true, logger: logger)
     }
 
     var pools: [SessionPool] { [webhookSessions, pageSessions] }

@@ -23,7 +23,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
     private let logger: Logger
 
     /// As `HeadroomService` wants it, which knows nothing of HTTP.
-    package static func maker(senders: StoreSenders) -> HeadroomService.SidePort {
+    package static func maker(senders: StoreSenders) -> HeadroomService.HTTPServerMaker {
         { parts, whenOpen in
             guard let configuration = parts.configuration.http else { preconditionFailure("asked for when it is on") }
             return HTTPServerService(parts, configuration: configuration, senders: senders, whenOpen: whenOpen)

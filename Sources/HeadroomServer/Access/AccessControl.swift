@@ -4,25 +4,25 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Decides who may ask: knows the setting, what was last read of the tokens, and tells the event loops of every change.
+/// Authenticates clients by the tokens that were last read from the database, and notifies the event loops of every change.
 ///
-/// The database is asked by `DatabaseMonitor`. While it is away, what was known stays, and tokens go on expiring. Where
-/// the tokens were never read, every client is refused, unless no token is required.
+/// `DatabaseMonitor` reads the tokens. While the database is unavailable, the last tokens stay valid until they expire. Until
+/// the tokens were read once, every client is refused, unless no token is required.
 package final class AccessControl: TokenKeeper, Sendable {
     private struct State {
         var live: [LiveToken] = []
         var isRequired: Bool
         var isLoaded = false
-        /// The ports may not be open without tokens.
-        var mustBeRequired = false
+        /// The address of a port requires tokens, even if none was ever created.
+        var portRequiresTokens = false
         var policy: AccessPolicy
         var freshness = TokenFreshness(since: .now)
-        /// Logged already.
+        /// Refused tokens that were logged.
         var refused: Set<RefusedToken> = []
         var observers: [@Sendable (AccessPolicy) -> Void] = []
-        /// Tokens that were brought since the database was last told.
+        /// Tokens that were used since `takeUsed` was last called.
         var used: Set<Int64> = []
-        var toldOfConnectionsAt: ContinuousClock.Instant?
+        var connectedMarkedAt: ContinuousClock.Instant?
     }
 
     let connectionCounter = TokenConnectionCounter()
@@ -33,41 +33,40 @@ package final class AccessControl: TokenKeeper, Sendable {
     private let accepted = Atomic<UInt64>(0)
     private let failed = Atomic<UInt64>(0)
 
-    /// Until it has read what tokens there are, `auto` requires one.
+    /// Until the tokens are read, `auto` requires one.
     init(_ setting: Authentication, connectionsPerTokenMaximum: Int, logger: Logger) {
         self.setting = setting
         self.connectionsPerTokenMaximum = connectionsPerTokenMaximum
         self.logger = logger
         let isRequired = setting != .off
-        let policy = AccessPolicy(isRequired: isRequired, tokens: TokenList(), isKnown: false)
+        let policy = AccessPolicy(isRequired: isRequired, tokens: TokenList(), hasReadTokens: false)
         state = Mutex(State(isRequired: isRequired, policy: policy))
     }
 
-    /// Reads what tokens there are, for the first time. Where they cannot be read, the service starts all the same, and
-    /// refuses every client until the monitor has read them; with `off` it accepts every client.
+    /// Reads the tokens for the first time. If they cannot be read, the service starts all the same, and refuses every client
+    /// until the monitor has read them; with `off` it accepts every client.
     func load(from databaseURL: String) async throws {
         do {
             let reading = try await TokenReading.read(databaseURL: databaseURL)
             take(reading)
             if isRequired, reading.tokens.isEmpty {
-                logger.warning("a token is required and none is live; headroom token create makes one")
+                logger.warning("a token is required and none is live; create one with headroom token create")
             }
         } catch let error as PostgresError {
             miss(error)
         }
     }
 
-    /// The address of a port may not be open without tokens: should it turn out that there never was one, one is
-    /// required nevertheless. Where the tokens were read at the start, that was looked at then.
-    func requireFromNowOn() {
-        state.withLock { $0.mustBeRequired = true }
+    /// Requires a token even if none was ever created, because the address of a port does.
+    func requireToken() {
+        state.withLock { $0.portRequiresTokens = true }
     }
 
     package var policy: AccessPolicy { state.withLock { $0.policy } }
     package var isRequired: Bool { policy.isRequired }
 
-    /// - Parameter observer: called with every policy that follows, on any thread, one after the other; must not block.
-    /// - Returns: the policy of now.
+    /// - Parameter observer: called with every later policy, on any thread, one after the other; must not block.
+    /// - Returns: the present policy.
     package func observe(_ observer: @escaping @Sendable (AccessPolicy) -> Void) -> AccessPolicy {
         state.withLock {
             $0.observers.append(observer)
@@ -75,7 +74,7 @@ package final class AccessControl: TokenKeeper, Sendable {
         }
     }
 
-    /// The event loops end; whoever is told now would be told in vain.
+    /// The event loops are about to end, and must not be called any more.
     func endObservation() {
         state.withLock { $0.observers = [] }
     }
@@ -84,12 +83,12 @@ package final class AccessControl: TokenKeeper, Sendable {
 
     package func take(_ reading: TokenReading) {
         report(reading.refused)
-        if state.withLock({ $0.freshness.read(at: .now) }) { logger.notice("tokens are read again") }
+        if state.withLock({ $0.freshness.read(at: .now) }) { logger.notice("the tokens can be read again") }
         change { state in
             state.live = reading.tokens
-            // A database that is restored under us, or fails over to one that is behind, may know of no token any more:
-            // that opens nothing. Only a start does, which looks at the address again.
-            let wasRequired = state.isLoaded && state.isRequired || state.mustBeRequired
+            // A database that was restored, or failed over to a standby that lags, may have no token any more. That must not
+            // open the ports: only a restart does, which checks the address again.
+            let wasRequired = state.isLoaded && state.isRequired || state.portRequiresTokens
             state.isRequired = setting == .required || setting == .auto && (reading.wasEverCreated || wasRequired)
             state.isLoaded = true
         }
@@ -98,11 +97,11 @@ package final class AccessControl: TokenKeeper, Sendable {
     package func miss(_ error: PostgresError) {
         let warning = state.withLock { $0.freshness.failed(error, at: .now) }
         if let warning { logger.warning("\(warning)", metadata: ["error": "\(error)"]) }
-        // What is known expires.
+        // Removes expired tokens.
         change { _ in }
     }
 
-    /// Each once, and again when it was well meanwhile.
+    /// Logs each refused token once, and again if it was valid in between.
     private func report(_ refused: [RefusedToken]) {
         let known = state.withLock { state in
             defer { state.refused = Set(refused) }
@@ -110,7 +109,7 @@ package final class AccessControl: TokenKeeper, Sendable {
         }
         for token in refused where !known.contains(token) {
             logger.error(
-                "a token is refused for what is in its row of headroom.tokens; correct the row, or revoke the token",
+                "a token is refused because its row in headroom.tokens is invalid; correct the row, or revoke the token",
                 metadata: ["token.id": "\(token.id)", "token.problem": "\(token.problem)"]
             )
         }
@@ -123,8 +122,8 @@ package final class AccessControl: TokenKeeper, Sendable {
             let now = ContinuousClock.now
             state.live.removeAll { $0.expiresAt.map { now >= $0 } ?? false }
             guard
-                state.policy.isRequired != state.isRequired || state.policy.isKnown != state.isLoaded
-                    || !AccessControl.areSame(before, state.live)
+                state.policy.isRequired != state.isRequired || state.policy.hasReadTokens != state.isLoaded
+                    || !AccessControl.areEqual(before, state.live)
             else { return }
             if wasLoaded, state.isRequired, !state.policy.isRequired {
                 logger.notice("a token is required from now on", metadata: ["tokens.live": "\(state.live.count)"])
@@ -132,16 +131,16 @@ package final class AccessControl: TokenKeeper, Sendable {
             let policy = AccessPolicy(
                 isRequired: state.isRequired,
                 tokens: TokenList(state.live),
-                isKnown: state.isLoaded
+                hasReadTokens: state.isLoaded
             )
             state.policy = policy
-            // Under the lock, so that nobody hears of an older one last; observers only hop.
+            // Under the lock, so that observers get policies in order; they only hop to their event loop.
             for observer in state.observers { observer(policy) }
         }
     }
 
-    /// When a token ends comes out a little different each time it is read, by how long reading took. That is no news.
-    private static func areSame(_ some: [LiveToken], _ others: [LiveToken]) -> Bool {
+    /// Ignores differences in `expiresAt` of up to a second: they come from the duration of the read.
+    private static func areEqual(_ some: [LiveToken], _ others: [LiveToken]) -> Bool {
         some.count == others.count
             && zip(some, others).allSatisfy { one, other in
                 var other = other
@@ -154,15 +153,15 @@ package final class AccessControl: TokenKeeper, Sendable {
             }
     }
 
-    /// How often a token that somebody is connected with is noted as used.
-    private static let connectionsToldEvery = Duration.seconds(60)
+    /// How often tokens with open connections are marked as used.
+    private static let connectedMarkInterval = Duration.seconds(60)
 
     package func takeUsed() -> [Int64] {
         let connected = connectionCounter.tokenIDs
         return state.withLock { state in
             let now = ContinuousClock.now
-            if state.toldOfConnectionsAt.map({ now - $0 >= AccessControl.connectionsToldEvery }) ?? true {
-                state.toldOfConnectionsAt = now
+            if state.connectedMarkedAt.map({ now - $0 >= AccessControl.connectedMarkInterval }) ?? true {
+                state.connectedMarkedAt = now
                 state.used.formUnion(connected)
             }
             defer { state.used = [] }
@@ -172,23 +171,23 @@ package final class AccessControl: TokenKeeper, Sendable {
 
     // MARK: From the event loops
 
-    /// Whose credentials these are, and a place among the connections of that token: `leave` gives it back.
+    /// The identity of the credentials, counted among the connections of that token until `leave`.
     ///
-    /// - Parameter identity: what the connection has; its place is given back when it gets another one.
+    /// - Parameter identity: the connection's present identity; it leaves when the connection gets another one.
     package func authenticate(
         _ credentials: Credentials,
         under policy: AccessPolicy,
         replacing identity: Identity?
     ) -> Result<Identity, ReplyError> {
-        var verdict = policy.authenticate(credentials, at: .now)
-        if case .success(let found) = verdict, found.tokenID != identity?.tokenID {
+        var result = policy.authenticate(credentials, at: .now)
+        if case .success(let found) = result, found.tokenID != identity?.tokenID {
             if connectionCounter.enter(found, atMost: connectionsPerTokenMaximum) {
                 if let identity { connectionCounter.leave(identity) }
             } else {
-                verdict = .failure(.tooManyOfToken)
+                result = .failure(.tooManyConnectionsOfToken)
             }
         }
-        switch verdict {
+        switch result {
         case .success(let found):
             accepted.wrappingAdd(1, ordering: .relaxed)
             state.withLock { _ = $0.used.insert(found.tokenID) }
@@ -197,7 +196,7 @@ package final class AccessControl: TokenKeeper, Sendable {
         case .failure:
             failed.wrappingAdd(1, ordering: .relaxed)
         }
-        return verdict
+        return result
     }
 
     package func leave(_ identity: Identity) {
@@ -206,10 +205,10 @@ package final class AccessControl: TokenKeeper, Sendable {
 
     // MARK: For INFO, metrics and readiness
 
-    /// How long ago the tokens were read last; since the start where they never were.
+    /// The time since the tokens were last read; since the start if they never were.
     package var tokensAge: Duration { state.withLock { $0.freshness.age(at: .now) } }
 
-    /// Why what is known of the tokens is not to be relied on; nil where it is, and where no token is ever required.
+    /// Why the tokens may be outdated; nil if they are current, or no token is ever required.
     package var tokensProblem: String? {
         setting == .off ? nil : state.withLock { $0.freshness.problem(at: .now) }
     }

@@ -2,38 +2,38 @@ import LineProtocol
 
 /// When a token is required.
 public enum Authentication: String, Sendable, CaseIterable {
-    /// As soon as one was ever created: revoking the last one locks, and never opens.
+    /// Once a token was ever created. Revoking the last one does not open the service again.
     case auto
     case required
     case off
 }
 
-/// Who may ask, at one moment. Each event loop has its own reference to it.
+/// The rules of access at one moment. Each event loop has its own reference to it.
 package final class AccessPolicy: Sendable {
     package let isRequired: Bool
     let tokens: TokenList
-    /// False until the tokens are read for the first time. If a token is required, no connection is admitted before.
-    let isKnown: Bool
+    /// False until the tokens are read for the first time. If a token is required, no connection is accepted before.
+    let hasReadTokens: Bool
 
-    init(isRequired: Bool, tokens: TokenList, isKnown: Bool = true) {
+    init(isRequired: Bool, tokens: TokenList, hasReadTokens: Bool = true) {
         self.isRequired = isRequired
         self.tokens = tokens
-        self.isKnown = isKnown
+        self.hasReadTokens = hasReadTokens
     }
 
-    /// For everybody, without a token.
+    /// Access without a token.
     static let open = AccessPolicy(isRequired: false, tokens: TokenList())
 
-    /// Of a peer that has brought no token.
+    /// The permissions of a peer without a token.
     package var permissionsWithoutToken: Permissions { isRequired ? .anonymous : .all }
 
-    /// Whose token that is. What a token may do holds also where none is required: who brings one wants to be held to it.
+    /// The identity of the credentials. A token limits its connection also where none is required.
     func authenticate(_ credentials: Credentials, at now: ContinuousClock.Instant) -> Result<Identity, ReplyError> {
-        if !isRequired, tokens.isEmpty { return .failure(.noTokensHere) }
-        if !isKnown { return .failure(.tokensUnread) }
+        if !isRequired, tokens.isEmpty { return .failure(.noTokenExists) }
+        if !hasReadTokens { return .failure(.tokensUnread) }
         return tokens.identity(of: credentials, at: now).map { .success($0) } ?? .failure(.wrongToken)
     }
 
-    /// By the token's number; nil when it is not live any more.
+    /// - Returns: nil if the token is no longer live.
     package func identity(ofToken tokenID: Int64) -> Identity? { tokens.identity(tokenID) }
 }

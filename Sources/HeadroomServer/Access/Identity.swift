@@ -1,32 +1,32 @@
 import LineProtocol
 
-/// Whose token a peer brought, and what it is good for.
+/// The token that a peer has authenticated with, and its permissions.
 package struct Identity: Sendable, Equatable {
     package var tokenID: Int64
     package var name: String
     package var permissions: Permissions
 
-    /// What the audit log calls who made a change with this token.
+    /// The name in the audit log of changes that are made with this token.
     package var actor: String { "token:\(name)" }
 }
 
 extension ReplyError {
-    /// The same whatever was wrong: who guesses learns nothing, not even which names there are.
+    /// The same whatever was wrong, so that a guess learns nothing, not even the names of tokens.
     static let wrongToken = ReplyError(
         code: .noAuth,
-        text: "no live token is that; headroom token list shows names and states, AUTH takes [name] and token"
+        text: "this is not a live token; headroom token list shows names and states, AUTH takes [name] and token"
     )
 
-    static let noTokensHere = ReplyError(
+    static let noTokenExists = ReplyError(
         code: .badArg,
-        text: "no token is required here, and there is none; leave AUTH out, or make one with headroom token create"
+        text: "no token is required, and none exists; omit AUTH, or create one with headroom token create"
     )
 
-    /// The token may be a good one, so a client is not to give it up.
+    /// The token may be valid, so a client should retry with it.
     static let tokensUnread = ReplyError(
         code: .unavailable,
         retryAfterMilliseconds: 1_000,
-        text: "the tokens were not read from the database yet; GET /readyz has the reason"
+        text: "the tokens are not read from the database yet; GET /readyz has the reason"
     )
 
     static let tokenEnded = ReplyError(
@@ -34,14 +34,14 @@ extension ReplyError {
         text: "the token of this connection was revoked, has expired or was changed; connect again; closing"
     )
 
-    static let tokenRequiredNow = ReplyError(
+    static let tokenIsRequired = ReplyError(
         code: .noAuth,
-        text: "a token is required now; connect again and send AUTH <token>; closing"
+        text: "a token is now required; connect again and send AUTH <token>; closing"
     )
 
-    static let tooManyOfToken = ReplyError(
+    static let tooManyConnectionsOfToken = ReplyError(
         code: .overloaded,
         retryAfterMilliseconds: 1_000,
-        text: "too many connections of this token; close some or raise connections-per-token-maximum"
+        text: "too many connections with this token; close some, or raise connections-per-token-maximum"
     )
 }

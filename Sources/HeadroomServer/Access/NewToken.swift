@@ -1,14 +1,14 @@
 import Crypto
 
-/// A token that was just made: 256 random bits, so that nobody finds it by trying, behind a prefix by which scanners of
-/// repositories and logs know it for a secret.
+/// A new token: 256 random bits, so that it cannot be guessed, after a prefix by which scanners of repositories and logs
+/// recognize a secret.
 public struct NewToken: Sendable {
     public static let prefix = "headroom_"
     private static let randomBytes = 32
 
-    /// Shown once, to whoever made it. Never logged.
+    /// Shown once. Never logged.
     public let text: String
-    /// SHA-256; all that is kept.
+    /// SHA-256; the only part that is stored.
     public let digest: [UInt8]
 
     public init() {
@@ -21,7 +21,7 @@ public struct NewToken: Sendable {
         digest = Array(SHA256.hash(data: Array(text.utf8)))
     }
 
-    /// RFC 4648, section 5, without padding: nothing in it means anything to a shell, a URL or the line protocol.
+    /// RFC 4648, section 5, without padding: no character has a meaning in a shell, a URL or the line protocol.
     private static func base64url(_ bytes: [UInt8]) -> String {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         var text = ""

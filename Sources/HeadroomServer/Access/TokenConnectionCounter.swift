@@ -1,16 +1,16 @@
 import Synchronization
 
-/// How many connections came with which token, over all event loops.
+/// Open connections by token, over all event loops.
 final class TokenConnectionCounter: Sendable {
     private struct Entry {
         var name: String
         var connections: Int
     }
 
-    /// By the token's number.
+    /// By the token's id.
     private let entries = Mutex<[Int64: Entry]>([:])
 
-    /// False when there are as many as may be.
+    /// - Returns: false if the token has `maximum` connections already.
     func enter(_ identity: Identity, atMost maximum: Int) -> Bool {
         entries.withLock { entries in
             let connections = entries[identity.tokenID]?.connections ?? 0
@@ -28,10 +28,10 @@ final class TokenConnectionCounter: Sendable {
         }
     }
 
-    /// Tokens that somebody is connected with.
+    /// Tokens with open connections.
     var tokenIDs: [Int64] { entries.withLock { Array($0.keys) } }
 
-    /// Connections by name: those of all tokens that share it.
+    /// Connections by name, added up over the tokens that share it.
     var connectionsByName: [String: Int] {
         entries.withLock { entries in
             entries.values.reduce(into: [:]) { $0[$1.name, default: 0] += $1.connections }

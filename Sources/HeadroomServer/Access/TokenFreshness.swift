@@ -1,9 +1,8 @@
 import Postgres
 
-/// Whether what is known of the tokens is up to date. They are read every two seconds; what was revoked since the last
-/// reading is not known.
+/// How old the tokens in memory are. They are read every two seconds; a later revocation has no effect before the next read.
 struct TokenFreshness: Sendable {
-    /// From this age on it is a problem: a statement that takes its whole time, and a connection that does, fit in.
+    /// From this age on it is a problem. Longer than a connect and a statement that both take their full timeout.
     static let limit = Duration.seconds(10)
 
     private let since: ContinuousClock.Instant
@@ -15,7 +14,7 @@ struct TokenFreshness: Sendable {
         self.since = since
     }
 
-    /// - Returns: whether it was reported that they could not be read.
+    /// - Returns: whether a failure to read them was logged before.
     mutating func read(at now: ContinuousClock.Instant) -> Bool {
         defer { isReported = false }
         readAt = now
@@ -23,25 +22,25 @@ struct TokenFreshness: Sendable {
         return isReported
     }
 
-    /// - Returns: what to log, once until they are read again.
+    /// - Returns: a warning to log, once until they are read again.
     mutating func failed(_ error: PostgresError, at now: ContinuousClock.Instant) -> String? {
         self.error = error
         guard !isReported, readAt == nil || age(at: now) >= TokenFreshness.limit else { return nil }
         isReported = true
         return readAt == nil
-            ? "tokens cannot be read; connections that need one are refused until they are"
-            : "tokens cannot be read; those that are known stay, and revoking one is not noticed"
+            ? "the tokens cannot be read; connections are refused until they can"
+            : "the tokens cannot be read; the last ones stay valid, and a revocation has no effect"
     }
 
     func age(at now: ContinuousClock.Instant) -> Duration {
         now - (readAt ?? since)
     }
 
-    /// For people, without names of hosts or of anything in the database: readiness is shown to everybody.
+    /// A text without names of hosts or of anything in the database: the page of readiness is public.
     func problem(at now: ContinuousClock.Instant) -> String? {
         guard readAt == nil || age(at: now) >= TokenFreshness.limit else { return nil }
         let cause = error?.summary ?? "no answer from the database yet"
-        guard readAt != nil else { return "tokens were never read since the start: \(cause)" }
-        return "tokens were last read \(age(at: now).components.seconds) s ago: \(cause)"
+        guard readAt != nil else { return "the tokens were never read since the start: \(cause)" }
+        return "the tokens were last read \(age(at: now).components.seconds) s ago: \(cause)"
     }
 }

@@ -245,7 +245,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             if policy.tokens.identity(identity.tokenID) != identity { drain(because: .tokenEnded) }
         } else if policy.isRequired, machine.isSubscribed {
             // It cannot authenticate while it is subscribed.
-            drain(because: .tokenRequiredNow)
+            drain(because: .tokenIsRequired)
         } else {
             permit(&decoder, nil)
             schedule(context)

@@ -3,15 +3,15 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// What one event loop has counted. Written on that loop only; read from anywhere.
+/// The counters of one event loop. Written on that loop only; read from any thread.
 package final class LoopMetrics: Sendable {
-    /// What an answer said, as far as it is counted.
+    /// The outcomes that are counted.
     package enum Status: Int, CaseIterable, Sendable {
         case allowed, blocked, held, ok
     }
 
     let verbs = CounterCells(count: Verb.allCases.count)
-    /// Of each status, one for each tier.
+    /// For each status, one for each tier.
     let answers = CounterCells(count: Status.allCases.count << tierBits)
     let errors = CounterCells(count: ReplyError.Code.allCases.count)
     let latencies = LatencyRecorder()
@@ -46,12 +46,12 @@ package final class LoopMetrics: Sendable {
         status.rawValue << tierBits | tier.ordinal
     }
 
-    /// Microseconds of the clock that latencies are taken from, which wrap after an hour; never 0.
+    /// The time in microseconds, which wraps after an hour; never 0.
     static func microseconds(_ time: NIODeadline) -> UInt32 {
         max(1, UInt32(truncatingIfNeeded: time.uptimeNanoseconds / 1_000))
     }
 
-    /// The same clock's seconds.
+    /// The time in seconds; never 0.
     static func second(_ time: NIODeadline) -> UInt64 {
         time.uptimeNanoseconds / 1_000_000_000 + 1
     }

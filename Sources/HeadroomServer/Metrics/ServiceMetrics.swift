@@ -3,7 +3,7 @@ import LineProtocol
 import NIOCore
 import Usage
 
-/// What the service has counted since it started: the loops' counters, added up when somebody asks.
+/// The counters of the service since its start: those of the event loops, added up on request.
 package struct ServiceMetrics: Sendable {
     let loops: [LoopMetrics]
 
@@ -11,7 +11,7 @@ package struct ServiceMetrics: Sendable {
         loops = (0..<eventLoops).map { _ in LoopMetrics() }
     }
 
-    /// The sums at one moment. Counters of one snapshot may be some messages apart: they are raised while it is taken.
+    /// The sums at one moment. Counters may differ by some messages, because they change while the snapshot is read.
     package struct Snapshot: Sendable {
         fileprivate var verbs: [UInt64]
         fileprivate var answers: [UInt64]

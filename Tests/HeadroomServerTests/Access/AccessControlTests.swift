@@ -29,7 +29,7 @@ struct AccessControlTests {
         return control.authenticate(credentials, under: control.policy, replacing: identity)
     }
 
-    @Test("requires a token as the setting says, and by itself from the first one on, for ever")
+    @Test("requires a token as configured, and with auto once one was created, for ever")
     func required() {
         let expected: [(Authentication, before: Bool, after: Bool)] = [
             (.auto, false, true), (.required, true, true), (.off, false, false),
@@ -47,11 +47,11 @@ struct AccessControlTests {
         }
     }
 
-    @Test("knows whose token it is, and says the same to every wrong one")
+    @Test("identifies a token, and answers every wrong one alike")
     func verdicts() throws {
         let control = control(.auto)
         control.take(reading())
-        #expect(authenticate("a", control) == .failure(.noTokensHere))
+        #expect(authenticate("a", control) == .failure(.noTokenExists))
         control.take(reading(liveToken("a", id: 7, name: "app")))
         #expect(try authenticate("a", control).get().actor == "token:app")
         #expect(authenticate("b", control) == .failure(.wrongToken))
@@ -60,7 +60,7 @@ struct AccessControlTests {
         #expect(control.authenticated == 1 && control.authenticationFailures == 3)
     }
 
-    @Test("holds who brings a token to it, also where none is required")
+    @Test("limits a connection to its token's scopes, also where none is required")
     func off() throws {
         let control = control(.off)
         control.take(reading(liveToken("a")))
@@ -70,7 +70,7 @@ struct AccessControlTests {
 
     private let away = PostgresError(.server(.insufficientPrivilege), "permission denied for table tokens")
 
-    @Test("lets nobody in until the tokens were read, without taking anybody's token for a wrong one")
+    @Test("refuses every connection until the tokens are read, without calling a token wrong")
     func unread() throws {
         for setting in [Authentication.auto, .required] {
             let control = control(setting)
@@ -91,40 +91,40 @@ struct AccessControlTests {
         #expect(off.policy.permissionsWithoutToken == .all && off.tokensProblem == nil)
     }
 
-    @Test("tells of the first reading, also where it finds no token")
+    @Test("notifies of the first read, also if it finds no token")
     func firstReading() {
         let control = control(.required)
-        let told = Mutex<[Bool]>([])
-        _ = control.observe { policy in told.withLock { $0.append(policy.isKnown) } }
+        let received = Mutex<[Bool]>([])
+        _ = control.observe { policy in received.withLock { $0.append(policy.hasReadTokens) } }
         control.take(reading())
         control.take(reading())
-        #expect(told.withLock { $0 } == [true])
+        #expect(received.withLock { $0 } == [true])
         #expect(authenticate("a", control) == .failure(.wrongToken))
     }
 
-    @Test("goes on to require a token where the ports may not be open without, whatever is read later")
+    @Test("requires a token on a port that needs one, whatever is read later")
     func closedPorts() {
         let control = control(.auto)
         control.miss(away)
-        control.requireFromNowOn()
+        control.requireToken()
         control.take(reading())
-        #expect(control.isRequired && control.policy.isKnown)
+        #expect(control.isRequired && control.policy.hasReadTokens)
     }
 
-    @Test("logs once that the tokens cannot be read, and that they can be again")
+    @Test("logs once that the tokens cannot be read, and once that they can again")
     func logOfMisses() {
         let log = RecordingLog()
         let control = AccessControl(.auto, connectionsPerTokenMaximum: 1, logger: log.logger)
         for _ in 0..<3 { control.miss(away) }
-        let warning = "tokens cannot be read; connections that need one are refused until they are"
+        let warning = "the tokens cannot be read; connections are refused until they can"
         #expect(log.messages(.warning) == [warning])
         for _ in 0..<3 { control.take(reading()) }
-        #expect(log.count(of: "tokens are read again") == 1)
+        #expect(log.count(of: "the tokens can be read again") == 1)
         control.miss(away)
         #expect(log.events.count == 2, "one miss of a few seconds is nothing to tell")
     }
 
-    @Test("logs each refused token once, and again when it was right meanwhile")
+    @Test("logs each refused token once, and again if it was valid in between")
     func logOfRefusedTokens() {
         let log = RecordingLog()
         let control = AccessControl(.auto, connectionsPerTokenMaximum: 1, logger: log.logger)
@@ -141,26 +141,26 @@ struct AccessControlTests {
         #expect(log.messages(.error).count == 4)
     }
 
-    @Test("tells of changes, and only of changes")
+    @Test("notifies of changes, and only of changes")
     func observers() {
         let control = control(.auto)
         control.take(reading())
-        let told = Mutex<[Bool]>([])
-        let first = control.observe { policy in told.withLock { $0.append(policy.isRequired) } }
+        let received = Mutex<[Bool]>([])
+        let first = control.observe { policy in received.withLock { $0.append(policy.isRequired) } }
         #expect(!first.isRequired)
         let end = ContinuousClock.now + .seconds(600)
         control.take(reading())
-        #expect(told.withLock { $0 } == [])
+        #expect(received.withLock { $0 } == [])
         control.take(reading(liveToken("a", expiresAt: end)))
-        #expect(told.withLock { $0 } == [true])
+        #expect(received.withLock { $0 } == [true])
         control.take(reading(liveToken("a", expiresAt: end + .milliseconds(3))))
         control.miss(away)
-        #expect(told.withLock { $0 } == [true], "the same instant, read a moment later")
+        #expect(received.withLock { $0 } == [true], "the same instant, read a moment later")
         control.take(reading(liveToken("a", expiresAt: end - .seconds(60))))
-        #expect(told.withLock { $0 } == [true, true])
+        #expect(received.withLock { $0 } == [true, true])
     }
 
-    @Test("lets tokens end while the database is away, and none else")
+    @Test("expires tokens while the database is unavailable, and keeps the others")
     func expiryWithoutDatabase() {
         let control = control(.auto)
         let past = ContinuousClock.now - .milliseconds(1)
@@ -172,7 +172,7 @@ struct AccessControlTests {
         #expect(control.policy.tokens.identity(1) != nil && control.policy.tokens.identity(2) == nil)
     }
 
-    @Test("gives a token so many connections, and a connection that changes its token one place")
+    @Test("limits the connections of a token, and counts a connection that changes its token once")
     func connectionCounter() throws {
         let control = control(.auto, perToken: 2)
         control.take(
@@ -184,14 +184,14 @@ struct AccessControlTests {
         )
         let first = try authenticate("a", control).get()
         _ = try authenticate("a", control).get()
-        #expect(authenticate("a", control) == .failure(.tooManyOfToken))
+        #expect(authenticate("a", control) == .failure(.tooManyConnectionsOfToken))
         #expect(try authenticate("a", control, replacing: first).get() == first, "it has its place")
         let other = try authenticate("b", control, replacing: first).get()
         #expect(control.connectionCounter.connectionsByName == ["app": 2])
         _ = try authenticate("a", control).get()
         _ = try authenticate("c", control).get()
         #expect(control.connectionCounter.connectionsByName == ["app": 3, "ops": 1])
-        #expect(authenticate("a", control, replacing: other) == .failure(.tooManyOfToken))
+        #expect(authenticate("a", control, replacing: other) == .failure(.tooManyConnectionsOfToken))
         #expect(
             control.connectionCounter.connectionsByName == ["app": 3, "ops": 1],
             "who is refused keeps what he had"
@@ -201,13 +201,13 @@ struct AccessControlTests {
         #expect(control.connectionCounter.tokenIDs.sorted() == [1, 3])
     }
 
-    @Test("says which tokens were used: those that were brought, and at first those that are connected")
+    @Test("reports used tokens: those that authenticated, and at first those with connections")
     func used() throws {
         let control = control(.auto)
         control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2)))
         let identity = try authenticate("a", control).get()
         #expect(control.takeUsed() == [1])
-        #expect(control.takeUsed() == [], "a connection that stays is told of once a minute")
+        #expect(control.takeUsed() == [], "an open connection is reported once a minute")
         _ = authenticate("wrong", control)
         _ = try authenticate("b", control, replacing: identity).get()
         #expect(control.takeUsed() == [2])

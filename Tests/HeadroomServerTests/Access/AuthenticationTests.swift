@@ -7,7 +7,7 @@ import Usage
 
 @testable import HeadroomServer
 
-@Suite("A connection that says who it is")
+@Suite("A connection that authenticates")
 struct AuthenticationTests {
     private let dependencies = ConnectionStateMachine.Dependencies(serverVersion: "1.2.3", info: { [] })
     private let identity = Identity(tokenID: 7, name: "app", permissions: Permissions([.chat, .operator]))
@@ -32,7 +32,7 @@ struct AuthenticationTests {
         String(buffer: machine.takeReplies() ?? ByteBuffer())
     }
 
-    @Test("is asked about, told OK, and is somebody from then on")
+    @Test("is answered OK, and has its token's identity from then on")
     func accepted() {
         var machine = machine()
         let asked = machine.receive(.command(.authenticate(credentials)), dependencies)
@@ -43,7 +43,7 @@ struct AuthenticationTests {
         #expect(replies(&machine) == text([.ok]))
     }
 
-    @Test("stays who it was when it brings a wrong token")
+    @Test("keeps its identity after a wrong token")
     func refused() {
         var machine = machine()
         machine.completeAuthentication(.failure(.wrongToken), hello: nil, dependencies)
@@ -54,7 +54,7 @@ struct AuthenticationTests {
         #expect(replies(&machine) == text([.error(.wrongToken), .ok, .error(.wrongToken)]))
     }
 
-    @Test("may say it with HELLO, which then answers; a wrong token leaves the version as it was")
+    @Test("may authenticate with HELLO; a wrong token leaves the protocol version unchanged")
     func hello() {
         var machine = machine()
         let hello = DecodedRequest.command(.hello(version: 3, credentials: credentials))
@@ -65,7 +65,7 @@ struct AuthenticationTests {
         #expect(replies(&machine) == text([.hello(version: 3, serverVersion: "1.2.3", connectionID: 7)]))
     }
 
-    @Test("is answered in its turn, behind requests that the store still works on")
+    @Test("is answered in order, after earlier requests that are still executing")
     func order() {
         var machine = machine()
         let consume = DecodedRequest.command(.consume(user: ada, messages: 1))
@@ -81,7 +81,7 @@ struct AuthenticationTests {
         #expect(replies(&machine) == text([.error(ReplyError(away)), .ok]))
     }
 
-    @Test("has its changes put on record under its token's name; without a token under nobody's")
+    @Test("has its changes audited under its token's name; without a token under none")
     func actor() {
         var machine = machine()
         let forget = DecodedRequest.command(.forget(user: ada))
@@ -101,7 +101,7 @@ struct AuthenticationTests {
         #expect(machine.receive(consume, dependencies) == .submit(ada, .consume(1), slot: 5))
     }
 
-    @Test("whose token ends has what is under way answered, and the next request told why")
+    @Test("whose token ends gets its pending requests answered, and the next one refused with the reason")
     func ended() {
         var machine = machine()
         machine.completeAuthentication(.success(identity), hello: nil, dependencies)
@@ -120,7 +120,7 @@ struct AuthenticationTests {
         #expect(machine.isFinished)
     }
 
-    @Test("cannot become somebody else while it is subscribed")
+    @Test("cannot change its identity while it is subscribed")
     func subscribed() throws {
         let channel = try #require(UsageChannel("usage:7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"))
         for version in [2, 3] {
@@ -137,10 +137,10 @@ struct AuthenticationTests {
         }
     }
 
-    @Test("hears nothing more of users from the moment its token ends, but does while the service drains")
+    @Test("receives no more changes once its token ends, but does while the service drains")
     func silence() throws {
         let channel = try #require(UsageChannel("usage:\(ada)"))
-        for (reason, isTold) in [(ReplyError.draining, true), (.tokenEnded, false), (.tokenRequiredNow, false)] {
+        for (reason, isTold) in [(ReplyError.draining, true), (.tokenEnded, false), (.tokenIsRequired, false)] {
             var machine = machine()
             guard case .watch(_, let slot) = machine.receive(.command(.subscribe([channel])), dependencies) else {
                 Issue.record("not watched")
@@ -154,7 +154,7 @@ struct AuthenticationTests {
         }
     }
 
-    @Test("is closed when it takes too long, from the first time that it has to")
+    @Test("is closed if it does not authenticate in time, counted from when a token is first required")
     func timeout() {
         let limits = ConnectionLimits(
             request: RequestLimits(),

@@ -25,7 +25,7 @@ struct TokenListTests {
         list.identity(of: Credentials(name: name, token: Secret(text)), at: .now)?.tokenID
     }
 
-    @Test("finds each of many, and nobody else")
+    @Test("finds each of many tokens, and no other")
     func finds() {
         for number in Int64(1)...100 { #expect(find("token \(number)", in: many) == number) }
         let long = String(repeating: "token 1", count: 90)
@@ -48,7 +48,7 @@ struct TokenListTests {
         }
     }
 
-    @Test("holds a name that is said against the token's, and asks for none")
+    @Test("compares a given name with the token's, and requires none")
     func names() {
         #expect(find("token 13", name: "name-3", in: many) == 13)
         #expect(find("token 13", name: "default", in: many) == 13)
@@ -57,7 +57,7 @@ struct TokenListTests {
         #expect(find("token 13", name: "Name-3", in: many) == nil)
     }
 
-    @Test("ends a token at its instant, not a moment after")
+    @Test("expires a token at its instant, not a moment later")
     func expiry() {
         let end = ContinuousClock.now + .seconds(60)
         let list = TokenList([liveToken("short", expiresAt: end)])
@@ -66,7 +66,7 @@ struct TokenListTests {
         #expect(list.identity(of: credentials, at: end) == nil)
     }
 
-    @Test("gives what the scopes say, and nothing for one that it does not know")
+    @Test("grants the permissions of the scopes, and none for an unknown scope")
     func scopes() {
         let list = TokenList([liveToken("a", scopes: ["chat", "operator"]), liveToken("b", id: 2, scopes: ["root"])])
         #expect(list.identity(1)?.permissions == [.anonymous, .authenticated, .chat, .operator])

@@ -16,7 +16,7 @@ class TokenCommands(TokenCase):
         created = command("token", "create", "backend", "--scope", "operator", "--scope", "chat", "--expires-in-days", "30",
                        database_url=self.database_url)  # fmt: skip
         self.assertRegex(created.stdout, r"^headroom_[A-Za-z0-9_-]{43}\n$")
-        self.assertRegex(created.stderr, r"^token \d+ of backend \(chat, operator, for 30 days\): keep it, it is not shown again\n")
+        self.assertRegex(created.stderr, r"^token \d+ of backend \(chat, operator, for 30 days\): store it, it is not shown again\n")
         self.assertNotIn(created.stdout.strip(), created.stderr)
         listed = command("token", "list", database_url=self.database_url).stdout
         self.assertRegex(listed, r"\d+ +backend +chat operator +live +- +20\d\d-")

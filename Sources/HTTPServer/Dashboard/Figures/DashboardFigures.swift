@@ -67,7 +67,7 @@ struct DashboardFigures: Sendable {
     var live: LiveFigures { LiveFigures(info: parts.info.lines()) }
 
     /// Nobody can read anything now: whoever asked would only wait for that to be certain.
-    private var databaseIsAway: Bool { parts.store.snapshot.lanesConnected == 0 }
+    private var databaseIsAway: Bool { parts.engine.snapshot.lanesConnected == 0 }
 
     /// - Parameter period: `BillingPeriod.open` on the first page.
     /// - Returns: nil when there is no such period.
