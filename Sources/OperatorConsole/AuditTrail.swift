@@ -17,22 +17,17 @@ public struct AuditTrail: Sendable {
             self.reason = reason
         }
 
-        private enum CodingKeys: String, CodingKey {
-            case at, what, detail, actor, reason
-        }
-
-        /// With a null where there is nothing: every event has the same names.
+        /// Every event has the same names: a missing value is null.
         public func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(at, forKey: .at)
-            try container.encode(what, forKey: .what)
-            try container.encode(detail, forKey: .detail)
-            try container.encode(actor, forKey: .actor)
-            try container.encode(reason, forKey: .reason)
+            let values: [String: FieldValue] = [
+                "at": .text(at), "what": .text(what), "detail": FieldValue(detail), "actor": FieldValue(actor),
+                "reason": FieldValue(reason),
+            ]
+            try values.encode(to: encoder)
         }
     }
 
-    /// In the order in which they happened.
+    /// The oldest first.
     public let events: [Event]
 
     public init(_ events: [Event]) {

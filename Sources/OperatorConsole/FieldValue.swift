@@ -1,10 +1,11 @@
 import Foundation
 
-/// A value of a reply as JSON has it: a number as a number, and what is unlimited as null, as in the database.
+/// A value as JSON has it: a number as a number; no value, or an unlimited one, as null, as in the database.
 public enum FieldValue: Sendable, Equatable, Encodable {
     case integer(Int)
     case decimal(Double)
     case text(String)
+    case list([String])
     case null
 
     public func encode(to encoder: any Encoder) throws {
@@ -13,11 +14,17 @@ public enum FieldValue: Sendable, Equatable, Encodable {
         case .integer(let number): try container.encode(number)
         case .decimal(let number): try container.encode(number)
         case .text(let text): try container.encode(text)
+        case .list(let texts): try container.encode(texts)
         case .null: try container.encodeNil()
         }
     }
 
-    /// As a number where it is one.
+    /// nil: null.
+    init(_ text: String?) {
+        self = text.map { .text($0) } ?? .null
+    }
+
+    /// A number if the text is one, otherwise the text.
     init(number text: String) {
         if let number = Int(text) {
             self = .integer(number)
@@ -30,14 +37,14 @@ public enum FieldValue: Sendable, Equatable, Encodable {
 }
 
 extension Encodable {
-    /// One object on one line, names in the order of the alphabet. What a terminal could take for a command is escaped,
-    /// which JSON means to be the same.
+    /// One object on one line, names in alphabetical order. Characters that a terminal could take for a command are escaped,
+    /// which means the same in JSON.
     public func jsonLine() throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         var line = ""
         for scalar in String(decoding: try encoder.encode(self), as: UTF8.self).unicodeScalars {
-            if movesTerminal(scalar) {
+            if controlsTerminal(scalar) {
                 for unit in String(scalar).utf16 {
                     let digits = String(unit, radix: 16)
                     line += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

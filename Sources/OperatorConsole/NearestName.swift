@@ -1,16 +1,16 @@
-/// The name that a person who typed `word` probably meant; nil where none is close.
+/// The name that `word` is most likely a misspelling of; nil if none is close.
 public func nearestName(to word: String, among names: [String]) -> String? {
     let word = word.lowercased()
-    // A third of the letters may be wrong: `reprot`, `stat`, but not any word at all.
-    let nearest = names.map { (name: $0, distance: typingErrors(from: word, to: $0)) }.min { $0.distance < $1.distance }
+    // At most a third of the letters may differ, so that `reprot` has a match and any other word has none.
+    let nearest = names.map { (name: $0, distance: editDistance(from: word, to: $0)) }.min { $0.distance < $1.distance }
     guard let nearest, nearest.distance <= max(1, nearest.name.count / 3) else {
         return word.count >= 2 ? names.first { $0.hasPrefix(word) } : nil
     }
     return nearest.name
 }
 
-/// How many letters were left out, added, mistaken or swapped with their neighbour: Damerau and Levenshtein's distance.
-private func typingErrors(from word: String, to name: String) -> Int {
+/// The Damerau-Levenshtein distance: letters left out, added, replaced or swapped with their neighbour.
+private func editDistance(from word: String, to name: String) -> Int {
     let (word, name) = (Array(word), Array(name))
     var beforeLast: [Int] = []
     var last = Array(0...name.count)

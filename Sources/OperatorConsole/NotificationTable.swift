@@ -1,4 +1,4 @@
-/// `headroom events list`: what stores sent, and what became of it.
+/// `headroom events list`: the stores' notifications and their outcomes.
 public struct NotificationTable: Sendable {
     /// A row of headroom.billing_events. Instants are ISO 8601, UTC.
     public struct Notification: Sendable, Equatable, Encodable {
@@ -34,28 +34,18 @@ public struct NotificationTable: Sendable {
             self.attempts = attempts
         }
 
-        private enum CodingKeys: String, CodingKey {
-            case source, id, type, at
-            case receivedAt = "received_at"
-            case user, outcome, problem, attempts
-        }
-
-        /// With a null where there is nothing: every notification has the same names.
+        /// Every notification has the same names: a missing value is null.
         public func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(source, forKey: .source)
-            try container.encode(id, forKey: .id)
-            try container.encode(type, forKey: .type)
-            try container.encode(at, forKey: .at)
-            try container.encode(receivedAt, forKey: .receivedAt)
-            try container.encode(user, forKey: .user)
-            try container.encode(outcome, forKey: .outcome)
-            try container.encode(problem, forKey: .problem)
-            try container.encode(attempts, forKey: .attempts)
+            let values: [String: FieldValue] = [
+                "source": .text(source), "id": .text(id), "type": .text(type), "at": .text(at),
+                "received_at": .text(receivedAt), "user": FieldValue(user), "outcome": .text(outcome),
+                "problem": FieldValue(problem), "attempts": .integer(attempts),
+            ]
+            try values.encode(to: encoder)
         }
     }
 
-    /// What became of a notification that was read anew.
+    /// The outcome of a notification that was applied again.
     public struct Replay: Sendable, Equatable, Encodable {
         public let source: String
         public let id: String
@@ -69,16 +59,11 @@ public struct NotificationTable: Sendable {
             self.problem = problem
         }
 
-        private enum CodingKeys: String, CodingKey {
-            case source, id, outcome, problem
-        }
-
         public func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(source, forKey: .source)
-            try container.encode(id, forKey: .id)
-            try container.encode(outcome, forKey: .outcome)
-            try container.encode(problem, forKey: .problem)
+            let values: [String: FieldValue] = [
+                "source": .text(source), "id": .text(id), "outcome": .text(outcome), "problem": FieldValue(problem),
+            ]
+            try values.encode(to: encoder)
         }
 
         public var text: String {
@@ -109,8 +94,8 @@ public struct NotificationTable: Sendable {
         return table.lines.joined(separator: "\n")
     }
 
-    /// JSON in several lines, as a terminal may show it.
-    public static func shown(_ indented: String) -> String {
+    /// Indented JSON without characters that control a terminal.
+    public static func printableLines(_ indented: String) -> String {
         indented.split(separator: "\n", omittingEmptySubsequences: false).map { printable(String($0)) }
             .joined(separator: "\n")
     }

@@ -1,4 +1,4 @@
-/// `headroom report`: a billing period over all users.
+/// `headroom report`: all users in one billing period.
 public struct PeriodSummary: Sendable {
     /// The answer to REPORT.
     public let record: Record

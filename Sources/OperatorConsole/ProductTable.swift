@@ -1,6 +1,6 @@
-/// `headroom product list`: which plan a store's product is.
+/// `headroom product list`: the plan of each product of the stores.
 public struct ProductTable: Sendable {
-    /// A row of headroom.store_products, or of headroom.store_entitlements: that has an entitlement and no product.
+    /// A row of headroom.store_products, or of headroom.store_entitlements, which has an entitlement and no product.
     public struct Product: Sendable, Equatable, Encodable {
         public let source: String
         public let product: String?
@@ -28,23 +28,14 @@ public struct ProductTable: Sendable {
             self.messages = messages
         }
 
-        private enum CodingKeys: String, CodingKey {
-            case source, product, entitlement, plan
-            case trialPlan = "trial_plan"
-            case introPlan = "intro_plan"
-            case messages
-        }
-
-        /// With a null where there is nothing: every product has the same names.
+        /// Every product has the same names: a missing value is null.
         public func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(source, forKey: .source)
-            try container.encode(product, forKey: .product)
-            try container.encode(entitlement, forKey: .entitlement)
-            try container.encode(plan, forKey: .plan)
-            try container.encode(trialPlan, forKey: .trialPlan)
-            try container.encode(introPlan, forKey: .introPlan)
-            try container.encode(messages, forKey: .messages)
+            let values: [String: FieldValue] = [
+                "source": .text(source), "product": FieldValue(product), "entitlement": FieldValue(entitlement),
+                "plan": FieldValue(plan), "trial_plan": FieldValue(trialPlan), "intro_plan": FieldValue(introPlan),
+                "messages": messages.map { .integer($0) } ?? .null,
+            ]
+            try values.encode(to: encoder)
         }
     }
 

@@ -1,6 +1,6 @@
 import LineProtocol
 
-/// A field line as one object: the names of docs/reference.md, Fields.
+/// A field line by names, which docs/reference.md, Fields, lists.
 public struct Record: Sendable, Equatable, Encodable {
     public let values: [String: FieldValue]
 
@@ -32,15 +32,15 @@ public struct Record: Sendable, Equatable, Encodable {
         if case .text(let text) = values[name] { printable(text) } else { nil }
     }
 
-    /// A limit, or what remains of it.
+    /// A limit or a remaining number; `unlimited` without a limit.
     func allowance(_ name: String) -> String {
         values[name] == .null ? "unlimited" : grouped(count(name))
     }
 }
 
-/// A reply that is not what this program understands.
+/// A reply that this program cannot decode.
 public struct UnexpectedReply: Error, CustomStringConvertible {
-    public let description = "the service's answer is not understood; is it another version, or another service?"
+    public let description = "the service's answer cannot be read; it may be another version, or another service"
 
     public init() {}
 }
@@ -58,7 +58,7 @@ extension [Record] {
 }
 
 extension Record {
-    /// The same of a reply that is one line.
+    /// - Throws: `UnexpectedReply` unless the reply is one field line of that status.
     public init(_ lines: [String], status: String) throws(UnexpectedReply) {
         let records = try [Record](lines, status: status)
         guard records.count == 1 else { throw UnexpectedReply() }

@@ -1,13 +1,13 @@
-/// The answer to `INFO`, taken apart.
+/// The answer to `INFO`, decoded.
 public struct ServiceInfo: Sendable, Equatable, Encodable {
     /// By the names of docs/reference.md, Info.
     public let values: [String: FieldValue]
 
-    /// What is text although it may look like a number.
+    /// Values that are text even if they look like a number.
     private static let texts: Set = ["version", "database", "database_version", "authentication"]
 
-    /// - Parameter lines: `+name=value` each; others are ignored, because new forms may be added.
-    /// - Throws: `UnexpectedReply` where there is no version, which every INFO tells.
+    /// - Parameter lines: `+name=value` each; lines of other forms are ignored, because new forms may be added.
+    /// - Throws: `UnexpectedReply` without a version, which every INFO has.
     public init(lines: [String]) throws(UnexpectedReply) {
         var values: [String: FieldValue] = [:]
         for line in lines {
@@ -28,11 +28,11 @@ public struct ServiceInfo: Sendable, Equatable, Encodable {
         case .text(let text): printable(text)
         case .integer(let number): "\(number)"
         case .decimal(let number): "\(number)"
-        case .null, nil: nil
+        case .list, .null, nil: nil
         }
     }
 
-    /// 0 for a counter that is not there: it has not counted yet.
+    /// 0 for a missing counter: INFO omits counters that are 0.
     func count(_ name: String) -> Int {
         if case .integer(let number) = values[name] { number } else { 0 }
     }
@@ -45,7 +45,7 @@ public struct ServiceInfo: Sendable, Equatable, Encodable {
         }
     }
 
-    /// Counters of a family: of `verb_`, say, by what follows it.
+    /// The counters whose names begin with `prefix`, such as `verb_`, by the rest of the name; the largest first.
     func counters(_ prefix: String) -> [(name: String, count: Int)] {
         values.compactMap { name, value in
             if name.hasPrefix(prefix), case .integer(let count) = value {

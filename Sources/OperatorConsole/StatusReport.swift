@@ -1,6 +1,6 @@
 import Foundation
 
-/// `headroom status`: how a service is, for people.
+/// `headroom status`: the state of a service.
 public struct StatusReport: Sendable {
     private let info: ServiceInfo
     private let target: String
@@ -16,7 +16,7 @@ public struct StatusReport: Sendable {
         table.add("database", database)
         table.add("lanes", lanes)
         table.add("connections", connections)
-        table.add("answers", traffic)
+        table.add("answers", rates)
         table.add("", outcomes)
         table.add("tiers", tiers)
         let verbs = info.counters("verb_")
@@ -46,7 +46,7 @@ public struct StatusReport: Sendable {
             + "\(grouped(info.count("connections_refused"))) refused"
     }
 
-    private var traffic: String {
+    private var rates: String {
         let rate = String(format: "%.1f", info.number("answers_per_second") ?? 0)
         guard info.values["latency_p50_us"] != nil else { return "\(rate) a second" }
         return "\(rate) a second, p50 \(milliseconds("latency_p50_us")), p99 \(milliseconds("latency_p99_us"))"
@@ -65,8 +65,8 @@ public struct StatusReport: Sendable {
         Tiers.names.map { "\(grouped(info.count("tier_" + $0))) \($0)" }.joined(separator: ", ")
     }
 
-    private static func list(_ counters: [(name: String, count: Int)], _ shown: (String) -> String) -> String {
-        counters.map { "\(shown($0.name)) \(grouped($0.count))" }.joined(separator: ", ")
+    private static func list(_ counters: [(name: String, count: Int)], _ label: (String) -> String) -> String {
+        counters.map { "\(label($0.name)) \(grouped($0.count))" }.joined(separator: ", ")
     }
 }
 

@@ -36,24 +36,23 @@ struct TextTable {
     }
 }
 
-/// What comes from elsewhere, as one line that no terminal takes for a command: what a database holds may have line ends
-/// and escapes in it.
+/// Foreign text as one line that no terminal takes for a command: a value in a database may hold line ends and escapes.
 public func printable(_ text: String) -> String {
     String(
         String.UnicodeScalarView(
-            text.unicodeScalars.map { movesTerminal($0) ? " " : $0 }
+            text.unicodeScalars.map { controlsTerminal($0) ? " " : $0 }
         )
     )
 }
 
-func movesTerminal(_ scalar: Unicode.Scalar) -> Bool {
+func controlsTerminal(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator: true
     default: false
     }
 }
 
-/// Thousands apart, as people read them.
+/// With a comma between thousands.
 func grouped(_ number: Int) -> String {
     let digits = Array(String(number.magnitude))
     var text = ""
@@ -64,7 +63,7 @@ func grouped(_ number: Int) -> String {
     return number < 0 ? "-" + text : text
 }
 
-/// A part of a whole in percent, with one place; a dash where there is no whole.
+/// A share in percent, with one decimal; a dash if the whole is 0.
 func percentage(_ part: Int, of whole: Int) -> String {
     guard whole > 0 else { return "-" }
     let tenths = (part * 1_000 + whole / 2) / whole

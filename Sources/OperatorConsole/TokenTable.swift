@@ -1,4 +1,4 @@
-/// `headroom token list`: who may ask, and what.
+/// `headroom token list`: the tokens, their scopes and when they were used.
 public struct TokenTable: Sendable {
     /// A row of headroom.tokens. Instants are ISO 8601, UTC.
     public struct Token: Sendable, Equatable, Encodable {
@@ -37,29 +37,16 @@ public struct TokenTable: Sendable {
             self.revokedBy = revokedBy
         }
 
-        private enum CodingKeys: String, CodingKey {
-            case id, name, scopes, state
-            case createdAt = "created_at"
-            case createdBy = "created_by"
-            case expiresAt = "expires_at"
-            case lastUsedAt = "last_used_at"
-            case revokedAt = "revoked_at"
-            case revokedBy = "revoked_by"
-        }
-
-        /// With a null where there is nothing: every token has the same names.
+        /// Every token has the same names: a missing value is null.
         public func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: CodingKeys.self)
-            try container.encode(id, forKey: .id)
-            try container.encode(name, forKey: .name)
-            try container.encode(scopes, forKey: .scopes)
-            try container.encode(state, forKey: .state)
-            try container.encode(createdAt, forKey: .createdAt)
-            try container.encode(createdBy, forKey: .createdBy)
-            try container.encode(expiresAt, forKey: .expiresAt)
-            try container.encode(lastUsedAt, forKey: .lastUsedAt)
-            try container.encode(revokedAt, forKey: .revokedAt)
-            try container.encode(revokedBy, forKey: .revokedBy)
+            let values: [String: FieldValue] = [
+                "id": .integer(Int(id)), "name": .text(name), "scopes": .list(scopes), "state": .text(state),
+                "created_at": FieldValue(createdAt), "created_by": .text(createdBy),
+                "expires_at": FieldValue(expiresAt),
+                "last_used_at": FieldValue(lastUsedAt), "revoked_at": FieldValue(revokedAt),
+                "revoked_by": FieldValue(revokedBy),
+            ]
+            try values.encode(to: encoder)
         }
     }
 

@@ -1,14 +1,14 @@
 import Foundation
 
-/// `headroom top`: what a service does at this moment.
+/// `headroom top`: the activity of a service at one moment.
 public struct TopSample: Sendable, Encodable {
     /// The answer to INFO.
     public let info: ServiceInfo
-    /// Answers a second by tier and outcome since the picture before this one; nil in the first.
+    /// Answers a second by tier and outcome since the previous sample; nil in the first.
     public let rates: [String: Double]?
-    /// Answers a second: since the picture before, or of the last seconds.
+    /// Answers a second since the previous sample; in the first, the rate that the service reports.
     public let perSecond: Double
-    /// The answer to TOP; nil until it has come, and where it was refused.
+    /// The answer to TOP; nil before it arrives, and if it was refused.
     public let busiest: [Record]?
 
     let target: String
@@ -18,12 +18,12 @@ public struct TopSample: Sendable, Encodable {
         case perSecond = "per_second"
     }
 
-    /// What is a counter of answers in INFO; the rates have the same names.
+    /// Counters of answers in INFO; the rates have the same names.
     static let outcomes = ["allowed", "blocked", "held", "ok"].map { "answers_" + $0 }
     static let tiers = Tiers.names.map { "tier_" + $0 }
 
     /// - Parameters:
-    ///   - earlier: the answer to an INFO so many seconds before; nil if this is the first.
+    ///   - earlier: the previous answer to INFO, and the seconds since; nil for the first sample.
     public init(
         _ info: ServiceInfo,
         after earlier: (info: ServiceInfo, seconds: Double)?,
@@ -33,7 +33,7 @@ public struct TopSample: Sendable, Encodable {
         self.info = info
         self.busiest = busiest
         self.target = target
-        // A service that started anew meanwhile counts from 0.
+        // The counters of a restarted service begin at 0.
         if let earlier, earlier.seconds > 0, earlier.info.count("uptime_s") <= info.count("uptime_s") {
             let names = TopSample.outcomes + TopSample.tiers + ["errors"]
             let rates = Dictionary(
@@ -50,7 +50,7 @@ public struct TopSample: Sendable, Encodable {
         }
     }
 
-    /// With a null where something is not known: each picture has the same names.
+    /// Every sample has the same names: a missing value is null.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(info, forKey: .info)
@@ -69,14 +69,14 @@ public struct TopSample: Sendable, Encodable {
         info.number("latency_\(name)_us").map { String(format: "%.2f ms", $0 / 1_000) } ?? "-"
     }
 
-    // MARK: A line
+    // MARK: One line a second
 
-    /// Over the lines, where there is no terminal to draw a picture on.
+    /// The header of the lines that are printed where standard output is no terminal.
     public static let lineHeader = TopSample.line([
         "time", "a second", "p50 ms", "p99 ms", "silent", "gentle", "prominent", "blocked", "errors", "waiting",
     ])
 
-    /// One line; the counts are those since the line before, a second.
+    /// The sample as one line; rates are per second since the previous line.
     public func line(at time: String) -> String {
         func milliseconds(_ name: String) -> String {
             info.number("latency_\(name)_us").map { String(format: "%.2f", $0 / 1_000) } ?? "-"

@@ -1,4 +1,4 @@
-/// `headroom user`: where a user stands, and stood.
+/// `headroom user`: a user's usage, now and in earlier periods.
 public struct UserReport: Sendable, Encodable {
     /// The answer to USAGE.
     public let usage: Record
@@ -41,7 +41,7 @@ public struct UserReport: Sendable, Encodable {
 
     private var remaining: String {
         var parts = [usage.allowance("remaining")]
-        // Instants of one form: their texts are in the order of time. Access that has ended by then gets nothing from it.
+        // Instants of one form sort like their texts. If access ends before the reset, nothing comes back.
         if let resets = usage.text("resets"), usage.text("expires").map({ $0 > resets }) ?? true {
             parts.append("the allowance comes back \(resets)")
         }

@@ -3,25 +3,25 @@ import Foundation
 import HeadroomServer
 import TransportSecurity
 
-/// How a command that asks a running service is let in.
+/// TLS and the token with which a command connects to a running service.
 struct AccessOptions: ParsableArguments {
-    @Flag(help: "Connect with TLS; the other --tls options say so, too.") var tls = false
-    @Option(help: ArgumentHelp("PEM file with the CAs to know, instead of the system's.", valueName: "file"))
+    @Flag(help: "Connect with TLS; any other --tls option implies it.") var tls = false
+    @Option(help: ArgumentHelp("PEM file with the CAs to trust, instead of the system's.", valueName: "file"))
     var tlsCa: String?
     @Option(help: ArgumentHelp("PEM file with the certificate to present, with --tls-key.", valueName: "file"))
     var tlsCertificate: String?
     @Option(help: ArgumentHelp("PEM file with that certificate's key.", valueName: "file")) var tlsKey: String?
-    @Option(help: ArgumentHelp("The name in the service's certificate, unless it is the host's.", valueName: "name"))
+    @Option(help: ArgumentHelp("The name in the service's certificate, if it is not the host's.", valueName: "name"))
     var tlsServerName: String?
     @Option(
         help: ArgumentHelp(
-            "File with the token to authenticate with; without it, the environment's HEADROOM_TOKEN, where there is one.",
+            "File with the token to authenticate with (default: HEADROOM_TOKEN of the environment).",
             valueName: "file"
         )
     )
     var tokenFile: String?
 
-    /// A file that cannot be used; nothing was asked yet.
+    /// A file that cannot be used. Nothing was sent yet.
     struct Unusable: Error, CustomStringConvertible {
         let description: String
     }
@@ -32,7 +32,7 @@ struct AccessOptions: ParsableArguments {
         }
         let looksLikeAddress = tlsServerName?.wholeMatch(of: /[0-9.]+|.*:.*/) != nil
         guard tlsServerName?.isEmpty != true, !looksLikeAddress else {
-            throw ValidationError("--tls-server-name must be a host's name")
+            throw ValidationError("--tls-server-name must be a host name")
         }
     }
 
@@ -53,13 +53,13 @@ struct AccessOptions: ParsableArguments {
         )
     }
 
-    /// Never a flag's value: command lines are seen by everybody on the machine.
+    /// From a file or the environment, never from a flag: every user of the machine can read command lines.
     private func token() throws -> ClientToken? {
         if let tokenFile {
             guard let text = try? String(contentsOf: URL(filePath: tokenFile), encoding: .utf8) else {
                 throw Unusable(
                     description: """
-                        the token file \(tokenFile) cannot be read: \(reasonWhyUnreadable(tokenFile)); correct --token-file, or \
+                        the token file \(tokenFile) cannot be read: \(unreadableReason(tokenFile)); correct --token-file, or \
                         the file
                         """
                 )
@@ -79,6 +79,6 @@ struct AccessOptions: ParsableArguments {
     }
 }
 
-private func reasonWhyUnreadable(_ path: String) -> String {
-    access(path, R_OK) == 0 ? "it is no text file" : String(cString: strerror(errno))
+private func unreadableReason(_ path: String) -> String {
+    access(path, R_OK) == 0 ? "it is not a text file" : String(cString: strerror(errno))
 }

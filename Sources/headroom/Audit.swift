@@ -6,15 +6,15 @@ import Postgres
 
 struct Audit: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Tell a user's story: each reset, grant, change of plan or state, and change by hand.",
+        abstract: "Show a user's audit trail: each reset, grant, change of plan or state, and manual change.",
         discussion: """
-            Reads the view audit_trail in the database; no service need be running. Exit status 1 when nothing is on \
-            record about the user, 69 when the database cannot be reached.
+            Reads the view audit_trail in the database; no service needs to run. Exit status 1 if there is no record \
+            of the user, 69 if the database cannot be reached.
             """
     )
 
     @Argument(help: "The user's UUID.") var user: UserArgument
-    @Option(help: "So many events at most, the newest (1 to 100000).") var limit = 1_000
+    @Option(help: "At most so many events, the newest (1 to 100000).") var limit = 1_000
     @Flag(help: "JSON on standard output, an object a line, instead of a table.") var json = false
     @OptionGroup var database: DatabaseOptions
 
@@ -25,7 +25,7 @@ struct Audit: AsyncParsableCommand {
     func run() async throws {
         let (user, limit) = (user.id, limit)
         let access = try DatabaseAccess(database)
-        let events = try await access.run(onThreadNamed: "headroom.audit", endingWith: Audit.end) { url in
+        let events = try await access.run(onThreadNamed: "headroom.audit", failingWith: Audit.failure) { url in
             try AuditTrailReader(databaseURL: url).events(of: user, limit: limit).map { event in
                 AuditTrail.Event(
                     at: event.at.text,
@@ -37,23 +37,21 @@ struct Audit: AsyncParsableCommand {
             }
         }
         guard !events.isEmpty else {
-            throw CommandEnd.noData("nothing is on record about this user").exit()
+            throw CommandFailure.noData("there is no record of this user").exit()
         }
-        let story = AuditTrail(events)
+        let trail = AuditTrail(events)
         if json {
-            try StandardOutput.print(lines: try story.events.map { try $0.jsonLine() })
+            try StandardOutput.print(lines: try trail.events.map { try $0.jsonLine() })
         } else {
-            try StandardOutput.print(story.text)
+            try StandardOutput.print(trail.text)
         }
     }
 
-    private static func end(_ error: PostgresError) -> CommandEnd {
+    private static func failure(_ error: PostgresError) -> CommandFailure {
         switch error.sqlState {
-        case SQLState(rawValue: "42P01"), SQLState(rawValue: "42703"), SQLState(rawValue: "3F000"):
-            .schemaIsMissing
-        case SQLState(rawValue: "42501"):
+        case .insufficientPrivilege:
             .noData("this role may not read audit_trail; connect as one that may (docs/operations.md, Hand out roles)")
-        default: CommandEnd(error)
+        default: CommandFailure(error)
         }
     }
 }

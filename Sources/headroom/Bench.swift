@@ -8,12 +8,12 @@ struct Bench: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Put load on a running service and measure its answers.",
         discussion: """
-            It counts real messages for real users: point it at a scratch database only. Users without a plan soon have \
-            nothing left and are BLOCKED; docs/benchmarking.md tells how to give them a roomy plan, how to read the \
-            figures, and what each name in the JSON is.
+            It counts real messages of real users: use it with a scratch database only. Users without a plan soon use up \
+            their allowance and are BLOCKED; docs/benchmarking.md shows how to give them a larger plan, how to read the \
+            figures, and what each name in the JSON means.
 
-            Exit status 0; 1 when the target cannot be reached, connections broke, or requests were dropped or not \
-            answered; 64 for bad options. Ctrl-C ends early and shows what was measured until then.
+            Exit status 0; 1 if the target cannot be reached, connections broke, or requests were dropped or not \
+            answered; 64 for bad options. Ctrl-C ends early and shows the figures so far.
             """
     )
 
@@ -39,7 +39,7 @@ struct Bench: AsyncParsableCommand {
         let descriptors = ProcessSetup.raiseDescriptorLimit(connections: plan.connections + plan.idleConnections)
         guard descriptors.allowed >= descriptors.needed else {
             BenchTerminal.error(
-                "so many connections need \(descriptors.needed) descriptors, and the system allows "
+                "these connections need \(descriptors.needed) descriptors, and the system allows "
                     + "\(descriptors.allowed); raise the hard limit (ulimit -Hn)"
             )
             throw ExitCode(1)
@@ -50,7 +50,7 @@ struct Bench: AsyncParsableCommand {
             for await _ in signals { run.stop() }
         }
         defer { stopping.cancel() }
-        terminal.line("seed \(plan.seed) (--seed \(plan.seed) draws the same users again)")
+        terminal.line("seed \(plan.seed) (--seed \(plan.seed) repeats the same users)")
         let report: LoadReport
         do {
             report = try await run.run(progress: terminal.show)
@@ -65,7 +65,7 @@ struct Bench: AsyncParsableCommand {
     }
 }
 
-/// Standard error, where people look on.
+/// Progress on standard error.
 struct BenchTerminal {
     private let isQuiet: Bool
     private let isTerminal = isatty(2) == 1 && Terminal.movesCursor
@@ -86,7 +86,7 @@ struct BenchTerminal {
         guard !isQuiet else { return }
         switch progress {
         case .connected: line(progress.description)
-        // In place where somebody looks on, a line each where it is kept.
+        // In place on a terminal, a line each in a file.
         case .second: LogfmtHandler.standardError(isTerminal ? "\r\u{1B}[K\(progress)" : "\(progress)\n")
         }
     }

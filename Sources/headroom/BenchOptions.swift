@@ -6,19 +6,20 @@ struct BenchOptions: ParsableArguments {
     @Option(help: "host:port of the service.") var target = Settings.listen.defaultText ?? ""
     @Option(help: "Connections (1 to 20000).") var connections = 64
     @Option(help: "Closed loop: requests in flight on each connection (1 to 1024, default 1).") var pipeline: Int?
-    @Option(help: "Open loop: requests due each second in all, whatever the answers do. Without it: closed loop.")
+    @Option(help: "Open loop: requests due each second in all, independent of the answers. Without it: closed loop.")
     var rate: Double?
     @Option(help: "Open loop: gaps between requests, poisson (exponential, the default) or even.") var arrivals: String?
-    @Option(help: "Seconds that are measured (default 10).") var duration: Double?
-    @Option(help: "Requests that are measured, instead of a duration.") var requests: Int?
-    @Option(help: "Seconds of load before, which are not recorded.") var warmup = 1.0
+    @Option(help: "Seconds to measure (default 10).") var duration: Double?
+    @Option(help: "Requests to measure, instead of a duration.") var requests: Int?
+    @Option(help: "Seconds of load before the measurement, which are not recorded.") var warmup = 1.0
     @Option(help: "Users (1 to 10000000).") var users = 100_000
     @Option(help: "The first 24 characters of each user; twelve decimal digits follow.")
     var userPrefix = "00000000-0000-4000-8000-"
-    @Option(help: "How requests fall on users: uniform, zipf, zipf:EXPONENT or one.") var distribution = "uniform"
-    @Option(help: "consume, check, usage, or reserve (RESERVE and COMMIT by turns); default consume.") var verb: String?
+    @Option(help: "Distribution of requests over users: uniform, zipf, zipf:EXPONENT or one.") var distribution =
+        "uniform"
+    @Option(help: "consume, check, usage, or reserve (RESERVE and COMMIT in turn); default consume.") var verb: String?
     @Option(help: "Messages per request (1 to 1000000, default 1).") var messages: Int?
-    @Option(help: "The part of the CONSUMEs with a new key each (0 to 1).") var keyShare: Double?
+    @Option(help: "The share of CONSUMEs with a key, each a new one (0 to 1).") var keyShare: Double?
     @Option(
         help: ArgumentHelp(
             "Any request to any server that speaks RESP, instead of a verb; {user} and {key} are replaced.",
@@ -26,14 +27,14 @@ struct BenchOptions: ParsableArguments {
         )
     )
     var command: String?
-    @Option(help: "Further connections that say nothing (0 to 20000).") var idleConnections = 0
+    @Option(help: "Further connections without requests (0 to 20000).") var idleConnections = 0
     @Option(help: "Event loops (1 to 64).") var threads = 1
-    @Option(help: "What users and gaps are drawn from; at random without it, and shown.") var seed: UInt64?
+    @Option(help: "Seed of the random users and gaps (default: random, and printed).") var seed: UInt64?
     @OptionGroup(title: "Access") var accessOptions: AccessOptions
     @Flag(help: "One JSON object on standard output instead of a table.") var json = false
-    @Flag(help: "Nothing on standard error but problems.") var quiet = false
+    @Flag(help: "Print only problems on standard error.") var quiet = false
 
-    /// Drawn once, though the options are looked at twice.
+    /// Drawn once, although the plan is made twice: in `validate` and in `run`.
     private static let randomSeed = UInt64.random(in: 0...999_999_999)
 
     func plan() throws -> LoadPlan {
@@ -75,11 +76,11 @@ struct BenchOptions: ParsableArguments {
 
     private func pace() throws -> LoadPlan.Pace {
         guard let rate else {
-            guard arrivals == nil else { throw ValidationError("--arrivals is of an open loop: give --rate too") }
+            guard arrivals == nil else { throw ValidationError("--arrivals is for an open loop: add --rate") }
             return .closed(pipeline: try within(1...1_024, pipeline ?? 1, "--pipeline"))
         }
         guard pipeline == nil else {
-            throw ValidationError("--pipeline is of a closed loop: with --rate, requests are sent when they are due")
+            throw ValidationError("--pipeline is for a closed loop: with --rate, requests are sent when they are due")
         }
         guard let process = Arrivals(rawValue: arrivals ?? "poisson") else {
             throw ValidationError("--arrivals must be poisson or even")
@@ -98,7 +99,7 @@ struct BenchOptions: ParsableArguments {
     private func request() throws -> LoadRequest {
         if let command {
             guard verb == nil, messages == nil, keyShare == nil else {
-                throw ValidationError("--command stands instead of --verb, --messages and --key-share")
+                throw ValidationError("--command replaces --verb, --messages and --key-share")
             }
             let words = command.split(separator: " ").map(String.init)
             guard !words.isEmpty else { throw ValidationError("--command has no words") }

@@ -3,40 +3,40 @@ import Logging
 import Postgres
 
 extension DatabaseOptions {
-    func warnOfPassword(_ logger: Logger) {
+    func warnAboutPassword(_ logger: Logger) {
         guard let url = values[Settings.databaseURL.name], holdsPassword(conninfo: url) else { return }
         logger.warning(
-            "everybody on this machine can read a password on the command line; put database-url into the environment"
+            "every user of this machine can read a password on the command line; set database-url in the environment"
         )
     }
 }
 
 extension ServeOptions {
-    func warnOfSecrets(_ logger: Logger) {
+    func warnAboutSecrets(_ logger: Logger) {
         for setting in secretsOnTheCommandLine {
             logger.warning(
-                "everybody on this machine can read a secret on the command line; put it into the environment or a file",
+                "every user of this machine can read a secret on the command line; set it in the environment or a file",
                 metadata: ["setting": "\(setting.name)"]
             )
         }
     }
 }
 
-/// The database that a one-off command works on: the one that was named, or the private one, started for as long as the
-/// command runs if no service has it running.
+/// The database of a one-off command: the configured one, or the private one, which is started for the command unless a
+/// service already runs it.
 struct DatabaseAccess {
     let configuration: ServerConfiguration
     let logger: Logger
 
-    /// Begins the log.
+    /// Starts the log.
     ///
     /// - Parameter more: further settings that the command takes.
     init(_ database: DatabaseOptions, _ more: PruneOptions = PruneOptions()) throws {
         let reader = SettingsReader(database, more)
         configuration = try ServerConfiguration(reader)
-        // Who runs a command reads what it prints; that a private PostgreSQL was started for it is no news.
+        // The output of a command is read by people: the start of a private PostgreSQL is not worth a line.
         logger = LogSetup.start(level: reader.isSet(Settings.logLevel) ? configuration.logLevel : .warning)
-        database.warnOfPassword(logger)
+        database.warnAboutPassword(logger)
     }
 
     /// - Throws: the exit status, after printing the error, if the database cannot be reached; any other error of `work`.
@@ -44,9 +44,9 @@ struct DatabaseAccess {
         do {
             return try await runInDatabase(work)
         } catch let error as PrivateServerError {
-            throw CommandEnd.unreachable("\(error)").exit()
+            throw CommandFailure.unreachable("\(error)").exit()
         } catch let error as PostgresError where error.sqlState == nil {
-            throw CommandEnd(error).exit()
+            throw CommandFailure(error).exit()
         }
     }
 
@@ -70,34 +70,33 @@ struct DatabaseAccess {
 
     /// The same for work that blocks, on a thread of its own.
     ///
-    /// - Parameter end: how the command ends when the database says so.
+    /// - Parameter failure: the failure of the command for an error of the database.
     func run<Value: Sendable>(
         onThreadNamed name: String,
-        endingWith end: (PostgresError) -> CommandEnd,
+        failingWith failure: (PostgresError) -> CommandFailure,
         _ work: @escaping @Sendable (_ databaseURL: String) throws -> Value
     ) async throws -> Value {
         try await run { url in
             do {
                 return try await onThread(named: name) { try work(url) }
             } catch let error as PostgresError {
-                throw end(error).exit()
+                throw failure(error).exit()
             }
         }
     }
 }
 
-extension CommandEnd {
-    static let schemaIsMissing = noData(
-        "this database does not have this binary's schema; headroom migrate brings it there"
-    )
-
-    /// What the database said that the command has no words of its own for.
+extension CommandFailure {
+    /// An error of the database that the command has no text of its own for.
     init(_ error: PostgresError) {
-        self =
-            if case .server = error.kind {
-                .noData("the database refused: \(error)")
-            } else {
-                .unreachable("the database cannot be reached: \(error); --database-url or DATABASE_URL names it")
-            }
+        switch error.kind {
+        case .server(.undefinedTable), .server(.undefinedColumn), .server(.undefinedFunction),
+            .server(.invalidSchemaName):
+            self = .noData("this database does not have this binary's schema; run headroom migrate")
+        case .server:
+            self = .noData("the database refused: \(error)")
+        default:
+            self = .unreachable("the database cannot be reached: \(error); --database-url or DATABASE_URL names it")
+        }
     }
 }

@@ -7,11 +7,11 @@ import Postgres
 
 struct Events: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Look at billing events, and apply them again.",
+        abstract: "Show billing events, and apply them again.",
         discussion: """
-            Works on the database, without a service. The database login must be granted headroom_operator or own the \
-            schema. Exit status 1 when there is nothing to show, when some events still fail, and when the database \
-            refuses; 69 when it cannot be reached.
+            Connects to the database, not to a service. The database login must be granted headroom_operator or own the \
+            schema. Exit status 1 if there is nothing to show, some events still fail, or the database refuses; 69 if it \
+            cannot be reached.
             """,
         subcommands: [EventsList.self, EventsShow.self, EventsReplay.self]
     )
@@ -20,12 +20,12 @@ struct Events: AsyncParsableCommand {
 struct EventsList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List what stores sent, in the order in which it happened, with what became of it."
+        abstract: "List the stores' events in the order in which they happened, with their outcomes."
     )
 
-    @Flag(help: "Only what could not be applied.") var failed = false
-    @Option(help: "Only what concerns the user with this UUID.") var user: UserArgument?
-    @Option(help: "So many at most, those that came last (1 to 100000).") var limit = 1_000
+    @Flag(help: "Only events that could not be applied.") var failed = false
+    @Option(help: "Only events of the user with this UUID.") var user: UserArgument?
+    @Option(help: "At most so many, the last received (1 to 100000).") var limit = 1_000
     @Flag(help: "JSON on standard output, an object a line, instead of a table.") var json = false
     @OptionGroup var database: DatabaseOptions
 
@@ -54,7 +54,7 @@ struct EventsList: AsyncParsableCommand {
             }
         )
         guard !table.notifications.isEmpty else {
-            throw CommandEnd.noData(failed ? "nothing failed" : "no store has sent anything").exit()
+            throw CommandFailure.noData(failed ? "no event failed" : "no store has sent an event").exit()
         }
         if json {
             try StandardOutput.print(lines: try table.notifications.map { try $0.jsonLine() })
@@ -67,7 +67,7 @@ struct EventsList: AsyncParsableCommand {
 struct EventsShow: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show all that is kept of an event: what it was taken for, what became of it, the store's own words."
+        abstract: "Show an event: its meaning, its outcome, and the store's own payload."
     )
 
     @Argument(help: ArgumentHelp("\(Stores.names), or a billing system's name.")) var source: String
@@ -77,29 +77,29 @@ struct EventsShow: AsyncParsableCommand {
 
     func run() async throws {
         let name = BillingEventRegister.Name(source: source, id: id)
-        let shown = try await StoreCommands.run(database) { url in try BillingEventRegister(databaseURL: url).show(name)
+        let event = try await StoreCommands.run(database) { url in try BillingEventRegister(databaseURL: url).show(name)
         }
-        guard let shown else {
-            throw CommandEnd.noData("there is no such event; headroom events list has those that came").exit()
+        guard let event else {
+            throw CommandFailure.noData("there is no such event; headroom events list shows all").exit()
         }
-        try StandardOutput.print(json ? shown.compact : NotificationTable.shown(shown.indented))
+        try StandardOutput.print(json ? event.compact : NotificationTable.printableLines(event.indented))
     }
 }
 
 struct EventsReplay: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
-        abstract: "Read kept events anew and apply them: one, those that failed, or all.",
+        abstract: "Decode stored events again and apply them: one, those that failed, or all.",
         discussion: """
-            Each in a transaction of its own, the oldest first, beside a running service. What was applied before is \
-            replaced by what it is taken for now; where it is taken for the same, nothing changes.
+            Each in a transaction of its own, the oldest first, also beside a running service. The new meaning of an \
+            event replaces the old one; if it is the same, nothing changes.
             """
     )
 
     @Argument(help: ArgumentHelp("\(Stores.names), or a billing system's name.")) var source: String?
     @Argument(help: "The store's id of the event.") var id: String?
-    @Flag(help: "All that could not be applied.") var failed = false
-    @Flag(help: "All that is kept.") var all = false
+    @Flag(help: "All events that could not be applied.") var failed = false
+    @Flag(help: "All stored events.") var all = false
     @Flag(help: "JSON on standard output, an object a line.") var json = false
     @OptionGroup var database: DatabaseOptions
 
@@ -125,33 +125,33 @@ struct EventsReplay: AsyncParsableCommand {
             return failures
         }
         guard let failures else {
-            throw CommandEnd.noData("there is no such event; headroom events list has those that came").exit()
+            throw CommandFailure.noData("there is no such event; headroom events list shows all").exit()
         }
-        if failures > 0 { throw CommandEnd.noData("\(failures) could not be applied").exit() }
+        if failures > 0 { throw CommandFailure.noData("\(failures) could not be applied").exit() }
     }
 
     private static func replay(
         _ name: BillingEventRegister.Name,
         _ register: borrowing BillingEventRegister
     ) throws -> NotificationTable.Replay {
-        func ended(_ outcome: String, _ problem: String?) -> NotificationTable.Replay {
+        func result(_ outcome: String, _ problem: String?) -> NotificationTable.Replay {
             NotificationTable.Replay(source: name.source, id: name.id, outcome: outcome, problem: problem)
         }
         guard let payload = try register.payload(of: name) else {
-            return ended("failed", "what was in it is not kept any more")
+            return result("failed", "its contents are no longer stored")
         }
         do {
             let event = try BillingEvent(source: name.source, payload: Array(payload.utf8))
             guard event.id == name.id else {
-                return ended("failed", "its payload is that of another event")
+                return result("failed", "its payload belongs to another event")
             }
             let replayed = try register.replay(event)
-            return ended(replayed.outcome, replayed.problem)
+            return result(replayed.outcome, replayed.problem)
         } catch let error as BillingError {
-            return ended("failed", error.description)
+            return result("failed", error.description)
         } catch let error as PostgresError where error.sqlState != nil && !error.isTransient {
-            // Of this event; the next may be well.
-            return ended("failed", error.message)
+            // An error of this event only; the next may succeed.
+            return result("failed", error.message)
         }
     }
 }

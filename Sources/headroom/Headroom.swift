@@ -15,8 +15,8 @@ struct Headroom: AsyncParsableCommand {
         defaultSubcommand: Serve.self
     )
 
-    /// As the library's own, but for errors that quote what a database or an address says, for words in a command's place
-    /// that name none, and for pipes whose reader is gone.
+    /// The library's `main`, except that it escapes errors that quote foreign text, reports unknown commands, and ends quietly
+    /// when the reader of its output has ended.
     static func main() async {
         do {
             try UnknownCommand.check(Array(CommandLine.arguments.dropFirst()))
@@ -29,15 +29,15 @@ struct Headroom: AsyncParsableCommand {
                     try command.run()
                 }
             } catch let invalid as InvalidSetting {
-                throw CommandEnd.usage("\(invalid)").exit()
-            } catch let failure as StandardOutput.Failure where failure.readerIsGone {
+                throw CommandFailure.usage("\(invalid)").exit()
+            } catch let failure as StandardOutput.Failure where failure.hasNoReader {
                 StandardOutput.endWithoutReader(pipeSignalWasIgnored: pipeSignalWasIgnored)
             }
         } catch {
             let code = exitCode(for: error)
             guard !code.isSuccess else { exit(withError: error) }
             let text = fullMessage(for: error)
-            if !text.isEmpty { LogfmtHandler.standardError(LogfmtHandler.harmless(text) + "\n") }
+            if !text.isEmpty { LogfmtHandler.standardError(LogfmtHandler.escaped(text) + "\n") }
             exit(withError: code)
         }
     }

@@ -5,16 +5,17 @@ import Usage
 
 struct Migrate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Bring a database to this binary's schema (serve does it too).",
-        discussion: "Safe while the service runs and when several start together. Exit status 0 when it is current."
+        abstract: "Migrate a database to this binary's schema (serve does it too).",
+        discussion:
+            "Safe while the service runs, and when several start at once. Exit status 0 when the schema is current."
     )
 
     @OptionGroup var database: DatabaseOptions
 
-    @Flag(help: "Only show which files are applied. Exit status 1 when some are missing or differ.")
+    @Flag(help: "Only show which files are applied. Exit status 1 when some are missing or different.")
     var status = false
 
-    @Flag(help: "Only show what would be done, and why. Exit status 1 when there is something to do.")
+    @Flag(help: "Only show the changes, and why. Exit status 1 when there are any.")
     var plan = false
 
     func validate() throws {
@@ -24,7 +25,7 @@ struct Migrate: AsyncParsableCommand {
     func run() async throws {
         let access = try DatabaseAccess(database)
         try await access.run { url in
-            try await work(SchemaSetup(databaseURL: url, patience: .zero, logger: access.logger))
+            try await work(SchemaSetup(databaseURL: url, retryLimit: .zero, logger: access.logger))
         }
     }
 
@@ -37,7 +38,7 @@ struct Migrate: AsyncParsableCommand {
             if case .drop(let object) = change { try StandardOutput.print("dropped \(object)") }
         }
         try StandardOutput.print(
-            applied.isEmpty ? "the schema is current" : "the schema is current now: \(applied.summary)"
+            applied.isEmpty ? "the schema is current" : "the schema is now current: \(applied.summary)"
         )
     }
 
@@ -61,10 +62,10 @@ struct Migrate: AsyncParsableCommand {
 extension MigrationPlan.Change {
     fileprivate var line: String {
         switch self {
-        case .apply(let file): "apply \(file): it is not applied yet"
-        case .create(let file): "apply \(file): the database does not have it yet"
-        case .replace(let file): "apply \(file): the database has another text of it"
-        case .drop(let object): "drop what \(object) defined: this release does not have the file"
+        case .apply(let file): "apply \(file): not applied yet"
+        case .create(let file): "apply \(file): not in the database yet"
+        case .replace(let file): "apply \(file): the database has another version"
+        case .drop(let object): "drop the objects of \(object): this release does not have the file"
         }
     }
 }
@@ -76,7 +77,7 @@ extension MigrationStatus {
         return switch state {
         case .applied(let microseconds): "\(file)  applied \(at(microseconds))"
         case .pending: "\(file)  pending"
-        case .changed(let microseconds): "\(file)  applied \(at(microseconds)), with another text than this binary's"
+        case .changed(let microseconds): "\(file)  applied \(at(microseconds)), as another version than this binary's"
         case .unknown(let microseconds): "\(file)  applied \(at(microseconds)), unknown to this binary"
         }
     }

@@ -7,10 +7,10 @@ import Postgres
 
 struct Product: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Map a store's products to plans, or to messages.",
+        abstract: "Map stores' products to plans, or to messages.",
         discussion: """
-            Works on the database, without a service. The database login must be granted headroom_operator or own the \
-            schema. A mapping applies from the next event. Exit status 1 when the database refuses, 69 when it cannot \
+            Connects to the database, not to a service. The database login must be granted headroom_operator or own the \
+            schema. A mapping applies from the next event. Exit status 1 if the database refuses, 69 if it cannot \
             be reached.
             """,
         subcommands: [ProductMap.self, ProductList.self, ProductUnmap.self]
@@ -20,21 +20,21 @@ struct Product: AsyncParsableCommand {
 struct ProductMap: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "map",
-        abstract: "Map a product to a plan, or a product that is bought once to messages; again, it maps it anew.",
+        abstract: "Map a product to a plan, or a one-time product to messages; replaces an earlier mapping.",
         discussion: """
-            With --entitlement in a product's place: products that are not mapped themselves, and whose event names the \
-            entitlement, are on its plan. What was applied stays. Events that failed for the lack of it wait for headroom \
-            events replay.
+            With --entitlement instead of a product: products without a mapping of their own, whose event names the \
+            entitlement, get its plan. Applied events do not change. Events that failed for lack of this mapping are \
+            applied by headroom events replay.
             """
     )
 
     @Argument(help: ArgumentHelp("\(Stores.names), or a billing system's name.")) var source: String
     @Argument(help: "The store's name for the product.") var product: String?
-    @Option(help: "The store's name for an entitlement, in place of a product.") var entitlement: String?
-    @Option(help: "The plan that it is; select plan from headroom.plans lists them.") var plan: String?
-    @Option(help: "The plan while its trial runs; without it, trial.") var trialPlan: String?
-    @Option(help: "The plan while an introductory offer runs; without it, that of --plan.") var introPlan: String?
-    @Option(help: "Messages that it grants where it is bought once (0 to 1000000; 0 grants none).") var messages: Int?
+    @Option(help: "The store's name for an entitlement, instead of a product.") var entitlement: String?
+    @Option(help: "The plan; select plan from headroom.plans lists them.") var plan: String?
+    @Option(help: "The plan while its trial runs (default: trial).") var trialPlan: String?
+    @Option(help: "The plan while an introductory offer runs (default: --plan).") var introPlan: String?
+    @Option(help: "Messages that a one-time product grants (0 to 1000000).") var messages: Int?
     @OptionGroup var database: DatabaseOptions
 
     func validate() throws {
@@ -47,12 +47,14 @@ struct ProductMap: AsyncParsableCommand {
         guard (1...255).contains((product ?? entitlement ?? "").count) else {
             throw ValidationError("a product, or an entitlement, has 1 to 255 characters")
         }
-        guard entitlement == nil || messages == nil else { throw ValidationError("an entitlement is for a plan") }
+        guard entitlement == nil || messages == nil else {
+            throw ValidationError("--messages is for products, not for an entitlement")
+        }
         guard plan != nil || messages != nil else {
-            throw ValidationError("--plan must be given, or --messages for a product that is bought once")
+            throw ValidationError("--plan must be given, or --messages for a one-time product")
         }
         guard plan != nil || (trialPlan == nil && introPlan == nil) else {
-            throw ValidationError("--trial-plan and --intro-plan belong to --plan")
+            throw ValidationError("--trial-plan and --intro-plan need --plan")
         }
         if let messages, !(0...1_000_000).contains(messages) {
             throw ValidationError("--messages must be 0 to 1000000")
@@ -75,12 +77,12 @@ struct ProductMap: AsyncParsableCommand {
         }
         let name = product ?? "entitlement \(entitlement ?? "")"
         try StandardOutput.print(
-            "\(source) \(LogfmtHandler.harmless(name)) is mapped to \(ProductMap.text(of: mapped))"
+            "\(source) \(LogfmtHandler.escaped(name)) is mapped to \(ProductMap.text(of: mapped))"
         )
         if waiting > 0 {
             let events = waiting == 1 ? "event" : "events"
             try StandardOutput.print(
-                "\(waiting) kept \(events) failed for the lack of it: headroom events replay --failed"
+                "\(waiting) kept \(events) failed for lack of this mapping; apply with headroom events replay --failed"
             )
         }
     }
@@ -118,7 +120,7 @@ struct ProductList: AsyncParsableCommand {
             try StandardOutput.print(lines: try table.products.map { try $0.jsonLine() })
         } else {
             try StandardOutput.print(
-                table.products.isEmpty ? "no product is mapped; headroom product map does it" : table.text
+                table.products.isEmpty ? "no product is mapped; map one with headroom product map" : table.text
             )
         }
     }
@@ -127,13 +129,13 @@ struct ProductList: AsyncParsableCommand {
 struct ProductUnmap: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "unmap",
-        abstract: "Map a product to nothing.",
-        discussion: "What was applied stays. An event that names the product fails from then on, and is kept."
+        abstract: "Remove the mapping of a product.",
+        discussion: "Applied events do not change. Later events that name the product fail, and are stored."
     )
 
     @Argument(help: ArgumentHelp("\(Stores.names), or a billing system's name.")) var source: String
     @Argument(help: "The store's name for the product.") var product: String?
-    @Option(help: "The store's name for an entitlement, in place of a product.") var entitlement: String?
+    @Option(help: "The store's name for an entitlement, instead of a product.") var entitlement: String?
     @OptionGroup var database: DatabaseOptions
 
     func validate() throws {
@@ -152,14 +154,14 @@ struct ProductUnmap: AsyncParsableCommand {
             }
         }
         guard wasMapped else {
-            throw CommandEnd.noData("it is not mapped; headroom product list has what is").exit()
+            throw CommandFailure.noData("it is not mapped; headroom product list shows the mappings").exit()
         }
         let name = entitlement.map { "entitlement \($0)" } ?? product
-        try StandardOutput.print("\(source) \(LogfmtHandler.harmless(name)) is mapped to nothing")
+        try StandardOutput.print("\(source) \(LogfmtHandler.escaped(name)) is no longer mapped")
     }
 }
 
-/// The way of these commands to the database.
+/// Database access of the product commands.
 private enum ProductAccess {
     static func run<Value: Sendable>(
         _ database: DatabaseOptions,

@@ -4,8 +4,8 @@ import HeadroomServer
 
 struct Prune: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Forget old keys, and what was in stores' old events, now (serve does it in the background).",
-        discussion: "Works in small portions beside a running service. Prints how much was forgotten."
+        abstract: "Delete old keys, and the contents of the stores' old events, now (serve does it in the background).",
+        discussion: "Works in small batches beside a running service. Prints how much was deleted."
     )
 
     @OptionGroup var database: DatabaseOptions
@@ -24,7 +24,7 @@ struct Prune: AsyncParsableCommand {
                 do {
                     try Prune.report(try await housekeeper.prune(chore), chore)
                 } catch {
-                    // The others are done all the same.
+                    // The other tasks run all the same.
                     failure = failure ?? error
                 }
             }
@@ -32,11 +32,11 @@ struct Prune: AsyncParsableCommand {
         }
     }
 
-    private static func report(_ forgotten: Int, _ chore: Housekeeper.Chore) throws {
+    private static func report(_ deleted: Int, _ chore: Housekeeper.Chore) throws {
         switch chore {
-        case .keys: try StandardOutput.print("forgot \(forgotten) keys")
-        case .notifications where forgotten > 0:
-            try StandardOutput.print("forgot what was in \(forgotten) events of stores")
+        case .keys: try StandardOutput.print("deleted \(deleted) keys")
+        case .notifications where deleted > 0:
+            try StandardOutput.print("deleted the contents of \(deleted) events of stores")
         case .notifications: break
         }
     }

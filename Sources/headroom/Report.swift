@@ -7,12 +7,12 @@ struct Report: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Sum up a billing period: users, messages, how many users are in each tier.",
         discussion: """
-            Asks a running service, which reads the table in portions: over millions of rows it takes a while. Exit \
-            status 1 when there is no usage in that period.
+            A running service scans the whole table: with millions of rows this takes a while. Exit status 1 when there \
+            is no usage in that period.
             """
     )
 
-    @Argument(help: "YYYY-MM, or a plan that never resets, such as trial; every period that is open now unless given.")
+    @Argument(help: "YYYY-MM, or a plan that never resets, such as trial (default: every period that is open now).")
     var period: String?
     @Option(help: "Seconds to wait for the answer (1 to 3600).") var timeout = 70
     @OptionGroup var options: TargetOptions
@@ -27,13 +27,13 @@ struct Report: AsyncParsableCommand {
     func run() async throws {
         try await options.withClient { client in
             let request = (["REPORT"] + (period.map { [$0] } ?? [])).joined(separator: " ")
-            let lines = try await client.ask(request, timeout: .seconds(timeout))
+            let lines = try await client.request(request, timeout: .seconds(timeout))
             let report = PeriodSummary(try Record(lines, status: "REPORT"))
             try StandardOutput.print(options.json ? try report.record.jsonLine() : report.text)
             guard !report.isEmpty else {
                 let isOpen = report.period == BillingPeriod.open.label
                 let period = isOpen ? "a period that is open now" : "period \(report.period)"
-                throw CommandEnd.noData("there is no usage in \(period)").exit()
+                throw CommandFailure.noData("there is no usage in \(period)").exit()
             }
         }
     }

@@ -3,10 +3,10 @@ import Engine
 
 struct Roles: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Print the SQL that makes the database roles (migrate does it too, where its login may).",
+        abstract: "Print the SQL that creates the database roles (migrate does it too, if its login may).",
         discussion: """
-            For an administrator, once for each database and before anything else: headroom roles | psql DATABASE. \
-            Needs no database.
+            For an administrator, first and once for each database: headroom roles | psql DATABASE. \
+            Connects to no database itself.
             """
     )
 

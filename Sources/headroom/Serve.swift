@@ -13,8 +13,8 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Run the service.",
         discussion: """
-            Prints one line `ready listen=HOST:PORT http=HOST:PORT` on standard output once it can be asked; everything else \
-            goes to standard error. SIGTERM and SIGINT drain: every accepted request is answered.
+            Prints one line `ready listen=HOST:PORT http=HOST:PORT` on standard output once it accepts requests; all other \
+            output goes to standard error. SIGTERM and SIGINT drain: every accepted request is answered.
             """
     )
 
@@ -33,14 +33,14 @@ struct Serve: AsyncParsableCommand {
         )
         configuration.allowConnections(atMost: connections.line)
         configuration.http?.allowDescriptors(atMost: connections.http)
-        database.warnOfPassword(logger)
-        options.warnOfSecrets(logger)
+        database.warnAboutPassword(logger)
+        options.warnAboutSecrets(logger)
         let senders = try StoreSenders(configuration.webhooks)
-        // A reader of our output that goes away is no reason to stop.
+        // The service continues when the reader of its output ends.
         signal(SIGPIPE, SIG_IGN)
-        let sidePort = HTTPServerService.maker(senders: senders)
+        let httpServer = HTTPServerService.maker(senders: senders)
         let httpHasTLS = configuration.httpHasTLS
-        let service = HeadroomService(configuration, sidePort: sidePort, logger: logger)
+        let service = HeadroomService(configuration, httpServer: httpServer, logger: logger)
         try await service.run { ready in
             print("ready listen=\(ready.listen) http=\(ready.http.map(\.description) ?? "off")")
             fflush(nil)
@@ -62,7 +62,7 @@ struct Serve: AsyncParsableCommand {
 }
 
 extension ListenAddress {
-    /// For a browser on this machine. An address that stands for all of the machine's is none to connect to.
+    /// For a browser on this machine. The wildcard address cannot be connected to.
     fileprivate func dashboard(overTLS: Bool) -> String {
         let host =
             switch host {
@@ -75,10 +75,10 @@ extension ListenAddress {
 }
 
 enum ProcessSetup {
-    /// Besides connections: database, logs, pipes, the listening sockets.
+    /// Descriptors besides connections: database, logs, pipes, listening sockets.
     private static let furtherDescriptors = 128
 
-    /// - Returns: how many connections of each port may be open.
+    /// - Returns: the connections that each port may have.
     static func raiseDescriptorLimit(
         connections: Int,
         httpConnections: Int,
@@ -88,33 +88,33 @@ enum ProcessSetup {
         if allowed < needed {
             logger.warning(
                 """
-                the system allows fewer descriptors than connections-maximum needs, so fewer connections are taken; raise the \
-                hard limit (ulimit -Hn)
+                the system allows fewer descriptors than connections-maximum needs, so fewer connections are accepted; raise \
+                the hard limit (ulimit -Hn)
                 """,
                 metadata: ["descriptors.allowed": "\(allowed)", "descriptors.needed": "\(needed)"]
             )
         }
-        // Where there are too few for all, the pages give way to the counting.
+        // With too few descriptors, HTTP gets an eighth and the line protocol the rest.
         let left = Int(allowed) - furtherDescriptors
         let http = allowed < needed ? min(httpConnections, max(1, left / 8)) : httpConnections
         return (min(connections, left - http), http)
     }
 
-    /// The runtime's report of a crash shows the memory that registers point to, which may be a password or a token. It
-    /// reads what it is to show when a process begins: so this begins anew, as the same process.
+    /// Swift's crash report shows the memory that registers point to, which may hold a password or a token. It reads its
+    /// settings when a process starts, so this executes the program again in the same process.
     static func keepMemoryOutOfCrashReports() {
         let name = "SWIFT_BACKTRACE"
         let settings = getenv(name).map { String(cString: $0) } ?? ""
         guard !settings.contains("registers=") else { return }
         setenv(name, settings.isEmpty ? "registers=none" : settings + ",registers=none", 1)
-        // By its own path: as /proc/self/exe, ps and killall would know it as "exe".
+        // By its own path: as /proc/self/exe, it would be "exe" in ps and killall.
         guard let path = realpath("/proc/self/exe", nil) else { return }
         defer { free(path) }
         execv(path, CommandLine.unsafeArgv)
-        // Where that cannot be, it goes on as it is.
+        // If this fails, the process continues with full crash reports.
     }
 
-    /// A core file would hold the database's password and whatever else is in memory, on a disk, for who finds it.
+    /// A core file would put the database's password, and all else in memory, on disk.
     static func preventCoreFiles() {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0 else { return }

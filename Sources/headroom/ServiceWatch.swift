@@ -1,8 +1,8 @@
 import HeadroomServer
 import OperatorConsole
 
-/// Asks a service again and again: what it does on one connection, who is busiest on another, because that answer may
-/// take long.
+/// Samples a service repeatedly: its state on one connection, and its busiest users on another, because that answer may take
+/// long.
 actor ServiceWatch {
     private let address: ListenAddress
     private let access: ClientAccess
@@ -21,8 +21,8 @@ actor ServiceWatch {
         self.target = target
     }
 
-    /// On a connection that is kept, and opened anew after it was lost.
-    func picture() async throws -> TopSample {
+    /// Uses one connection, which is reopened after it was lost.
+    func sample() async throws -> TopSample {
         do {
             let open: LineClient
             if let client {
@@ -31,7 +31,7 @@ actor ServiceWatch {
                 open = try await LineClient.connect(to: address, access: access, timeout: .seconds(2))
                 client = open
             }
-            return try await picture(open, awaitingUsers: false)
+            return try await sample(open, awaitingUsers: false)
         } catch {
             await client?.close()
             client = nil
@@ -39,23 +39,23 @@ actor ServiceWatch {
         }
     }
 
-    /// - Parameter awaitingUsers: whether to wait until it is known who is busiest.
-    func picture(_ client: LineClient, awaitingUsers: Bool) async throws -> TopSample {
+    /// - Parameter awaitingUsers: whether to wait for the busiest users.
+    func sample(_ client: LineClient, awaitingUsers: Bool) async throws -> TopSample {
         if awaitingUsers {
-            busiest = try await ask()
+            busiest = try await topUsers()
         } else {
             searchIfDue()
         }
-        let info = try ServiceInfo(lines: await client.ask("INFO", timeout: .seconds(2)))
+        let info = try ServiceInfo(lines: await client.request("INFO", timeout: .seconds(2)))
         let now = ContinuousClock.now
-        let picture = TopSample(
+        let sample = TopSample(
             info,
             after: earlier.map { ($0.info, ($0.at.duration(to: now)).seconds) },
             busiest: users == 0 ? [] : busiest,
             target: target
         )
         earlier = (info, now)
-        return picture
+        return sample
     }
 
     func close() async {
@@ -67,17 +67,17 @@ actor ServiceWatch {
         guard users > 0, search == nil, .now >= searchAgainAt else { return }
         search = Task {
             let began = ContinuousClock.now
-            // What is refused now may be answered later; the picture goes on without it.
-            if let found = try? await ask() { busiest = found }
+            // A refused request may succeed later; until then samples keep the last answer.
+            if let found = try? await topUsers() { busiest = found }
             let took = ContinuousClock.now - began
             searchAgainAt = .now + max(.seconds(5), took * 10)
             search = nil
         }
     }
 
-    private func ask() async throws -> [Record]? {
+    private func topUsers() async throws -> [Record]? {
         guard users > 0 else { return nil }
-        let lines = try await LineClient.ask(
+        let lines = try await LineClient.request(
             "TOP \(users)",
             at: address,
             access: access,

@@ -49,7 +49,7 @@ extension SettingsOptions {
             "\(setting.meaning) (\(setting.range)\(byDefault); \(setting.environmentName))",
             valueName: "value"
         )
-        return Option<String?>(name: .customLong(setting.name), help: help)
+        return Option<String?>(wrappedValue: nil, name: .customLong(setting.name), help: help)
     }
 }
 

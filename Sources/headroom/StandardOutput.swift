@@ -6,28 +6,28 @@ import Glibc
 import Musl
 #endif
 
-/// What a command prints. Unlike `print` it reports when nothing can be written, so that `headroom top | head -2` ends.
+/// Standard output of commands. Unlike `print` it throws when nothing can be written, so that `headroom top | head -2` ends.
 enum StandardOutput {
-    /// Nothing more can be written; the command ends.
+    /// Nothing more can be written. The command ends.
     struct Failure: Error, CustomStringConvertible {
         let errorNumber: Int32
 
-        var readerIsGone: Bool { errorNumber == EPIPE }
+        var hasNoReader: Bool { errorNumber == EPIPE }
 
         var description: String {
-            "standard output cannot be written: \(String(cString: strerror(errorNumber))); print to another place"
+            "standard output cannot be written: \(String(cString: strerror(errorNumber))); redirect it elsewhere"
         }
     }
 
-    /// A write to a pipe without a reader is an error from now on, and not the end of the process: a private PostgreSQL
-    /// that the command has started must be stopped first.
+    /// Makes a write to a pipe without a reader an error instead of the end of the process: the command must first stop a
+    /// private PostgreSQL that it has started.
     ///
-    /// - Returns: whether it was ignored before, as some services do for what they start.
+    /// - Returns: whether the signal was ignored before, as some service managers do for their children.
     static func ignorePipeSignal() -> Bool {
         unsafeBitCast(signal(SIGPIPE, SIG_IGN), to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 
-    /// Ends as other programs do: by SIGPIPE, which a shell shows as status 141, or with status 1 where that is ignored.
+    /// Ends as other programs do: by SIGPIPE, which a shell shows as status 141, or with status 1 if that is ignored.
     static func endWithoutReader(pipeSignalWasIgnored: Bool) -> Never {
         if !pipeSignalWasIgnored {
             signal(SIGPIPE, SIG_DFL)
@@ -41,7 +41,7 @@ enum StandardOutput {
         guard number == 0 else { throw Failure(errorNumber: number) }
     }
 
-    /// A line each, in one write.
+    /// Writes all lines in one call.
     static func print(lines: [String]) throws(Failure) {
         if !lines.isEmpty { try print(lines.joined(separator: "\n")) }
     }

@@ -4,20 +4,20 @@ import OperatorConsole
 
 struct Status: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Tell how a running service is: database, lanes, lag, version, answers.",
-        discussion: "Exit status 0; 69 when the service cannot be reached, or says that its database cannot."
+        abstract: "Show the state of a running service: database, lanes, lag, version, answers.",
+        discussion: "Exit status 0; 69 when the service, or its database, cannot be reached."
     )
 
     @OptionGroup var options: TargetOptions
 
     func run() async throws {
         try await options.withClient { client in
-            let info = try ServiceInfo(lines: await client.ask("INFO", timeout: .seconds(5)))
+            let info = try ServiceInfo(lines: await client.request("INFO", timeout: .seconds(5)))
             try StandardOutput.print(
                 options.json ? try info.jsonLine() : StatusReport(info, target: options.target).text
             )
             guard info.isDatabaseReached else {
-                throw CommandEnd.unreachable("the service at \(options.target) cannot reach its database").exit()
+                throw CommandFailure.unreachable("the service at \(options.target) cannot reach its database").exit()
             }
         }
     }

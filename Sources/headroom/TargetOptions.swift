@@ -5,15 +5,15 @@ import LineProtocol
 import OperatorConsole
 import Usage
 
-/// Which service a command asks.
+/// The service that a command connects to.
 struct TargetOptions: ParsableArguments {
-    @Option(help: "host:port of the service; without it, the environment's HEADROOM_TARGET, where there is one.")
-    var target = TargetOptions.usual
+    @Option(help: "host:port of the service (default: HEADROOM_TARGET of the environment, if set).")
+    var target = TargetOptions.defaultTarget
     @OptionGroup(title: "Access") var accessOptions: AccessOptions
-    @Flag(help: "JSON on standard output instead of text; docs/reference.md has its names.") var json = false
+    @Flag(help: "JSON on standard output instead of text; docs/reference.md lists its names.") var json = false
 
-    /// Of a command that only asks. `bench` counts messages: it goes to no service that was not named for it.
-    static var usual: String {
+    /// For commands that only read. `bench` counts messages, so it ignores HEADROOM_TARGET.
+    static var defaultTarget: String {
         let named = ProcessInfo.processInfo.environment["HEADROOM_TARGET"].flatMap { $0.isEmpty ? nil : $0 }
         return named ?? Settings.listen.defaultText ?? ""
     }
@@ -25,7 +25,7 @@ struct TargetOptions: ParsableArguments {
     func address() throws -> ListenAddress {
         guard let address = ListenAddress(target), address.port > 0 else {
             throw ValidationError(
-                "--target must be host:port, as the service's ready line says it; so must HEADROOM_TARGET"
+                "--target must be host:port, as in the service's ready line; so must HEADROOM_TARGET"
             )
         }
         return address
@@ -36,11 +36,13 @@ struct TargetOptions: ParsableArguments {
         do {
             return try accessOptions.access()
         } catch {
-            throw CommandEnd(error, asking: "the service at \(target)").exit()
+            throw CommandFailure(error, from: "the service at \(target)").exit()
         }
     }
 
-    /// Runs what asks the service; tells what went wrong, and ends with the exit status that says which kind it was.
+    /// Runs `work` with a connection to the service.
+    ///
+    /// - Throws: the exit status that fits the error, after printing the error.
     func withClient(_ work: (LineClient) async throws -> Void) async throws {
         do {
             let access = try accessOptions.access()
@@ -55,13 +57,13 @@ struct TargetOptions: ParsableArguments {
         } catch let failure as StandardOutput.Failure {
             throw failure
         } catch {
-            throw CommandEnd(error, asking: "the service at \(target)").exit()
+            throw CommandFailure(error, from: "the service at \(target)").exit()
         }
     }
 }
 
-/// Why a command ends without what it was asked for. The statuses are documented in docs/reference.md, Commands.
-struct CommandEnd {
+/// The error text and exit status of a failed command. docs/reference.md, Commands, documents the statuses.
+struct CommandFailure {
     /// EX_USAGE of sysexits.h, as for any argument that cannot be used.
     private static let usage: Int32 = 64
     /// EX_UNAVAILABLE of sysexits.h.
@@ -75,40 +77,40 @@ struct CommandEnd {
         self.text = text
     }
 
-    init(_ error: any Error, asking whom: String) {
+    init(_ error: any Error, from peer: String) {
         switch error {
-        case let problem as AccessOptions.Unusable: self.init(status: CommandEnd.usage, text: problem.description)
+        case let error as AccessOptions.Unusable: self.init(status: CommandFailure.usage, text: error.description)
         case let exit as ExitCode: self.init(status: exit.rawValue)
-        case let refusal as LineClient.RefusedReply:
-            switch refusal.code {
-            case "BADARG": self.init(status: CommandEnd.usage, text: refusal.text)
+        case let reply as LineClient.ErrorReply:
+            switch reply.code {
+            case "BADARG": self.init(status: CommandFailure.usage, text: reply.text)
             case "UNAVAILABLE", "OVERLOADED", "DRAINING", "UNKNOWN":
-                self.init(status: CommandEnd.unreachable, text: "\(whom) cannot answer now: \(refusal)")
+                self.init(status: CommandFailure.unreachable, text: "\(peer) cannot answer now: \(reply)")
             case "NOAUTH":
-                self.init(status: 1, text: "\(whom) refused: \(refusal) (HEADROOM_TOKEN or --token-file has the token)")
-            default: self.init(status: 1, text: "\(whom) refused: \(refusal)")
+                self.init(status: 1, text: "\(peer) refused: \(reply) (set HEADROOM_TOKEN or --token-file)")
+            default: self.init(status: 1, text: "\(peer) refused: \(reply)")
             }
-        case is UnexpectedReply, is MalformedReply: self.init(status: 1, text: "\(whom): \(UnexpectedReply())")
+        case is UnexpectedReply, is MalformedReply: self.init(status: 1, text: "\(peer): \(UnexpectedReply())")
         default:
             self.init(
-                status: CommandEnd.unreachable,
-                text: "\(whom) cannot be reached: \(error)"
+                status: CommandFailure.unreachable,
+                text: "\(peer) cannot be reached: \(error)"
             )
         }
     }
 
-    static func usage(_ text: String) -> CommandEnd { CommandEnd(status: usage, text: text) }
-    static func noData(_ text: String) -> CommandEnd { CommandEnd(status: 1, text: text) }
-    static func unreachable(_ text: String) -> CommandEnd { CommandEnd(status: unreachable, text: text) }
+    static func usage(_ text: String) -> CommandFailure { CommandFailure(status: usage, text: text) }
+    static func noData(_ text: String) -> CommandFailure { CommandFailure(status: 1, text: text) }
+    static func unreachable(_ text: String) -> CommandFailure { CommandFailure(status: unreachable, text: text) }
 
-    /// What runs health checks knows the statuses 0 and 1 only; Docker keeps others for itself.
-    var ofHealthCheck: CommandEnd {
-        status == CommandEnd.unreachable ? CommandEnd(status: 1, text: text) : self
+    /// Health checks have the statuses 0 and 1 only; Docker reserves others.
+    var ofHealthCheck: CommandFailure {
+        status == CommandFailure.unreachable ? CommandFailure(status: 1, text: text) : self
     }
 
-    /// Says it on standard error.
+    /// Prints the error.
     func exit() -> ExitCode {
-        if let text { LogfmtHandler.standardError("Error: \(LogfmtHandler.harmless(text))\n") }
+        if let text { LogfmtHandler.standardError("Error: \(LogfmtHandler.escaped(text))\n") }
         return ExitCode(status)
     }
 }

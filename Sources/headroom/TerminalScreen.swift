@@ -8,20 +8,20 @@ import Glibc
 import Musl
 #endif
 
-/// What the terminal can show.
+/// The terminal on standard output.
 enum Terminal {
-    /// Whether it takes sequences that move the cursor.
+    /// Whether it supports sequences that move the cursor.
     static var movesCursor: Bool {
         let kind = getenv("TERM").map { String(cString: $0) } ?? ""
         return !kind.isEmpty && kind != "dumb"
     }
 
-    /// Whether colours are wanted; https://no-color.org says what NO_COLOR means.
+    /// Whether to use colours. NO_COLOR is defined at https://no-color.org.
     static var showsColours: Bool {
         movesCursor && getenv("NO_COLOR").map { $0.pointee == 0 } ?? true
     }
 
-    /// Nil where standard output is no terminal.
+    /// nil if standard output is not a terminal.
     static var size: (width: Int, height: Int)? {
         var size = winsize()
         guard isatty(STDOUT_FILENO) == 1 else { return nil }
@@ -32,14 +32,14 @@ enum Terminal {
     }
 }
 
-/// The terminal as a screen to draw on, and put back as it was at the end.
+/// The terminal as a screen to draw on. `close` restores its former state.
 ///
-/// @unchecked Sendable: what it was is constant; `close` may come once only.
+/// @unchecked Sendable: all properties are constant; `close` is called once.
 final class TerminalScreen: @unchecked Sendable {
     private let before: termios?
     private let showsColours = Terminal.showsColours
 
-    /// Nil where standard output is no terminal, or one that cannot be drawn on.
+    /// nil if standard output is not a terminal, or one that cannot move its cursor.
     static func open() -> TerminalScreen? {
         guard isatty(STDOUT_FILENO) == 1, Terminal.movesCursor else { return nil }
         return TerminalScreen()
@@ -49,7 +49,7 @@ final class TerminalScreen: @unchecked Sendable {
         var settings = termios()
         if isatty(STDIN_FILENO) == 1, tcgetattr(STDIN_FILENO, &settings) == 0 {
             before = settings
-            // Keys come one by one and unseen. Ctrl-C still is a signal; Ctrl-Z is nothing, because it would leave the
+            // Keys arrive one by one, without echo. Ctrl-C is still a signal; Ctrl-Z is disabled, because it would leave the
             // terminal in this state to the shell.
             settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
             withUnsafeMutableBytes(of: &settings.c_cc) { $0[Int(VSUSP)] = 0 }
@@ -66,10 +66,10 @@ final class TerminalScreen: @unchecked Sendable {
         if var before { tcsetattr(STDIN_FILENO, TCSANOW, &before) }
     }
 
-    /// How it is ended.
+    /// How to quit.
     var footer: String { before == nil ? "Ctrl-C quits" : "q quits" }
 
-    /// Line by line over what was there, and nothing below: clearing first would flicker.
+    /// Overwrites the lines, then clears the rest: clearing first would flicker.
     func draw(_ lines: [ScreenLine]) throws(StandardOutput.Failure) {
         let text = lines.map { styled($0) + "\u{1B}[K" }.joined(separator: "\r\n")
         try StandardOutput.print("\u{1B}[H" + text + "\u{1B}[J", terminator: "")
@@ -89,8 +89,8 @@ final class TerminalScreen: @unchecked Sendable {
         return "\u{1B}[\(style)m\(line.text)\u{1B}[0m"
     }
 
-    /// Returns when q was pressed, or when cancelled. Where there is no keyboard, only then.
-    func endKey() async {
+    /// Returns when q is pressed, or when cancelled; without a keyboard, only when cancelled.
+    func quitKey() async {
         let keys = AsyncStream<UInt8> { continuation in
             guard before != nil else { return }
             // Blocks in read, so it has a thread of its own, which ends with the process.
@@ -101,11 +101,11 @@ final class TerminalScreen: @unchecked Sendable {
             }
         }
         for await key in keys where key == UInt8(ascii: "q") || key == UInt8(ascii: "Q") { return }
-        // The keyboard is gone, the terminal perhaps not.
+        // Standard input has ended; the terminal may still show output.
         if !Task.isCancelled { try? await Task.sleep(for: .seconds(1_000_000)) }
     }
 
-    /// Where that fails there is no terminal any more that could be left in disorder.
+    /// Ignores errors: if the write fails, the terminal no longer exists.
     private func write(_ text: String) {
         _ = DescriptorOutput.write(text, to: STDOUT_FILENO)
     }

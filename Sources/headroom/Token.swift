@@ -7,11 +7,11 @@ import Postgres
 
 struct Token: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Create, list and revoke the tokens by which clients authenticate.",
+        abstract: "Create, list and revoke the tokens with which clients authenticate.",
         discussion: """
-            Works on the database, without a service. The database login must be granted headroom_operator or own the \
-            schema. A running service applies a change within two seconds, mostly at once. Exit status 1 when the \
-            database refuses, 69 when it cannot be reached.
+            Connects to the database, not to a service. The database login must be granted headroom_operator or own the \
+            schema. A running service applies a change within two seconds, usually at once. Exit status 1 if the \
+            database refuses, 69 if it cannot be reached.
             """,
         subcommands: [TokenCreate.self, TokenList.self, TokenRevoke.self]
     )
@@ -20,15 +20,15 @@ struct Token: AsyncParsableCommand {
 struct TokenCreate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
-        abstract: "Make a token, and print it on standard output: once, since only its digest is kept.",
+        abstract: "Create a token, and print it on standard output: once, because only its digest is stored.",
         discussion: """
-            Several tokens may share a name: make a second one, give it to the clients, and revoke the first.
+            Several tokens may share a name. To replace one, create a second, give it to the clients, and revoke the first.
             """
     )
 
-    @Argument(help: "Whom it is for: 1 to 64 of a-z, 0-9, _, . and -.") var name: String
+    @Argument(help: "Its name: 1 to 64 of a-z, 0-9, _, . and -.") var name: String
     @Option(help: "chat, dashboard or operator; may be given more than once.") var scope: [String] = []
-    @Option(help: "Days until it ends by itself (1 to 36500); without it, never.") var expiresInDays: Int?
+    @Option(help: "Days until it expires (1 to 36500; default: never).") var expiresInDays: Int?
     @OptionGroup var database: DatabaseOptions
 
     func validate() throws {
@@ -66,9 +66,9 @@ struct TokenCreate: AsyncParsableCommand {
             throw error
         }
         let end = days.map { ", for \($0) days" } ?? ""
-        var text = "token \(id) of \(name) (\(scopes.joined(separator: ", "))\(end)): keep it, it is not shown again\n"
+        var text = "token \(id) of \(name) (\(scopes.joined(separator: ", "))\(end)): store it, it is not shown again\n"
         if isFirst {
-            text += "from now on every connection needs a token, unless the setting authentication is off\n"
+            text += "from now on every connection requires a token, unless the setting authentication is off\n"
         }
         LogfmtHandler.standardError(text)
     }
@@ -77,7 +77,7 @@ struct TokenCreate: AsyncParsableCommand {
 struct TokenList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
-        abstract: "List all tokens there ever were, the newest first; never the tokens themselves."
+        abstract: "List all tokens, revoked ones included, the newest first; never the tokens themselves."
     )
 
     @Flag(help: "JSON on standard output, an object a line, instead of a table.") var json = false
@@ -104,7 +104,7 @@ struct TokenList: AsyncParsableCommand {
             try StandardOutput.print(lines: try table.tokens.map { try $0.jsonLine() })
         } else {
             try StandardOutput.print(
-                table.tokens.isEmpty ? "there are no tokens; headroom token create makes one" : table.text
+                table.tokens.isEmpty ? "there are no tokens; create one with headroom token create" : table.text
             )
         }
     }
@@ -113,14 +113,14 @@ struct TokenList: AsyncParsableCommand {
 struct TokenRevoke: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "End a token and its connections.",
+        abstract: "Revoke a token and close its connections.",
         discussion: """
             This cannot be undone; create another token instead. After the last token is revoked, connections still \
-            need one, unless the setting authentication is off.
+            require one, unless the setting authentication is off.
             """
     )
 
-    @Argument(help: "Its number; headroom token list has it.") var id: Int64
+    @Argument(help: "Its id, from headroom token list.") var id: Int64
     @OptionGroup var database: DatabaseOptions
 
     func run() async throws {
@@ -130,28 +130,26 @@ struct TokenRevoke: AsyncParsableCommand {
     }
 }
 
-/// The way of these commands to the database.
+/// Database access of the token commands.
 private enum TokenAccess {
     static func run<Value: Sendable>(
         _ database: DatabaseOptions,
         _ work: @escaping @Sendable (TokenRegister) throws -> Value
     ) async throws -> Value {
-        try await DatabaseAccess(database).run(onThreadNamed: "headroom.token", endingWith: end) { url in
+        try await DatabaseAccess(database).run(onThreadNamed: "headroom.token", failingWith: failure) { url in
             try work(TokenRegister(databaseURL: url))
         }
     }
 
-    private static func end(_ error: PostgresError) -> CommandEnd {
+    private static func failure(_ error: PostgresError) -> CommandFailure {
         switch error.sqlState {
-        case SQLState(rawValue: "42P01"), SQLState(rawValue: "3F000"), SQLState(rawValue: "42883"):
-            .schemaIsMissing
-        case SQLState(rawValue: "42501"):
-            .noData("this role may not see to tokens; connect as one that is granted headroom_operator")
-        case SQLState(rawValue: "P0002"):
-            .noData("there is no such token; headroom token list has their numbers")
-        case SQLState(rawValue: "54000"):
-            .noData("there are 1000 live tokens, and no room for more; headroom token revoke makes some")
-        default: CommandEnd(error)
+        case .insufficientPrivilege:
+            .noData("this role may not manage tokens; connect as one that is granted headroom_operator")
+        case .noDataFound:
+            .noData("there is no such token; headroom token list shows their ids")
+        case .programLimitExceeded:
+            .noData("there are 1000 live tokens, the maximum; revoke some with headroom token revoke")
+        default: CommandFailure(error)
         }
     }
 }

@@ -2,9 +2,9 @@ import ArgumentParser
 import HeadroomServer
 import OperatorConsole
 
-/// A word in a command's place that names none. The library takes it for an argument of `serve`, and shows how that is used.
+/// Reports an unknown command. The library would report it as an argument of `serve`.
 enum UnknownCommand {
-    /// - Throws: what ends the program, after it was told.
+    /// - Throws: the exit status, after printing the error.
     static func check(_ words: [String]) throws(ExitCode) {
         var command: any ParsableCommand.Type = Headroom.self
         var path = "headroom"
@@ -14,8 +14,8 @@ enum UnknownCommand {
             guard let next = subcommands.first(where: { name(of: $0) == word }) else {
                 let meant = nearestName(to: word, among: subcommands.map(name))
                 let advice = meant.map { "did you mean \(path) \($0)? " } ?? ""
-                throw CommandEnd.usage(
-                    "there is no command \(path) \(printable(word)); \(advice)\(path) --help lists the commands"
+                throw CommandFailure.usage(
+                    "unknown command \(path) \(printable(word)); \(advice)\(path) --help lists the commands"
                 ).exit()
             }
             command = next

@@ -4,8 +4,8 @@ import OperatorConsole
 
 struct User: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show a user's usage, and the periods before.",
-        discussion: "Asks a running service. Shows a user without a plan as the next message would find the user."
+        abstract: "Show a user's usage, and earlier periods.",
+        discussion: "Connects to a running service. A user without a plan is shown as the next message would find them."
     )
 
     @Argument(help: "The user's UUID.") var user: UserArgument
@@ -18,8 +18,8 @@ struct User: AsyncParsableCommand {
 
     func run() async throws {
         try await options.withClient { client in
-            let usage = try Record(await client.ask("USAGE \(user.id)", timeout: .seconds(10)), status: "OK")
-            let history = try await client.ask("HISTORY \(user.id) \(months)", timeout: .seconds(10))
+            let usage = try Record(await client.request("USAGE \(user.id)", timeout: .seconds(10)), status: "OK")
+            let history = try await client.request("HISTORY \(user.id) \(months)", timeout: .seconds(10))
             let report = UserReport(usage: usage, history: try [Record](history, status: "PERIOD"))
             try StandardOutput.print(options.json ? try report.jsonLine() : report.text)
         }

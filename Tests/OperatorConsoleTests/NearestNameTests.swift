@@ -2,7 +2,7 @@ import Testing
 
 @testable import OperatorConsole
 
-@Suite("The name that was meant")
+@Suite("The nearest name")
 struct NearestNameTests {
     private let names = ["serve", "migrate", "ping", "status", "user", "report", "top", "audit", "token", "events"]
 
@@ -17,12 +17,12 @@ struct NearestNameTests {
         #expect(nearestName(to: word, among: names) == meant)
     }
 
-    @Test("is none where no name is close", arguments: ["", "x", "consume", "dashboard", "7f1c0a52"])
+    @Test("is nil if no name is close", arguments: ["", "x", "consume", "dashboard", "7f1c0a52"])
     func far(_ word: String) {
         #expect(nearestName(to: word, among: names) == nil)
     }
 
-    @Test("is none where there are no names")
+    @Test("is nil without names")
     func none() {
         #expect(nearestName(to: "status", among: []) == nil)
     }

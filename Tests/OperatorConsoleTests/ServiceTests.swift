@@ -16,7 +16,7 @@ func json(_ text: String, _ path: String...) throws -> String {
     return value.map { "\($0)" } ?? "nothing"
 }
 
-@Suite("What a service tells of itself")
+@Suite("The status of a service")
 struct ServiceTests {
     static let lines = [
         "+version=0.1.0", "+uptime_s=93784", "+connections=12", "+connections_total=3456", "+connections_refused=0",
@@ -28,7 +28,7 @@ struct ServiceTests {
         "+errors_badarg=3", "+of_the_future=yes",
     ]
 
-    @Test("status is one line for each concern")
+    @Test("status has one line for each subject")
     func status() throws {
         let report = StatusReport(try ServiceInfo(lines: ServiceTests.lines), target: "127.0.0.1:6747")
         #expect(
@@ -46,7 +46,7 @@ struct ServiceTests {
         )
     }
 
-    @Test("what is absent is left out")
+    @Test("absent values are left out")
     func absent() throws {
         let few = ["+version=0.1.0", "+database=down", "+answers_per_second=0.0"]
         let text = StatusReport(try ServiceInfo(lines: few), target: "here:1").text
@@ -55,7 +55,7 @@ struct ServiceTests {
         #expect(!text.contains("requests     "))
     }
 
-    @Test("JSON has INFO's names, numbers as numbers, versions as text, and also what this program does not know")
+    @Test("JSON has INFO's names, also unknown ones, numbers as numbers and versions as text")
     func jsonNames() throws {
         let text = try ServiceInfo(lines: ServiceTests.lines).jsonLine()
         #expect(try json(text, "uptime_s") == "93784")
@@ -65,18 +65,18 @@ struct ServiceTests {
         #expect(!text.contains("\n"))
     }
 
-    @Test("an answer without a version is no service's", arguments: [[], ["HTTP/1.1 400 Bad Request"], ["+PONG"]])
+    @Test("an answer without a version is refused", arguments: [[], ["HTTP/1.1 400 Bad Request"], ["+PONG"]])
     func strangers(_ lines: [String]) {
         #expect(throws: UnexpectedReply.self) { try ServiceInfo(lines: lines) }
     }
 
-    @Test("the database is reached unless the service says that it is down", arguments: ["up", "degraded", "down"])
+    @Test("the database is reached unless it is reported down", arguments: ["up", "degraded", "down"])
     func reached(_ word: String) throws {
         let info = try ServiceInfo(lines: ["+version=1", "+database=\(word)"])
         #expect(info.isDatabaseReached == (word != "down"))
     }
 
-    @Test("durations name their two largest units")
+    @Test("a duration has its two largest units")
     func durations() {
         #expect(
             [0, 59, 60, 3_599, 3_600, 86_399, 86_400, 1_000_000].map(duration) == [

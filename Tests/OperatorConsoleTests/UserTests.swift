@@ -2,7 +2,7 @@ import Testing
 
 @testable import OperatorConsole
 
-@Suite("What operators read of users and periods")
+@Suite("Reports on users and periods")
 struct UserTests {
     private static let user = "7f1c0a52-3a51-4a7e-9d55-0b6a3f1f7c11"
 
@@ -13,7 +13,7 @@ struct UserTests {
         )
     }
 
-    @Test("a cancelled subscriber with a hold, a notice and a plan before")
+    @Test("a cancelled subscriber has a hold, a notice and the previous plan")
     func cancelled() throws {
         let report = try report(
             "plan=paid state=cancelled tier=gentle display=compact used=1640 held=2 limit=2000 remaining=358 "
@@ -43,7 +43,7 @@ struct UserTests {
         #expect(text.contains(#""limit":null"#))
     }
 
-    @Test("an active subscriber of a store with the renewal")
+    @Test("an active subscriber of a store has the date of renewal")
     func renewing() throws {
         let report = try report(
             "plan=paid state=active tier=silent display=hidden used=0 limit=800 remaining=800 period=2026-03 "
@@ -59,7 +59,7 @@ struct UserTests {
         #expect(other.text.contains("\nplan       Pro (pro), active, renews 2026-04-10T00:00:00Z as paid\n"))
     }
 
-    @Test("a payment that failed with the end of the grace period")
+    @Test("a failed payment has the end of the grace period")
     func inGrace() throws {
         let report = try report(
             "plan=paid state=grace_period tier=silent display=hidden used=0 limit=800 remaining=800 period=2026-03 "
@@ -69,7 +69,7 @@ struct UserTests {
         #expect(report.text.contains("(paid), grace_period, in grace until 2026-04-10T00:00:00Z\n"))
     }
 
-    @Test("an allowance does not come back to whom access has ended by then, and missing access has its reason")
+    @Test("no reset is shown where access ends before it, and missing access has its reason")
     func ending() throws {
         let ending = try report(
             "plan=paid state=cancelled tier=silent display=hidden used=0 limit=800 remaining=800 period=2026-03 "
@@ -96,13 +96,13 @@ struct UserTests {
         #expect(report.text.hasSuffix("\n\nno messages yet"))
     }
 
-    @Test("what is no such reply is refused", arguments: ["+PONG", "OK", "+BLOCKED user=x", "+OK used", ""])
+    @Test("another reply is refused", arguments: ["+PONG", "OK", "+BLOCKED user=x", "+OK used", ""])
     func strangers(_ line: String) {
         #expect(throws: UnexpectedReply.self) { try Record([line], status: "OK") }
         #expect(throws: UnexpectedReply.self) { try Record(["+OK", "+OK"], status: "OK") }
     }
 
-    @Test("a period's shares are of its users, rounded to a tenth")
+    @Test("a tier's share is of the period's users, rounded to a tenth of a percent")
     func period() throws {
         let line = "+REPORT period=2026-03 users=3000 messages=1234567 silent=1999 gentle=1 prominent=0 blocked=1000"
         let summary = PeriodSummary(try Record([line], status: "REPORT"))
@@ -121,7 +121,7 @@ struct UserTests {
         #expect(try json(try summary.record.jsonLine(), "messages") == "1234567")
     }
 
-    @Test("a period of nobody is empty, and divides by nothing")
+    @Test("a period without users is empty, and has no shares")
     func emptyPeriod() throws {
         let line = "+REPORT period=1999-01 users=0 messages=0 silent=0 gentle=0 prominent=0 blocked=0"
         let summary = PeriodSummary(try Record([line], status: "REPORT"))
@@ -129,7 +129,7 @@ struct UserTests {
         #expect(summary.text.hasSuffix("blocked    0  -"))
     }
 
-    @Test("a story is a table whose cells no terminal obeys; JSON has them as they are")
+    @Test("an audit trail is a table without characters that control a terminal; JSON has the values unchanged")
     func story() throws {
         let story = AuditTrail([
             AuditTrail.Event(

@@ -64,12 +64,12 @@ class OverTLS(Case):
         self.assertEqual(json.loads(outcome.stdout)["replies"], 500)
         outcome = run("bench", *self.target, "--tls", "--requests", "5", "--quiet")
         self.assertEqual(outcome.returncode, 1)
-        self.assertIn("not signed by a known CA", outcome.stderr)
+        self.assertIn("not signed by a trusted CA", outcome.stderr)
 
     def test_a_certificate_of_an_unknown_ca_is_refused(self):
         outcome = run("status", *self.target, "--tls", *self.presented)
         self.assertEqual(outcome.returncode, 69)
-        self.assertIn("not signed by a known CA", outcome.stderr)
+        self.assertIn("not signed by a trusted CA", outcome.stderr)
         self.assertIn("--tls-ca", outcome.stderr)
         self.assertNotIn("/Sources/", outcome.stderr)
 
@@ -87,7 +87,7 @@ class OverTLS(Case):
     def test_a_client_without_a_required_certificate_gets_an_error(self):
         outcome = run("status", *self.target, "--tls-ca", self.authority.certificate)
         self.assertEqual(outcome.returncode, 69)
-        self.assertIn("wants a client certificate", outcome.stderr)
+        self.assertIn("requires a client certificate", outcome.stderr)
 
     def test_plain_text_to_a_port_with_tls_and_the_other_way_round(self):
         outcome = run("status", *self.target)
@@ -109,7 +109,7 @@ class OverTLS(Case):
             (["--tls-certificate", certificate], "--tls-certificate and --tls-key go together"),
             (["--tls-ca", "/nowhere"], "/nowhere cannot be read: No such file"),
             (["--tls-ca", __file__], "holds no certificate"),
-            (["--tls-server-name", "127.0.0.1"], "--tls-server-name must be a host's name"),
+            (["--tls-server-name", "127.0.0.1"], "--tls-server-name must be a host name"),
         ):
             with self.subTest(flags=flags):
                 outcome = run("status", *self.target, *flags)

@@ -117,7 +117,7 @@ class Suggestions(unittest.TestCase):
                 above = " ".join(["headroom", *words[:-1]])
                 self.assertEqual(
                     ran.stderr,
-                    f"Error: there is no command {above} {words[-1]}; did you mean {meant}? {above} --help lists the commands\n",
+                    f"Error: unknown command {above} {words[-1]}; did you mean {meant}? {above} --help lists the commands\n",
                 )
 
     def test_an_unknown_command_gets_no_suggestion(self):
@@ -254,13 +254,13 @@ class ErrorMessages(unittest.TestCase):
         alternatives = ("headroom serve", "--target", "HEADROOM_TARGET")
         for arguments in (["status"], ["user", USER], ["report"], ["top"], ["top", "--once"]):
             self.check(69, (f"the service at {unused} ", "nothing listens there", *alternatives), *arguments, "--target", unused)
-        unknown = ("the service at nosuch.invalid:6747 ", "no machine of that name is known", *alternatives)
+        unknown = ("the service at nosuch.invalid:6747 ", "the host name cannot be resolved", *alternatives)
         self.check(69, unknown, "status", "--target", "nosuch.invalid:6747")
         self.check(1, (f"the service at {unused} ", "nothing listens there", *alternatives), "ping", unused)
         self.check(1, unknown, "ping", "nosuch.invalid:6747")
         self.check(1, (f"{unused}: ", "nothing listens there", "--target"), "bench", "--quiet", "--target", unused)
         self.check(
-            1, ("nosuch.invalid:6747: ", "no machine of that name is known", "--target"), "bench", "--quiet", "--target",
+            1, ("nosuch.invalid:6747: ", "the host name cannot be resolved", "--target"), "bench", "--quiet", "--target",
             "nosuch.invalid:6747",
         )  # fmt: skip
 

@@ -178,7 +178,7 @@ class Commands(Case):
             threading.Thread(target=answer, daemon=True).start()
             for arguments in (("status",), ("user", MISSING), ("report",)):
                 ran = command(*arguments, "--target", f"127.0.0.1:{other.getsockname()[1]}")
-                self.refused(1, "the service's answer is not understood", ran)
+                self.refused(1, "the service's answer cannot be read", ran)
                 self.assertEqual(ran.stdout, "")
             other.shutdown(socket.SHUT_RDWR)
 
@@ -380,7 +380,7 @@ blocked        2  40.0 %
 
     def test_audit_of_a_user_without_a_record_says_so_with_status_1(self):
         ran = self.audit(self.user())
-        self.refused(1, "^Error: nothing is on record about this user$", ran)
+        self.refused(1, "^Error: there is no record of this user$", ran)
         self.assertEqual(ran.stdout, "")
 
     def test_audit_reports_an_unreachable_database_and_a_missing_schema(self):

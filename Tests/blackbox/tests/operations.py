@@ -234,7 +234,7 @@ class Operations(Case):
         self.send_command(f"CONSUME {USER} key=old")
         self.send_command(f"CONSUME {USER} key=new")
         self.psql.run("update headroom.message_keys set created_at = headroom.now() - interval '8 days' where key = 'old'")
-        self.assertIn("forgot 1 keys", run())
+        self.assertIn("deleted 1 keys", run())
         self.assertEqual(self.psql.run(f"select key from headroom.message_keys where user_id = '{USER}'"), [["new"]])
 
     # Tokens

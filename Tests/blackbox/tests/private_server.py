@@ -115,7 +115,7 @@ class PrivateServer(unittest.TestCase):
                 self.assertNotEqual(outcome.stdout, "")
                 self.assertIsNone(self.postmaster())
         outcome = command("token", "list", "--data-dir", self.directory, "--log-level", "info")
-        self.assertIn("private PostgreSQL ready", outcome.stderr)
+        self.assertIn("the private PostgreSQL is ready", outcome.stderr)
 
     def test_a_command_with_a_closed_reader_stops_it_before_it_ends(self):
         self.start().stop()

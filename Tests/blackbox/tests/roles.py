@@ -117,7 +117,7 @@ class LeastPrivilegedLogin(Case):
 
     def test_it_prunes_keys(self):
         outcome = command("prune", database_url=self.url)
-        self.assertEqual((outcome.returncode, outcome.stdout), (0, "forgot 0 keys\n"), outcome.stderr)
+        self.assertEqual((outcome.returncode, outcome.stdout), (0, "deleted 0 keys\n"), outcome.stderr)
 
 
 class OwnerWithFewRights(Case):

@@ -87,7 +87,7 @@ class Secrets(Case):
     def test_a_password_on_the_command_line_is_warned_of_and_not_shown(self):
         service = Service("--database-url", self.database_url + f" password={PASSWORD}")
         self.services.append(service)
-        self.assertIn("everybody on this machine can read a password on the command line", service.log())
+        self.assertIn("every user of this machine can read a password on the command line", service.log())
         self.assertNotIn(PASSWORD, service.log() + service.output())
         quiet = Service("--database-url", self.database_url)
         self.services.append(quiet)

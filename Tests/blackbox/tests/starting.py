@@ -56,7 +56,7 @@ class Starting(Case):
             self.assertRegex(line, r"^(tables/\d{4}_\w+|functions/\w+/[\w.]+|\w+)\.sql  pending$")
         plan = command("migrate", "--plan", database_url=self.url)
         self.assertEqual(plan.returncode, 1, plan.stderr)
-        self.assertIn("apply tables/0002_message_usage.sql: it is not applied yet", plan.stdout)
+        self.assertIn("apply tables/0002_message_usage.sql: not applied yet", plan.stdout)
         self.assertRegex(plan.stdout, r"to do, in one transaction: \d+ migrations applied, \d+ definitions created\n$")
         session = self.cluster.session(self.name)
         self.assertEqual(session.number("select count(*) from pg_namespace where nspname = 'headroom'"), 0)
@@ -76,14 +76,14 @@ class Starting(Case):
         session.run("create function headroom.old() returns integer language sql return 1")
         shown = command("migrate", "--status", database_url=self.url)
         self.assertEqual(shown.returncode, 1)
-        self.assertRegex(shown.stdout, r"functions/headroom/now.sql  applied \S+, with another text than this binary's\n")
+        self.assertRegex(shown.stdout, r"functions/headroom/now.sql  applied \S+, as another version than this binary's\n")
         self.assertRegex(shown.stdout, r"functions/headroom/old.sql  applied \S+, unknown to this binary\n")
         plan = command("migrate", "--plan", database_url=self.url).stdout.splitlines()
         self.assertEqual(
             plan,
             [
                 "apply functions/headroom/now.sql: the database has another text of it",
-                "drop what functions/headroom/old.sql defined: this release does not have the file",
+                "drop the objects of functions/headroom/old.sql: this release does not have the file",
                 "to do, in one transaction: 1 definitions replaced, 1 objects dropped",
             ],
         )
@@ -152,7 +152,7 @@ class Starting(Case):
             self.assertIn(alternative, service.log())
 
     def test_an_address_of_another_machine_is_reported_and_ends_the_service(self):
-        for host, reason in (("192.0.2.1", "this machine does not have that address"), ("nosuch.invalid", "no machine of that name")):
+        for host, reason in (("192.0.2.1", "this machine does not have that address"), ("nosuch.invalid", "host name cannot be resolved")):
             with self.subTest(host=host):
                 service = self.start("--listen", f"{host}:6747", "--trusted-network", "yes", wait=False)
                 self.assertNotEqual(service.wait(), 0)

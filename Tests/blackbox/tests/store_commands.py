@@ -128,9 +128,9 @@ class StoreCommands(Webhooks):
             f"update headroom.billing_events set received_at = received_at - interval '401 days' where id = '{listed['id']}'"
         )
         pruned = self.run_command("prune", url=self.database_url)
-        self.assertRegex(pruned.stdout, r"forgot what was in [1-9]\d* events of stores")
+        self.assertRegex(pruned.stdout, r"deleted the contents of [1-9]\d* events of stores")
         replayed = self.run_command("events", "replay", "revenuecat", listed["id"], status=1)
-        self.assertIn("what was in it is not kept any more", replayed.stdout)
+        self.assertIn("its contents are no longer stored", replayed.stdout)
 
     def test_products_are_mapped_listed_and_unmapped(self):
         self.run_command(
@@ -146,7 +146,7 @@ class StoreCommands(Webhooks):
         )  # fmt: skip
         self.assertRegex(self.run_command("product", "list").stdout, rf"appstore +{self.product} +paid +trial +pro +50\n")
         unmapped = self.run_command("product", "unmap", "appstore", self.product)
-        self.assertEqual(unmapped.stdout, f"appstore {self.product} is mapped to nothing\n")
+        self.assertEqual(unmapped.stdout, f"appstore {self.product} is no longer mapped\n")
         self.assertIn("is not mapped", self.run_command("product", "unmap", "appstore", self.product, status=1).stderr)
         record = self.psql.run(
             "select action, actor from headroom.audit_log where coalesce(before, after) ->> 'product' = "

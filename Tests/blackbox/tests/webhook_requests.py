@@ -314,7 +314,7 @@ class Signatures(Webhooks):
     def test_a_secret_on_the_command_line_is_warned_of_and_not_shown(self):
         service = self.serve("--revenuecat-signing-secret", self.FIRST, "--revenuecat-authorization", AUTHORIZATION)
         log = service.log()
-        self.assertIn("everybody on this machine can read a secret on the command line", log)
+        self.assertIn("every user of this machine can read a secret on the command line", log)
         for setting in ("revenuecat-signing-secret", "revenuecat-authorization"):
             self.assertIn(f"setting={setting}", log)
         for secret in (self.FIRST, AUTHORIZATION):

@@ -1,6 +1,6 @@
-/// A line of a picture on a terminal.
+/// A line on a terminal.
 public struct ScreenLine: Sendable, Equatable {
-    /// What it has to draw attention to. The words say the same: not everybody sees colours.
+    /// Shown by colour. The text must say the same, because not everybody sees colours.
     public enum Emphasis: Sendable {
         case none, heading, aside, warning, alarm
     }
@@ -15,15 +15,14 @@ public struct ScreenLine: Sendable, Equatable {
 }
 
 extension TopSample {
-    /// Lines for a terminal. What is wider than it is arranged in more lines, or with fewer columns; what does not fit even so
-    /// is cut off.
+    /// Lines that fit a terminal. A table that is too wide is split or loses columns; what still does not fit is cut off.
     ///
     /// - Parameters:
-    ///   - problem: what went wrong since.
+    ///   - problem: an error since the sample was taken.
     ///   - footer: the last line.
     public func screen(width: Int, height: Int, problem: String? = nil, footer: String? = nil) -> [ScreenLine] {
-        let isWell = info.text("database") == "up"
-        var lines = wrapped(headline, width).map { ScreenLine(text: $0, emphasis: isWell ? .heading : .alarm) }
+        let isUp = info.text("database") == "up"
+        var lines = wrapped(headline, width).map { ScreenLine(text: $0, emphasis: isUp ? .heading : .alarm) }
         lines.append(ScreenLine(text: ""))
         let summary = "\(rate(perSecond)) answers a second, p50 \(latency("p50")), p99 \(latency("p99"))"
         lines += wrapped(summary, width).map { ScreenLine(text: $0) }
@@ -55,7 +54,7 @@ extension TopSample {
             + "\(grouped(info.count("queue_depth"))) waiting; \(grouped(info.count("connections"))) connections"
     }
 
-    /// Tiers and outcomes side by side, or below each other.
+    /// Tiers and outcomes side by side, or one below the other if that is too wide.
     private func answers(_ width: Int) -> [String] {
         let rows = { (names: [String], prefix: String) in
             names.map { (String($0.dropFirst(prefix.count)), $0) }
@@ -83,7 +82,7 @@ extension TopSample {
     }
 
     private func users(_ width: Int) -> [ScreenLine] {
-        guard let busiest else { return [ScreenLine(text: "the busiest users are being looked for", emphasis: .aside)] }
+        guard let busiest else { return [ScreenLine(text: "searching for the busiest users", emphasis: .aside)] }
         guard !busiest.isEmpty else {
             return wrapped("no user has sent a message in an open period", width).map { ScreenLine(text: $0) }
         }
@@ -114,7 +113,7 @@ extension TopSample {
     }
 }
 
-/// A sentence in lines no longer than `width`: broken after its clauses, and between words where one is longer. A word that is
+/// A sentence in lines of at most `width`: broken after semicolons, or between words where a clause is longer. A word that is
 /// longer stays whole.
 func wrapped(_ text: String, _ width: Int) -> [String] {
     var lines: [String] = []
