@@ -77,7 +77,7 @@ struct ConnectFailureTests {
     }
 }
 
-/// Listens, lets the kernel accept, and never says a word.
+/// Listens, lets the kernel accept, and never sends a byte.
 final class SilentListener: Sendable {
     private let descriptor: Int32
     let port: UInt16

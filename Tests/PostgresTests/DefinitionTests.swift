@@ -58,7 +58,7 @@ struct DefinitionTests {
         let files = [Self.one.file, Self.two.file]
         #expect(created.changes == [.apply(file: Self.schema.file)] + files.map { .create(file: $0) })
         #expect(try await migrate(conninfo, Self.files([Self.one, Self.two])).isEmpty)
-        // By hand, which no file says.
+        // Changed manually, without a change of a file.
         try await perform(conninfo) {
             try $0.execute(
                 "CREATE OR REPLACE FUNCTION headroom.two() RETURNS int LANGUAGE sql RETURN 7",

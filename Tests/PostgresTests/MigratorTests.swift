@@ -253,12 +253,12 @@ struct MigratorTests {
             )
             let connection = try Connection.connect(options)
             defer { connection.close() }
-            let asks = Migration(
+            let readsTimeouts = Migration(
                 number: 1,
-                name: "asks",
+                name: "reads_timeouts",
                 sql: "CREATE TABLE public.seen AS SELECT current_setting('statement_timeout') AS statement_timeout"
             )
-            #expect(try Self.migrator([asks]).migrate(connection) == Self.applied(asks))
+            #expect(try Self.migrator([readsTimeouts]).migrate(connection) == Self.applied(readsTimeouts))
             let seen = try connection.query("SELECT statement_timeout FROM public.seen", deadline: .now + waitLimit)
             #expect(seen.text(0, 0) == "0")
             let timeout = try connection.query("SHOW statement_timeout", deadline: .now + waitLimit)

@@ -2,7 +2,7 @@ import Postgres
 import TestSupport
 import Testing
 
-/// What goes in as a parameter comes out as a result, and the server reads it as the value that was meant.
+/// A parameter is returned unchanged, and the server reads it as the intended value.
 @Suite("Parameters and results")
 struct ParametersTests {
     private func roundTrip(

@@ -8,7 +8,7 @@ import Testing
 /// the machine.
 @Suite("A private server", .serialized)
 struct PrivateServerTests {
-    /// - Parameter isDurable: what an operator gets; the disk makes it several times slower.
+    /// - Parameter isDurable: as in production; fsync makes it several times slower.
     private func server(_ directory: String, isDurable: Bool = false) -> PrivateServer {
         PrivateServer(
             dataDirectory: directory,
@@ -30,13 +30,13 @@ struct PrivateServerTests {
         return try #require(text.split(separator: "\n").first.flatMap { pid_t($0) })
     }
 
-    /// Neither running nor a zombie that nobody has reaped.
-    private func isGone(_ process: pid_t) -> Bool {
+    /// Whether the process has ended; a zombie has.
+    private func hasEnded(_ process: pid_t) -> Bool {
         guard let status = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8) else { return true }
         return status.split(separator: ")").last?.hasPrefix(" Z") ?? true
     }
 
-    /// Everything PostgreSQL that works in this directory.
+    /// All PostgreSQL processes of this directory.
     private func processes(_ directory: String) throws -> [pid_t] {
         let cluster = try #require(realpath(directory + "/postgres", nil).map { String(cString: $0) })
         return try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }.filter { process in
@@ -71,7 +71,7 @@ struct PrivateServerTests {
         await first.stop()
         await first.stop()
         // pg_ctl waits for the end of its pid file, which is a moment before that of the process.
-        try await waitUntil("the server is gone") { isGone(process) }
+        try await waitUntil("the server has ended") { hasEnded(process) }
         let second = server(directory.path + "/data dir", isDurable: true)
         #expect(try await query(second.start().conninfo, "SELECT n FROM public.kept") == "42")
         await second.stop()
@@ -91,7 +91,7 @@ struct PrivateServerTests {
         #expect(try await query(running[1].conninfo, "SELECT 1") == "1")
         await second.stop()
         // pg_ctl waits for the end of its pid file, which is a moment before that of the process.
-        try await waitUntil("the server is gone") { isGone(process) }
+        try await waitUntil("the server has ended") { hasEnded(process) }
     }
 
     @Test("a running server is adopted, and a crashed one recovered") func adoption() async throws {
@@ -114,15 +114,15 @@ struct PrivateServerTests {
         }
         let process = try postmaster(directory.path)
         kill(process, SIGKILL)
-        try await waitUntil("the postmaster is dead") { isGone(process) }
+        try await waitUntil("the postmaster is dead") { hasEnded(process) }
         let again = try await first.start()
         #expect(!again.wasAdopted)
         #expect(try postmaster(directory.path) != process)
         #expect(try await query(conninfo, "SELECT n FROM public.kept") == "42")
         connection.close()
         await first.stop()
-        // The last ones end after the pid file has gone, which is what a stop waits for.
-        try await waitUntil("all its processes are gone") { try processes(directory.path).allSatisfy(isGone) }
+        // The last ones end after the pid file was removed, for which a stop waits.
+        try await waitUntil("all its processes have ended") { try processes(directory.path).allSatisfy(hasEnded) }
     }
 
     @Test("a stale pid file with another process's number is replaced") func stalePidFile() async throws {
@@ -203,13 +203,13 @@ struct PrivateServerTests {
         await first.stop()
         let error = await #expect(throws: PrivateServerError.self) { _ = try await first.start() }
         #expect(error?.code == .startFailed && error?.message.contains("no_such_library") == true)
-        // The last ones end after the pid file has gone, which is what a stop waits for.
-        try await waitUntil("all its processes are gone") { try processes(directory.path).allSatisfy(isGone) }
+        // The last ones end after the pid file was removed, for which a stop waits.
+        try await waitUntil("all its processes have ended") { try processes(directory.path).allSatisfy(hasEnded) }
     }
 
     @Test(
         "a directory that the account cannot reach has its cluster in /var/lib/headroom",
-        .enabled(if: getuid() == 0, "only root lends PostgreSQL another account")
+        .enabled(if: getuid() == 0, "only root runs PostgreSQL as another account")
     )
     func unreachable() async throws {
         let directory = try TemporaryDirectory()
@@ -228,10 +228,10 @@ struct PrivateServerTests {
         #expect(try await second.start().wasAdopted)
         let process = try postmaster(closed + "/data")
         await first.stop()
-        #expect(!isGone(process))
+        #expect(!hasEnded(process))
         await second.stop()
         // pg_ctl waits for the end of its pid file, which is a moment before that of the process.
-        try await waitUntil("the server is gone") { isGone(process) }
+        try await waitUntil("the server has ended") { hasEnded(process) }
         try FileManager.default.removeItem(atPath: (link as NSString).deletingLastPathComponent)
     }
 }

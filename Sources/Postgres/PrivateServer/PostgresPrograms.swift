@@ -12,8 +12,8 @@ struct PostgresPrograms: Sendable, Hashable {
     var pgControl: String { directory + "/pg_ctl" }
     var postgres: String { directory + "/postgres" }
 
-    /// - Parameter clusterVersion: the major version of the cluster, if there is one: no other can run it. Otherwise
-    ///   the first that is new enough is taken.
+    /// - Parameter clusterVersion: the major version of the cluster, which the programs must have; nil without a cluster: the
+    ///   first version that is new enough.
     static func find(clusterVersion: Int?, cluster: String) async throws -> PostgresPrograms {
         let candidates = await candidates()
         var found: [PostgresPrograms] = []
@@ -32,14 +32,14 @@ struct PostgresPrograms: Sendable, Hashable {
         throw PrivateServerError(
             .versionMismatch,
             """
-            \(cluster) was made by PostgreSQL \(clusterVersion), but found was only version \(versions); install \
+            \(cluster) was created by PostgreSQL \(clusterVersion), but only version \(versions) was found; install \
             PostgreSQL \(clusterVersion) (Debian: apt install postgresql-\(clusterVersion)), or dump it with that \
             version (pg_dump) and restore it in a new data-dir
             """
         )
     }
 
-    /// In the order of preference. The variable stands alone: who sets it means that directory and no other.
+    /// Directories in the order of preference; only that of the environment variable, if it is set.
     private static func candidates() async -> [String] {
         let environment = ProcessInfo.processInfo.environment
         if let directory = environment[environmentName], !directory.isEmpty { return [directory] }
@@ -57,12 +57,12 @@ struct PostgresPrograms: Sendable, Hashable {
         return directories
     }
 
-    /// pg_config comes with the client's headers: its directory need not hold the server.
+    /// The directory of pg_config may lack the server, because pg_config belongs to the client's headers.
     private static func isComplete(_ directory: String) -> Bool {
         ["initdb", "pg_ctl", "postgres"].allSatisfy { FileSystem.isExecutable(directory + "/" + $0) }
     }
 
-    /// Of "postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)".
+    /// From "postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)".
     private static func majorVersion(_ directory: String) async -> Int? {
         guard let outcome = try? await ProgramRunner(account: .current()).run(directory + "/postgres", ["--version"]),
             outcome.succeeded

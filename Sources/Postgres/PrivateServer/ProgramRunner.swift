@@ -8,7 +8,7 @@ struct ProgramRunner {
         let output: String
     }
 
-    /// More than any of the programs says. Beyond it the call fails, rather than filling the memory.
+    /// More than any of the programs prints. A longer output fails the call instead of filling the memory.
     static let outputLimit = 256 * 1_024
 
     let account: ServiceAccount
@@ -16,14 +16,14 @@ struct ProgramRunner {
     func run(_ program: String, _ arguments: [String]) async throws -> Outcome {
         let command = account.command(program, arguments)
         var options = PlatformOptions()
-        // A Ctrl-C in the terminal goes to its whole process group: PostgreSQL must not shut down while we still drain.
-        // pg_ctl puts the server into yet another session.
+        // Ctrl-C signals the whole process group of the terminal: PostgreSQL must not shut down while the service still
+        // drains. pg_ctl starts the server in yet another session.
         options.createSession = true
         let result = try await Subprocess.run(
             .path(.init(command.program)),
             arguments: Arguments(command.arguments),
             environment: ProgramRunner.environment,
-            // The account may not be allowed to enter the directory we were started in.
+            // The account may have no access to the service's working directory.
             workingDirectory: "/",
             platformOptions: options,
             output: .string(limit: ProgramRunner.outputLimit),
@@ -32,8 +32,8 @@ struct ProgramRunner {
         return Outcome(succeeded: result.terminationStatus.isSuccess, output: result.standardOutput)
     }
 
-    /// Ours, so that PATH stays; but an operator's PGDATA, PGPORT or PGOPTIONS mean another server, and the programs'
-    /// messages are to be in English whatever the language of the terminal.
+    /// The service's own, for PATH, but without PGDATA, PGPORT or PGOPTIONS, which may be for another server, and with
+    /// messages in English.
     private static var environment: Environment {
         let operators = [
             "PGDATA", "PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGOPTIONS", "PGSERVICE",

@@ -80,7 +80,7 @@ struct AccessControlTests {
             #expect(ReplyError.tokensUnread.code == .unavailable)
             #expect(control.authenticationFailures == 0)
             #expect(control.tokensProblem?.contains("SQLSTATE 42501") == true)
-            #expect(control.tokensProblem?.contains("permission") == false, "it is shown to everybody")
+            #expect(control.tokensProblem?.contains("permission") == false, "the page is public")
             control.take(reading(liveToken("a", name: "app")))
             #expect(try authenticate("a", control).get().name == "app")
             #expect(authenticate("b", control) == .failure(.wrongToken))

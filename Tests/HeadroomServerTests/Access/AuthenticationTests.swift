@@ -101,7 +101,7 @@ struct AuthenticationTests {
         #expect(machine.receive(consume, dependencies) == .submit(ada, .consume(1), slot: 5))
     }
 
-    @Test("whose token ends gets its pending requests answered, and the next one refused with the reason")
+    @Test("answers pending requests after its token ends, and refuses the next one with the reason")
     func ended() {
         var machine = machine()
         machine.completeAuthentication(.success(identity), hello: nil, dependencies)

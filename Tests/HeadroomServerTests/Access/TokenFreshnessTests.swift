@@ -38,7 +38,7 @@ struct TokenFreshnessTests {
         #expect(report?.contains("connections are refused until they can") == true)
         report = freshness.failed(lost, at: at(20))
         #expect(report == nil && freshness.age(at: at(20)) == .seconds(20))
-        #expect(freshness.problem(at: at(20))?.contains("10.1.2.3") == false, "everybody can see it")
+        #expect(freshness.problem(at: at(20))?.contains("10.1.2.3") == false, "the page is public")
         let wasReported = freshness.read(at: at(21))
         #expect(wasReported)
     }
