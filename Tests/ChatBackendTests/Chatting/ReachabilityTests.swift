@@ -27,7 +27,7 @@ struct ReachabilityTests {
             #expect(rest.first?["degraded"] as? Bool == true && rest.first?.has("used") == false)
             #expect(rest.last?["usage", "degraded"] as? Bool == true)
             let page = try await chat.page(user)
-            #expect(page["usage"] is NSNull && page.text("offline") == Words.unreadable.other)
+            #expect(page["usage"] is NSNull && page.text("offline") == Sentence.unreadable.other)
             try await service.restart()
             try await service.settled(user, used: 0)
         }
@@ -80,7 +80,7 @@ struct ReachabilityTests {
             #expect(try await events.next("online") != nil)
             #expect(try await events.next("usage")?.text("plan") == "paid")
             try await service.crash()
-            #expect(try await events.next("offline")?.text("message") == Words.unreadable.other)
+            #expect(try await events.next("offline")?.text("message") == Sentence.unreadable.other)
             try await service.restart()
             _ = try await service.ask { try await $0.consume(user, messages: 700) }
             #expect(try await events.next("usage") { $0.int("used") == 700 }?.text("display") == "compact")
@@ -138,6 +138,6 @@ struct ReachabilityTests {
 
     @Test("The words for a policy are the product's own")
     func words() {
-        #expect(OfflineWords.text(.allow) == Words.unreadable.other)
+        #expect(OfflineWords.text(.allow) == Sentence.unreadable.other)
     }
 }
