@@ -293,7 +293,7 @@ class Operations(Case):
         outcome = post_event(self.serve(env=WEBHOOK_SETTINGS), event)["outcome"]
         self.assertEqual(outcome, "failed")
         output = run()
-        self.assertIn("1 kept event failed for the lack of it", output)
+        self.assertIn("1 kept event failed for lack of this mapping", output)
         self.assertIn(f"revenuecat {event['event']['id']} applied", output)
         self.assertEqual(self.answer(f"USAGE {USER}")["plan"], "pro")
         self.assertEqual(self.psql.run("select from headroom.billing_events where outcome = 'failed'"), [])

@@ -82,7 +82,7 @@ class Starting(Case):
         self.assertEqual(
             plan,
             [
-                "apply functions/headroom/now.sql: the database has another text of it",
+                "apply functions/headroom/now.sql: the database has another version",
                 "drop the objects of functions/headroom/old.sql: this release does not have the file",
                 "to do, in one transaction: 1 definitions replaced, 1 objects dropped",
             ],
@@ -152,7 +152,7 @@ class Starting(Case):
             self.assertIn(alternative, service.log())
 
     def test_an_address_of_another_machine_is_reported_and_ends_the_service(self):
-        for host, reason in (("192.0.2.1", "this machine does not have that address"), ("nosuch.invalid", "host name cannot be resolved")):
+        for host, reason in (("192.0.2.1", "this machine does not have that address"), ("nosuch.invalid", "the host name cannot be resolved")):
             with self.subTest(host=host):
                 service = self.start("--listen", f"{host}:6747", "--trusted-network", "yes", wait=False)
                 self.assertNotEqual(service.wait(), 0)

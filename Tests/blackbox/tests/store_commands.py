@@ -63,7 +63,7 @@ class StoreCommands(Webhooks):
         self.assertEqual(
             mapped.stdout,
             f"revenuecat {self.product} is mapped to plan pro\n"
-            "1 kept event failed for the lack of it: headroom events replay --failed\n",
+            "1 kept event failed for lack of this mapping; apply with headroom events replay --failed\n",
         )
         self.assertEqual(
             self.lines("events", "replay", "revenuecat", number),
