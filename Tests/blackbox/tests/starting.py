@@ -152,7 +152,8 @@ class Starting(Case):
             self.assertIn(alternative, service.log())
 
     def test_an_address_of_another_machine_is_reported_and_ends_the_service(self):
-        for host, reason in (("192.0.2.1", "this machine does not have that address"), ("nosuch.invalid", "the host name cannot be resolved")):
+        reasons = {"192.0.2.1": "this machine does not have that address", "nosuch.invalid": "the host name cannot be resolved"}
+        for host, reason in reasons.items():
             with self.subTest(host=host):
                 service = self.start("--listen", f"{host}:6747", "--trusted-network", "yes", wait=False)
                 self.assertNotEqual(service.wait(), 0)
