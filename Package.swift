@@ -154,8 +154,10 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
-            // docs/openapi.json, so that the binary needs nothing beside it.
-            resources: [.embedInCode("API/openapi.json")]
+            // docs/openapi.json and the dashboard's files, so that the binary needs nothing beside it.
+            resources: [
+                .embedInCode("API/openapi.json"), .embedInCode("Dashboard/Assets"), .embedInCode("Dashboard/Templates"),
+            ]
         ),
         .target(
             name: "LoadGenerator",

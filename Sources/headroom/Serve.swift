@@ -35,10 +35,10 @@ struct Serve: AsyncParsableCommand {
         configuration.http?.allowDescriptors(atMost: connections.http)
         database.warnAboutPassword(logger)
         options.warnAboutSecrets(logger)
-        let senders = try StoreSenders(configuration.webhooks)
+        let webhookEndpoints = try WebhookEndpoints(configuration.webhooks)
         // The service continues when the reader of its output ends.
         signal(SIGPIPE, SIG_IGN)
-        let httpServer = HTTPServerService.maker(senders: senders)
+        let httpServer = HTTPServerService.maker(webhookEndpoints: webhookEndpoints)
         let httpHasTLS = configuration.httpHasTLS
         let service = HeadroomService(configuration, httpServer: httpServer, logger: logger)
         try await service.run { ready in

@@ -51,10 +51,10 @@ class DashboardClient:
 
     def csrf_token(self, path="/dashboard/sign-in"):
         """The CSRF token in the forms of a page."""
-        return hidden_fields(self.get(path))["seal"]
+        return hidden_fields(self.get(path))["csrf"]
 
     def sign_in(self, token, to=None):
-        fields = {"seal": self.csrf_token(), "token": token}
+        fields = {"csrf": self.csrf_token(), "token": token}
         return self.send("/dashboard/sign-in", {**fields, "to": to} if to else fields)
 
 

@@ -5,24 +5,24 @@ import HeadroomServer
 import Hummingbird
 import NIOCore
 
-/// `POST /v1/billing-events`: one event in Headroom's own words, from a billing system without an adapter.
-struct BillingRoutes: RouteCollecting {
+/// `POST /v1/billing-events`: one event in Headroom's own format, for a billing system without an endpoint of its own.
+struct BillingRoutes: RouteProvider {
     private let sessions: SessionPool
     private let bodies: BodyDecoder
     private let access: AccessControl
-    private let openPort: OpenPort
+    private let hostCheck: HostCheckMiddleware
     private let requestTimeout: Duration
 
     init(_ dependencies: HTTPServerDependencies) {
         sessions = dependencies.webhookSessions
         bodies = BodyDecoder(dependencies.configuration)
         access = dependencies.parts.access
-        openPort = dependencies.openPort
+        hostCheck = dependencies.hostCheck
         requestTimeout = dependencies.configuration.requestTimeout
     }
 
     func add(to router: Router<HTTPContext>) {
-        router.group("v1").add(middleware: Authenticating(access: access)).add(middleware: openPort)
+        router.group("v1").add(middleware: AuthenticationMiddleware(access: access)).add(middleware: hostCheck)
             .post("billing-events", use: apply)
     }
 
@@ -30,8 +30,8 @@ struct BillingRoutes: RouteCollecting {
     private func apply(_ request: Request, _ context: HTTPContext) async throws -> Response {
         // An event sets a plan, so it needs the same scope as SETPLAN.
         try context.require(.setPlan)
-        _ = try Query(request)
-        let answer = try await context.whilePeerIsHere { try await process(request, context) }
+        _ = try QueryParameters(request)
+        let answer = try await context.cancellingOnPeerClose { try await process(request, context) }
         return Response(
             status: .ok,
             headers: [.contentType: "application/json", .cacheControl: "no-store"],
@@ -39,7 +39,7 @@ struct BillingRoutes: RouteCollecting {
         )
     }
 
-    /// Cancelled where the peer is gone, so that nothing more is read, parsed or begun for it.
+    /// Cancelled when the peer closes the connection.
     private func process(_ request: Request, _ context: HTTPContext) async throws -> String {
         let body = try await bodies.read(request, context)
         try Task.checkCancellation()

@@ -1,7 +1,7 @@
 import Usage
 
-/// `GET /v1/usage/{user}`: the fields of `USAGE`'s answer, under their names. One that does not apply is left out, but for
-/// those that say how much: null is unlimited, and `unlimited` says so.
+/// `GET /v1/usage/{user}`: the fields of the reply to `USAGE`, under the same names. Fields that do not apply are left
+/// out, except that `limit` and `remaining` are null for an unlimited plan.
 struct UsageBody: Encodable {
     private let answer: Answer
 

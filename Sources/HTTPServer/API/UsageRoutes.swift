@@ -1,28 +1,28 @@
 import Engine
-import Foundation
 import HTTPTypes
 import HeadroomServer
 import Hummingbird
 import LineProtocol
 import Usage
 
-/// Where users stand, as JSON: what `USAGE`, `HISTORY` and `REPORT` tell, to whom they tell it. docs/openapi.json describes it.
-struct UsageRoutes: RouteCollecting {
-    private let store: StoreGateway
+/// Usage as JSON, with the content and the permissions of `USAGE`, `HISTORY` and `REPORT`. docs/openapi.json describes
+/// it.
+struct UsageRoutes: RouteProvider {
+    private let engine: EngineClient
     private let access: AccessControl
-    private let openPort: OpenPort
+    private let hostCheck: HostCheckMiddleware
     private let requestTimeout: Duration
 
-    init(_ store: StoreGateway, access: AccessControl, openPort: OpenPort, requestTimeout: Duration) {
-        self.store = store
-        self.access = access
-        self.openPort = openPort
-        self.requestTimeout = requestTimeout
+    init(_ dependencies: HTTPServerDependencies) {
+        engine = dependencies.engine
+        access = dependencies.parts.access
+        hostCheck = dependencies.hostCheck
+        requestTimeout = dependencies.configuration.requestTimeout
     }
 
     func add(to router: Router<HTTPContext>) {
         router.get("v1/openapi.json", use: document)
-        router.group("v1").add(middleware: Authenticating(access: access)).add(middleware: openPort)
+        router.group("v1").add(middleware: AuthenticationMiddleware(access: access)).add(middleware: hostCheck)
             .get("usage/{user}", use: usage)
             .get("history/{user}", use: history)
             .get("report", use: report)
@@ -33,11 +33,11 @@ struct UsageRoutes: RouteCollecting {
     private func usage(_ request: Request, _ context: HTTPContext) async throws -> Response {
         try context.require(.usage)
         let user = try context.user()
-        let period = try Query(request, takes: "period").period()
-        let outcome = await store.ask(period.map { .usageInPeriod($0) } ?? .usage, of: user)
+        let period = try QueryParameters(request, allowing: "period").period()
+        let outcome = await engine.perform(period.map { .usageInPeriod($0) } ?? .usage, for: user)
         if case .failure(let error) = outcome { throw Problem(ReplyError(reading: error)) }
         guard case .answer(let answer) = outcome else { throw Problem(outcome) }
-        var response = try JSONAnswer(UsageBody(answer)).response(to: request)
+        var response = TaggedBody(json: UsageBody(answer)).response(to: request)
         RateLimitFields(answer.snapshot).write(to: &response.headers)
         return response
     }
@@ -46,49 +46,47 @@ struct UsageRoutes: RouteCollecting {
     private func history(_ request: Request, _ context: HTTPContext) async throws -> Response {
         try context.require(.history)
         let user = try context.user()
-        let months = try Query(request, takes: "months").number("months", in: CommandParser.monthsRange, default: 12)
-        let outcome = await store.ask(.history(months), of: user)
+        let months = try QueryParameters(request, allowing: "months").number(
+            "months",
+            in: CommandParser.monthsRange,
+            default: 12
+        )
+        let outcome = await engine.perform(.history(months), for: user)
         guard case .history(let periods) = outcome else { throw Problem(outcome) }
-        return try JSONAnswer(HistoryBody(user, periods)).response(to: request)
+        return TaggedBody(json: HistoryBody(user, periods)).response(to: request)
     }
 
     @Sendable
     private func report(_ request: Request, _ context: HTTPContext) async throws -> Response {
         try context.require(.report)
-        _ = try Query(request)
-        let outcome = await store.read(.report(try period(context)), within: requestTimeout)
+        _ = try QueryParameters(request)
+        let outcome = await engine.report(.report(try period(context)), within: requestTimeout)
         guard case .report(let report) = outcome else { throw Problem(outcome) }
-        return try JSONAnswer(ReportBody(report)).response(to: request)
+        return TaggedBody(json: ReportBody(report)).response(to: request)
     }
 
-    /// Every open period where the path has no place for one.
+    /// All open periods if the path has no period.
     private func period(_ context: HTTPContext) throws(Problem) -> BillingPeriod {
         guard context.parameters.get("period") != nil else { return .open }
-        return try Query.period(context.pathParameter("period") ?? "")
+        return try QueryParameters.period(context.pathParameter("period") ?? "")
     }
 
-    /// Everybody may know what can be asked.
+    /// Public: needs no token.
     @Sendable
     private func document(_ request: Request, _ context: HTTPContext) async throws -> Response {
-        _ = try Query(request)
-        return OpenAPIDocument.answer.response(to: request)
+        _ = try QueryParameters(request)
+        return OpenAPIDocument.body.response(to: request)
     }
 }
 
-/// What this API is, for programs: docs/openapi.json.
+/// The description of this API: docs/openapi.json.
 enum OpenAPIDocument {
-    static let data = Data(PackageResources.openapi_json)
-    /// Made once: everybody may ask, as often as they like.
-    static let answer = JSONAnswer(data: data, caching: "no-cache")
+    static let body = TaggedBody(PackageResources.openapi_json, mediaType: "application/json", caching: "no-cache")
 }
 
 extension Problem {
-    /// An outcome that is no answer to what was asked.
+    /// For an outcome of an unexpected kind.
     fileprivate init(_ outcome: Outcome) {
-        guard case .failure(let error) = outcome else {
-            self.init(ReplyError(code: .internal, text: "the store answered something else; please report it"))
-            return
-        }
-        self.init(error)
+        if case .failure(let error) = outcome { self.init(error) } else { self.init(EngineError.unexpectedOutcome) }
     }
 }

@@ -2,153 +2,149 @@ import HTTPTypes
 import HeadroomServer
 import Hummingbird
 import LineProtocol
-import NIOCore
 import Usage
 
-/// Pages for people.
-struct DashboardRoutes: RouteCollecting {
+/// The pages under /dashboard.
+struct DashboardRoutes: RouteProvider {
     private let parts: ServiceParts
     private let figures: DashboardFigures
     private let pages: PageLibrary
-    private let reception: Reception
-    private let openPort: OpenPort
+    private let authenticator: ViewerAuthenticator
+    private let hostCheck: HostCheckMiddleware
     private let liveStream = LiveStream()
-    private let signIn: SignInForms
-    private let actions: ActionForms
+    private let signIn: SignInHandler
+    private let actions: UserActionHandler
 
-    init(_ dependencies: HTTPServerDependencies) {
+    /// - Throws: if a template is malformed.
+    init(_ dependencies: HTTPServerDependencies) throws {
         parts = dependencies.parts
         figures = DashboardFigures(dependencies)
-        do {
-            pages = try PageLibrary()
-        } catch {
-            preconditionFailure("a template cannot be parsed: \(error)")
-        }
-        reception = Reception(access: parts.access, isSecure: parts.configuration.httpHasTLS)
-        openPort = dependencies.openPort
-        let forms = FormReading(reading: BodyDecoder(dependencies.configuration), reception: reception)
-        signIn = SignInForms(reception: reception, forms: forms, pages: pages)
-        actions = ActionForms(
-            reception: reception,
+        pages = try PageLibrary()
+        authenticator = ViewerAuthenticator(access: parts.access, isSecure: parts.configuration.httpHasTLS)
+        hostCheck = dependencies.hostCheck
+        let forms = FormDecoder(bodies: BodyDecoder(dependencies.configuration), authenticator: authenticator)
+        signIn = SignInHandler(authenticator: authenticator, forms: forms, pages: pages)
+        actions = UserActionHandler(
+            authenticator: authenticator,
             forms: forms,
             figures: figures,
-            store: dependencies.store,
+            engine: dependencies.engine,
             pages: pages
         )
     }
 
     func add(to router: Router<HTTPContext>) {
         let group = router.group("dashboard")
-            .add(middleware: PageHeaders(problemPage: problemPage))
+            .add(middleware: PageHeadersMiddleware(problemPage: problemPage))
         for asset in Asset.all {
-            group.get(RouterPath(asset.path)) { request, _ in DashboardRoutes.answer(asset, request) }
+            group.get(RouterPath(asset.path)) { request, _ in asset.body.response(to: request) }
         }
-        let open = group.add(middleware: Authenticating(access: parts.access))
-            .add(middleware: ProblemPages(page: problemPage))
-            .add(middleware: openPort)
-        open.get("sign-in", use: signIn.show)
-        open.post("sign-in", use: signIn.take)
-        open.post("sign-out", use: signIn.leave)
-        open.get(use: overview)
-        open.get("live", use: live)
-        open.get("users", use: find)
-        open.get("users/:user", use: user)
-        open.post("users/:user/:action") { request, context in
-            try await actions.take(
+        let pages = group.add(middleware: AuthenticationMiddleware(access: parts.access))
+            .add(middleware: ProblemPageMiddleware(page: problemPage))
+            .add(middleware: hostCheck)
+        pages.get("sign-in", use: signIn.show)
+        pages.post("sign-in", use: signIn.signIn)
+        pages.post("sign-out", use: signIn.signOut)
+        pages.get(use: overview)
+        pages.get("live", use: live)
+        pages.get("users", use: find)
+        pages.get("users/:user", use: user)
+        pages.post("users/:user/:action") { request, context in
+            try await actions.submit(
                 request,
                 context,
-                admitted: admit(request, context),
+                authorized: authorize(request, context),
                 user: DashboardRoutes.user(context)
             )
         }
-        // What a browser is led to by the address of a form.
-        open.get("users/:user/:action") { _, context in
-            PageAnswer.redirect(to: "/dashboard/users/\(try DashboardRoutes.user(context))")
+        // For a form's address in the address bar, as after a reload.
+        pages.get("users/:user/:action") { _, context in
+            PageResponse.redirect(to: "/dashboard/users/\(try DashboardRoutes.user(context))")
         }
-        open.get("**") { _, _ -> Response in throw Problem.notFound }
-        // Who types the address without a path is a person.
-        router.get("/") { _, _ -> Response in PageAnswer.redirect(to: Destination.overview) }
+        pages.get("**") { _, _ -> Response in throw Problem.notFound }
+        // For a person that enters the host and port without a path.
+        router.get("/") { _, _ -> Response in PageResponse.redirect(to: ReturnPath.overview) }
     }
 
     // MARK: Pages
 
     @Sendable
     private func overview(_ request: Request, _ context: HTTPContext) async throws -> Response {
-        let visitor = try admit(request, context)
-        let named = request.query["period"] ?? ""
-        guard let period = named.isEmpty ? BillingPeriod.open : BillingPeriod(named),
+        let viewer = try authorize(request, context)
+        let label = request.query["period"] ?? ""
+        guard let period = label.isEmpty ? BillingPeriod.open : BillingPeriod(label),
             let figures = await self.figures.overview(period)
-        else { throw Problem.noPeriod }
+        else { throw Problem.unknownPeriod }
         let presenter = OverviewPresenter(figures: figures, firstSteps: firstSteps)
-        var frame = reception.frame("Overview", visitor)
+        var frame = authenticator.frame("Overview", viewer)
         frame.isOverview = true
         let status: HTTPResponse.Status = presenter.isIncomplete ? .serviceUnavailable : .ok
-        return PageAnswer.page(pages.render(.overview, presenter.page(frame)), status, cookie: visitor.newCookie)
+        return PageResponse.page(pages.render(.overview, presenter.page(frame)), status, cookie: viewer.newCookie)
     }
 
     @Sendable
     private func find(_ request: Request, _ context: HTTPContext) throws -> Response {
-        let visitor = try admit(request, context)
-        let typed = request.query["user"] ?? ""
-        let trimmed = ActionForm.trimmed(typed)
-        if let user = UserID(trimmed) {
-            return PageAnswer.redirect(to: "/dashboard/users/\(user)", cookie: visitor.newCookie)
+        let viewer = try authorize(request, context)
+        let input = ActionForm.trimmed(request.query["user"] ?? "")
+        if let user = UserID(input) {
+            return PageResponse.redirect(to: "/dashboard/users/\(user)", cookie: viewer.newCookie)
         }
-        return findPage(trimmed, visitor, trimmed.isEmpty ? .ok : .badRequest)
+        return findPage(input, viewer, input.isEmpty ? .ok : .badRequest)
     }
 
-    /// - Parameter typed: what is no user's id; empty where nothing was typed yet.
-    private func findPage(_ typed: String, _ visitor: Visitor, _ status: HTTPResponse.Status) -> Response {
-        var frame = reception.frame("Find a user", visitor)
+    /// - Parameter input: empty, or not a user's id.
+    private func findPage(_ input: String, _ viewer: Viewer, _ status: HTTPResponse.Status) -> Response {
+        var frame = authenticator.frame("Find a user", viewer)
         frame.isUsers = true
         let page = FindPage(
             frame: frame,
-            typed: ActionForm.cut(typed, to: 64),
-            mistake: typed.isEmpty ? nil : FindPage.noUser
+            input: ActionForm.truncated(input, toScalars: 64),
+            error: input.isEmpty ? nil : FindPage.invalidID
         )
-        return PageAnswer.page(pages.render(.find, page), status, cookie: visitor.newCookie)
+        return PageResponse.page(pages.render(.find, page), status, cookie: viewer.newCookie)
     }
 
     @Sendable
     private func user(_ request: Request, _ context: HTTPContext) async throws -> Response {
-        let visitor = try admit(request, context)
+        let viewer = try authorize(request, context)
         guard let user = context.parameters.get("user").flatMap({ UserID($0) }) else {
-            return findPage(context.parameters.get("user") ?? "", visitor, .notFound)
+            return findPage(context.parameters.get("user") ?? "", viewer, .notFound)
         }
         let notice = request.query["result"]
-            .flatMap { ActionResult($0, user: user, visitor: visitor, seals: reception.seals) }
+            .flatMap { ActionResult($0, user: user, viewer: viewer, signer: authenticator.signer) }
             .map(\.notice)
-        return await actions.userPage(user, visitor, notices: [notice].compactMap(\.self))
+        return await actions.userPage(user, viewer, notices: [notice].compactMap(\.self))
     }
 
     @Sendable
     private func live(_ request: Request, _ context: HTTPContext) throws -> Response {
-        guard reception.visitor(request, context).mayLook else {
+        guard authenticator.viewer(request, context).canView else {
             throw Problem(ReplyError.authenticationRequired)
         }
-        let (reception, parts, figures) = (reception, parts, figures)
-        @Sendable func ending() -> String? {
-            if parts.draining.isSet { return "This instance is shutting down; reload the page in a while." }
+        let (authenticator, parts, figures) = (authenticator, parts, figures)
+        @Sendable func endReason() -> String? {
+            if parts.draining.isSet { return "This instance is shutting down; reload the page in a moment." }
             var context = context
-            // Of a token that came with the request, what it may do now.
+            // A bearer token's present permissions, which may have changed since the stream was opened.
             if let identity = context.identity {
-                let now = parts.access.policy.identity(ofToken: identity.tokenID)
-                context.permissions = now?.permissions ?? .anonymous
+                let present = parts.access.policy.identity(ofToken: identity.tokenID)
+                context.permissions = present?.permissions ?? .anonymous
             } else {
                 context.permissions = parts.access.policy.permissionsWithoutToken
             }
-            return reception.visitor(request, context).mayLook ? nil : "You are signed out. Reload the page to sign in."
+            let canView = authenticator.viewer(request, context).canView
+            return canView ? nil : "You are signed out. Reload the page to sign in."
         }
-        return try liveStream.response(figures: { figures.live }, ending: ending)
+        return try liveStream.response(figures: { figures.live }, endReason: endReason)
     }
 
-    // MARK: Who may
+    // MARK: Authorization
 
-    /// - Throws: a page to sign in, or one that says what is missing.
-    private func admit(_ request: Request, _ context: HTTPContext) throws -> Visitor {
-        let visitor = reception.visitor(request, context)
-        if visitor.mayLook { return visitor }
-        guard visitor.identity == nil else {
+    /// - Throws: a redirect to the sign-in page, or 403 if the viewer's token lacks the scope.
+    private func authorize(_ request: Request, _ context: HTTPContext) throws -> Viewer {
+        let viewer = authenticator.viewer(request, context)
+        if viewer.canView { return viewer }
+        guard viewer.identity == nil else {
             throw Problem(
                 ReplyError(
                     code: .forbidden,
@@ -156,18 +152,18 @@ struct DashboardRoutes: RouteCollecting {
                 )
             )
         }
-        let destination = request.method == .get ? Destination.checked(request.uri.description) : Destination.overview
-        throw PageAnswer(response: signIn.lead(to: destination, visitor))
+        let path = request.method == .get ? ReturnPath.validated(request.uri.description) : ReturnPath.overview
+        throw PageResponse(response: signIn.redirect(returningTo: path, viewer))
     }
 
     private static func user(_ context: HTTPContext) throws(Problem) -> UserID {
         guard let user = context.parameters.get("user").flatMap({ UserID($0) }) else {
-            throw Problem(.notFound, code: "NOTFOUND", FindPage.noUser)
+            throw Problem(.notFound, code: "NOTFOUND", FindPage.invalidID)
         }
         return user
     }
 
-    /// A port of 0 is another one by now, and nc speaks no TLS.
+    /// Without a command if the port is not known in advance (0), or needs TLS, which nc cannot speak.
     private var firstSteps: FirstSteps {
         let listen = parts.configuration.listen
         guard listen.port != 0, parts.tls == nil else { return FirstSteps(command: nil) }
@@ -177,32 +173,21 @@ struct DashboardRoutes: RouteCollecting {
         return FirstSteps(command: "printf '\(token)\(request)' | nc -N \(host) \(listen.port)")
     }
 
-    // MARK: What is the same for everybody
-
-    private static func answer(_ asset: Asset, _ request: Request) -> Response {
-        var headers: HTTPFields = [.eTag: asset.entityTag, .cacheControl: "no-cache"]
-        if let known = request.headers[.ifNoneMatch], known == "*" || known.contains(asset.entityTag) {
-            return Response(status: .notModified, headers: headers)
-        }
-        headers[.contentType] = asset.mediaType
-        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: asset.text)))
-    }
+    // MARK: Errors
 
     @Sendable
     private func problemPage(_ problem: Problem, _ request: Request, _ context: HTTPContext) -> Response {
-        let visitor = reception.visitor(request, context)
-        var frame = reception.frame(problem.heading, visitor)
-        // Under another site's name every link would be refused.
-        frame.hasNavigation = visitor.mayLook && problem.status != .misdirectedRequest
+        let viewer = authenticator.viewer(request, context)
+        var frame = authenticator.frame(problem.heading, viewer)
+        // Under an unknown host name, every link would be refused as well.
+        frame.hasNavigation = viewer.canView && problem.status != .misdirectedRequest
         let page = ProblemPage(
             frame: frame,
             heading: problem.heading,
             text: problem.detail.sentence,
-            advice: problem.advice,
-            link: "/dashboard",
-            linkText: "Go to the overview"
+            advice: problem.advice
         )
-        var response = PageAnswer.page(pages.render(.problem, page), problem.status, cookie: visitor.newCookie)
+        var response = PageResponse.page(pages.render(.problem, page), problem.status, cookie: viewer.newCookie)
         for field in problem.headers { response.headers[field.name] = field.value }
         return response
     }

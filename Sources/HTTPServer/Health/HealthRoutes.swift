@@ -1,17 +1,17 @@
 import Hummingbird
 
-/// The same answers where the question comes through the framework: behind another request that is not answered yet.
-struct HealthRoutes: RouteCollecting {
-    let health: Health
+/// For health checks that reach Hummingbird, because they follow an unanswered request on the same connection.
+struct HealthRoutes: RouteProvider {
+    let health: HealthResponder
 
     func add(to router: Router<HTTPContext>) {
-        for question in [Health.Question.alive, .ready] {
-            router.get(RouterPath(question.rawValue)) { [health] _, _ in
-                let answer = health.answer(question)
+        for check in HealthCheck.allCases {
+            router.get(RouterPath(check.rawValue)) { [health] _, _ in
+                let reply = health.reply(to: check)
                 return Response(
-                    status: answer.status,
-                    headers: answer.fields,
-                    body: ResponseBody(byteBuffer: answer.body)
+                    status: reply.status,
+                    headers: reply.fields,
+                    body: ResponseBody(byteBuffer: reply.body)
                 )
             }
         }

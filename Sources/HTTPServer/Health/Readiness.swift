@@ -1,29 +1,29 @@
 import Engine
 import HeadroomServer
 
-/// Whether this instance can answer, and if not, why: `GET /readyz`. Shown to everybody, so it names no host, no user
-/// and nothing in the database.
+/// Whether this instance can answer requests, and if not, why: `GET /readyz`. Public, so it names no host, no user and
+/// no content of the database.
 struct Readiness: Encodable, Equatable {
     struct Checks: Encodable, Equatable {
-        /// Some lane is connected, and the database answered when it was asked last, some seconds ago at most.
+        /// A lane is connected, and the database answered the last probe, at most some seconds ago.
         var database: Bool
-        /// The schema is at least the one that this binary needs.
+        /// The schema is at least as new as this binary requires.
         var schema: Bool
-        /// It is known which tokens are live, or none is ever required.
+        /// The valid tokens are known, or none are required.
         var tokens: Bool
-        /// The service takes requests.
+        /// The service is not shutting down.
         var accepting: Bool
     }
 
-    /// What is looked at.
-    struct Facts {
+    /// The observations that readiness depends on.
+    struct Observations {
         var lanesConnected: Int
         var databaseAnswers: Bool
-        /// Why it does not, where that is known.
+        /// Why it does not, if that is known.
         var databaseProblem: String?
-        /// Nil when it was not looked at yet. The service looked before it started, so that is well.
+        /// Nil before the first probe. The service has checked the schema at its start, so nil counts as new enough.
         var schemaVersion: Int?
-        /// Nil where there is none.
+        /// Nil if there is none.
         var tokensProblem: String?
         var isDraining: Bool
     }
@@ -33,34 +33,35 @@ struct Readiness: Encodable, Equatable {
     /// A sentence for each check that is false.
     let reasons: [String]
 
-    init(_ facts: Facts) {
+    init(_ observed: Observations) {
         let checks = Checks(
-            database: facts.lanesConnected > 0 && facts.databaseAnswers,
-            schema: facts.schemaVersion.map { $0 >= Schema.newestMigration } ?? true,
-            tokens: facts.tokensProblem == nil,
-            accepting: !facts.isDraining
+            database: observed.lanesConnected > 0 && observed.databaseAnswers,
+            schema: observed.schemaVersion.map { $0 >= Schema.newestMigration } ?? true,
+            tokens: observed.tokensProblem == nil,
+            accepting: !observed.isDraining
         )
         self.checks = checks
         ready = checks.database && checks.schema && checks.tokens && checks.accepting
         var reasons: [String] = []
         if !checks.database {
-            let what = facts.lanesConnected > 0 ? "the database did not answer last" : "no lane is connected"
-            reasons.append("database: " + what + (facts.databaseProblem.map { "; \($0)" } ?? ""))
+            let cause =
+                observed.lanesConnected > 0 ? "the database did not answer the last probe" : "no lane is connected"
+            reasons.append("database: " + cause + (observed.databaseProblem.map { "; \($0)" } ?? ""))
         }
-        if !checks.schema, let version = facts.schemaVersion {
+        if !checks.schema, let version = observed.schemaVersion {
             reasons.append(
                 "schema: the newest migration is \(version), this release needs \(Schema.newestMigration); "
                     + "run headroom migrate"
             )
         }
-        if let problem = facts.tokensProblem { reasons.append("tokens: \(problem)") }
-        if !checks.accepting { reasons.append("accepting: the service shuts down") }
+        if let problem = observed.tokensProblem { reasons.append("tokens: \(problem)") }
+        if !checks.accepting { reasons.append("accepting: the service is shutting down") }
         self.reasons = reasons
     }
 
     init(_ parts: ServiceParts) {
         self.init(
-            Facts(
+            Observations(
                 lanesConnected: parts.engine.snapshot.lanesConnected,
                 databaseAnswers: parts.monitor.databaseAnswers,
                 databaseProblem: parts.monitor.problem,

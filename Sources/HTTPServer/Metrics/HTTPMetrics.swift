@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Synchronization
 
-/// What the HTTP side has been asked, by route: a path's pattern, so that nobody can make up new ones.
+/// Counts the HTTP server's requests by route. A route is a path's pattern, so that requests cannot add new ones.
 final class HTTPMetrics: Sendable {
     struct Kind: Hashable, Comparable {
         var route: String
@@ -24,7 +24,7 @@ final class HTTPMetrics: Sendable {
 
     private let state = Mutex(Snapshot())
 
-    /// Under a lock, so any thread may.
+    /// Callable from any thread.
     func count(_ kind: Kind, _ duration: Duration) {
         state.withLock { state in
             state.requests[kind, default: 0] += 1
@@ -34,22 +34,22 @@ final class HTTPMetrics: Sendable {
         }
     }
 
-    func write(to text: inout MetricsText) {
+    func write(to encoder: inout PrometheusEncoder) {
         let snapshot = state.withLock { $0 }
         let requests = snapshot.requests.sorted { $0.key < $1.key }
-        text.write(.httpRequests, requests.map { ([$0.key.route, $0.key.method, $0.key.status], .init($0.value)) })
+        encoder.write(.httpRequests, requests.map { ([$0.key.route, $0.key.method, $0.key.status], .init($0.value)) })
         let durations = snapshot.durations.sorted { $0.key < $1.key }
-        text.write(.httpDuration, .microseconds, durations.map { ([$0.key], $0.value.counts) })
+        encoder.write(.httpDuration, .microseconds, durations.map { ([$0.key], $0.value.counts) })
     }
 }
 
-/// Counts each request with what it was answered; outside of everything that can answer.
-struct CountingRequests: RouterMiddleware {
+/// Counts each request with its status. The outermost middleware, so that it sees the responses of all others.
+struct RequestCountingMiddleware: RouterMiddleware {
     typealias Context = HTTPContext
 
     let metrics: HTTPMetrics
 
-    /// Others are `other`: a method is any word that a peer likes.
+    /// Others count as `other`, because a peer can send any text as a method.
     private static let methods: Set<HTTPRequest.Method> = [
         .get, .head, .post, .put, .delete, .patch, .options, .trace,
     ]
@@ -63,8 +63,8 @@ struct CountingRequests: RouterMiddleware {
         let response = try await next(request, context)
         metrics.count(
             HTTPMetrics.Kind(
-                route: CountingRequests.route(context),
-                method: CountingRequests.methods.contains(request.method) ? request.method.rawValue : "other",
+                route: RequestCountingMiddleware.route(context),
+                method: RequestCountingMiddleware.methods.contains(request.method) ? request.method.rawValue : "other",
                 status: "\(response.status.code / 100)xx"
             ),
             .now - began
@@ -72,7 +72,7 @@ struct CountingRequests: RouterMiddleware {
         return response
     }
 
-    /// The pattern of the path, such as `/v1/usage/{user}`; `none` where there is none.
+    /// The pattern of the path, such as `/v1/usage/{user}`; `none` for an unknown path.
     private static func route(_ context: HTTPContext) -> String {
         guard let path = context.endpointPath, path.hasPrefix("/") else { return "none" }
         return path

@@ -1,4 +1,4 @@
-/// A family of figures on `/metrics`: its name, what kind it is, and what it means. docs/reference.md is held against these.
+/// A family of metrics on `/metrics`. A test compares docs/reference.md with these.
 struct Metric: Sendable, Hashable {
     enum Kind: String, Sendable {
         case counter, gauge, histogram
@@ -6,9 +6,9 @@ struct Metric: Sendable, Hashable {
 
     let name: String
     let kind: Kind
-    /// Names of the labels that each of its samples has, in their order.
+    /// The label names of each sample, in order.
     let labels: [String]
-    /// What stands behind HELP.
+    /// The text after HELP.
     let meaning: String
 
     init(_ name: String, _ kind: Kind, _ labels: [String], _ meaning: String) {
@@ -20,19 +20,19 @@ struct Metric: Sendable, Hashable {
 }
 
 extension Metric {
-    static let all = service + lineProtocol + store + database + http + process
+    static let all = service + lineProtocol + engine + database + http + process
 
     private static let service = [buildInfo, draining]
     private static let lineProtocol = [
         connections, connectionsAccepted, connectionsRefused, tokenConnections, authentications, tokensAge,
         tokensRefused, handshakesFailed, requests, answers, errors, answerDuration,
     ]
-    private static let store = [
+    private static let engine = [
         lanes, lanesConnected, laneQueue, queueWait, batchRequests, statementDuration, reconnects, outcomesUnknown,
         messagesCounted, requestsBlocked,
     ]
     private static let database = [databaseUp, databaseInfo, schemaVersion, replicationLag]
-    private static let http = [httpRequests, httpDuration, httpConnections, httpTurnedAway, webhookRequests]
+    private static let http = [httpRequests, httpDuration, httpConnections, httpRejections, webhookRequests]
     private static let process = [
         cpuSeconds, residentMemory, virtualMemory, openDescriptors, descriptorsMaximum, threads, startTime,
     ]
@@ -40,7 +40,7 @@ extension Metric {
     // MARK: Service
 
     static let buildInfo = Metric("headroom_build_info", .gauge, ["version"], "1; the version of the service.")
-    static let draining = Metric("headroom_draining", .gauge, "1 once the service shuts down, else 0.")
+    static let draining = Metric("headroom_draining", .gauge, "1 while the service is shutting down, else 0.")
 
     // MARK: Line protocol
 
@@ -65,22 +65,22 @@ extension Metric {
         "headroom_authentications_total",
         .counter,
         ["outcome"],
-        "Tokens that were presented, by whether they were accepted or refused."
+        "Authentication attempts by outcome: accepted or refused."
     )
     static let tokensAge = Metric(
         "headroom_tokens_age_seconds",
         .gauge,
-        "How long ago the live tokens were read, which happens every two seconds; rises while they cannot be read."
+        "Age of the cached tokens, which are read every two seconds; rises while they cannot be read."
     )
     static let tokensRefused = Metric(
         "headroom_tokens_refused",
         .gauge,
-        "Tokens that are refused for what is in their row of headroom.tokens, each logged once."
+        "Tokens with an invalid row in headroom.tokens, each logged once."
     )
     static let handshakesFailed = Metric(
         "headroom_tls_handshakes_failed_total",
         .counter,
-        "Connections that ended before their TLS handshake was done; absent without TLS."
+        "Connections that ended before their TLS handshake was complete; absent without TLS."
     )
     static let requests = Metric(
         "headroom_requests_total",
@@ -103,36 +103,36 @@ extension Metric {
     static let answerDuration = Metric(
         "headroom_answer_duration_seconds",
         .histogram,
-        "From taking a request in to writing its answer, of those that the store answered."
+        "From receiving a request to writing its answer, for requests that the engine answered."
     )
 
-    // MARK: Store
+    // MARK: Engine
 
-    static let lanes = Metric("headroom_lanes", .gauge, "Database connections that carry batches.")
-    static let lanesConnected = Metric("headroom_lanes_connected", .gauge, "Those of them that are connected.")
+    static let lanes = Metric("headroom_lanes", .gauge, "Database connections that execute batches.")
+    static let lanesConnected = Metric("headroom_lanes_connected", .gauge, "Lanes that are connected.")
     static let laneQueue = Metric(
         "headroom_lane_queue_requests",
         .gauge,
         ["lane"],
-        "Requests that wait for a lane now."
+        "Requests waiting for a lane now."
     )
     static let queueWait = Metric(
         "headroom_queue_wait_seconds",
         .histogram,
         "How long the first request of each batch waited for its lane."
     )
-    static let batchRequests = Metric("headroom_batch_requests", .histogram, "Requests that went together, per batch.")
+    static let batchRequests = Metric("headroom_batch_requests", .histogram, "Requests per batch.")
     static let statementDuration = Metric(
         "headroom_statement_duration_seconds",
         .histogram,
         ["statement"],
-        "From sending a batch's statement to having its result: count is the fast path, perform the slow path, read changes "
-            + "nothing."
+        "From sending a batch's statement to receiving its result: count is the fast path, perform the slow path, "
+            + "read changes nothing."
     )
     static let reconnects = Metric(
         "headroom_database_reconnects_total",
         .counter,
-        "Lanes that lost their connection and have it back."
+        "Reconnects of lanes after a lost connection."
     )
     static let outcomesUnknown = Metric(
         "headroom_outcomes_unknown_total",
@@ -142,7 +142,7 @@ extension Metric {
     static let messagesCounted = Metric(
         "headroom_messages_counted_total",
         .counter,
-        "Messages counted, each once; what is given back later stays."
+        "Messages counted, each once; not reduced when messages are given back."
     )
     static let requestsBlocked = Metric(
         "headroom_requests_blocked_total",
@@ -155,23 +155,23 @@ extension Metric {
     static let databaseUp = Metric(
         "headroom_database_up",
         .gauge,
-        "1 when the database answered at the last look, which is every two seconds, else 0."
+        "1 if the database answered the last probe, which is every two seconds, else 0."
     )
     static let databaseInfo = Metric(
         "headroom_database_info",
         .gauge,
         ["version"],
-        "1; PostgreSQL's version. Absent while the database is away."
+        "1; PostgreSQL's version. Absent while the database cannot be reached."
     )
     static let schemaVersion = Metric(
         "headroom_schema_version",
         .gauge,
-        "Number of the newest migration in the database; absent while it is away."
+        "Number of the newest migration in the database; absent while it cannot be reached."
     )
     static let replicationLag = Metric(
         "headroom_replication_lag_seconds",
         .gauge,
-        "By how much the slowest standby is behind; absent where there is none, or where the service may not see it."
+        "Lag of the slowest standby; absent without standbys, or without the permission to see them."
     )
 
     // MARK: HTTP
@@ -180,34 +180,34 @@ extension Metric {
         "headroom_http_requests_total",
         .counter,
         ["route", "method", "status"],
-        "Requests of the HTTP side by route, method and class of status; route none is a path that there is not."
+        "Requests of the HTTP server by route, method and status class; route none is an unknown path."
     )
     static let httpDuration = Metric(
         "headroom_http_request_duration_seconds",
         .histogram,
         ["route"],
-        "From having a request's head to having its answer's."
+        "From receiving a request's head to having its response's head."
     )
     static let httpConnections = Metric(
         "headroom_http_connections",
         .gauge,
         ["state"],
-        "Connections of the HTTP side now: waiting for a request, or busy with one."
+        "Connections of the HTTP server now: waiting for a request, or busy with one."
     )
-    static let httpTurnedAway = Metric(
+    static let httpRejections = Metric(
         "headroom_http_turned_away_total",
         .counter,
         ["reason"],
-        "Connections of the HTTP side that were closed, or requests that were refused, to keep its limits. They waited when "
-            + "another one came: all, address by the limit; all were busy: busy; in time there was no complete head: "
-            + "head; answers were not read in time: output."
+        "Connections of the HTTP server that were closed, or requests that were refused, to keep its limits: all or "
+            + "address, idle and closed for a new connection; busy, refused because all were busy; head, no complete "
+            + "head in time; output, responses not read in time."
     )
 
     static let webhookRequests = Metric(
         "headroom_webhook_requests_total",
         .counter,
         ["source", "type", "outcome"],
-        "Requests of stores by store, type of event and what became of it; type is none where it was not read."
+        "Requests of stores by store, event type and outcome; type is none if it was not decoded."
     )
 
     // MARK: Process
@@ -217,15 +217,15 @@ extension Metric {
         .counter,
         "Processor time of the service, user and system."
     )
-    static let residentMemory = Metric("process_resident_memory_bytes", .gauge, "Memory that is in RAM.")
-    static let virtualMemory = Metric("process_virtual_memory_bytes", .gauge, "Memory that has addresses.")
+    static let residentMemory = Metric("process_resident_memory_bytes", .gauge, "Resident memory.")
+    static let virtualMemory = Metric("process_virtual_memory_bytes", .gauge, "Virtual memory.")
     static let openDescriptors = Metric("process_open_fds", .gauge, "Open file descriptors.")
-    static let descriptorsMaximum = Metric("process_max_fds", .gauge, "File descriptors that may be open.")
+    static let descriptorsMaximum = Metric("process_max_fds", .gauge, "Maximum number of open file descriptors.")
     static let threads = Metric("process_threads", .gauge, "Threads.")
     static let startTime = Metric(
         "process_start_time_seconds",
         .gauge,
-        "When the service started, in seconds since 1970."
+        "Start time of the service, in seconds since 1970."
     )
 }
 

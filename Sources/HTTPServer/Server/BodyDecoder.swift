@@ -3,7 +3,7 @@ import HeadroomServer
 import Hummingbird
 import NIOCore
 
-/// Reads bodies within a size and a time.
+/// Reads request bodies, limited in size and time.
 struct BodyDecoder: Sendable {
     private let bytesMaximum: Int
     private let timeout: Duration
@@ -13,11 +13,11 @@ struct BodyDecoder: Sendable {
         timeout = configuration.requestTimeout
     }
 
-    /// What is left of a body that was not read to its end would be taken for the next request: the peer gets the answer,
-    /// and the connection ends.
+    /// The time that the peer gets to read the response before its connection closes.
     private static let closeDelay = TimeAmount.seconds(1)
 
-    /// - Throws: `Problem`, 413, 415 or 408, after which the connection closes.
+    /// - Throws: `Problem`: 400, 408, 413 or 415. The connection closes then, because the unread rest of the body would
+    ///   be taken for the next request.
     func read(_ request: Request, _ context: HTTPContext) async throws -> ByteBuffer {
         if let problem = BodyEncoding.problem(request.headers) { throw closing(context, problem) }
         if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > bytesMaximum {
@@ -42,12 +42,12 @@ struct BodyDecoder: Sendable {
         } catch let error as CancellationError {
             throw error
         } catch {
-            // The peer hung up in the middle of it, or broke the framing.
+            // The peer closed the connection, or the framing is malformed.
             throw closing(context, broken)
         }
     }
 
-    /// The connection ends as soon as the peer had the time to read the answer.
+    /// Closes the connection after a delay, in which the peer can read the response.
     static func close(_ context: HTTPContext) {
         guard let channel = context.channel else { return }
         channel.eventLoop.scheduleTask(in: closeDelay) { channel.close(promise: nil) }

@@ -1,12 +1,11 @@
 import HTTPTypes
 import NIOCore
 
-/// Bodies are UTF-8 and not compressed. What the head says of a body is checked before any of it is read; what the head
-/// does not say is found when the body is parsed.
+/// Checks that a body is uncompressed UTF-8, by the request's head before the body is read.
 enum BodyEncoding {
     private static let acceptedCharsets: Set = ["utf-8", "utf8", "us-ascii"]
 
-    /// - Returns: 415 where the fields of a request's head name another encoding; nil where they name none.
+    /// - Returns: 415 if the head declares another encoding; nil if it declares a supported one or none.
     static func problem(_ headers: HTTPFields) -> Problem? {
         let codings = (headers[.contentEncoding] ?? "").lowercased().split(separator: ",").map(\.trimmingSpaces)
         guard codings.allSatisfy({ $0 == "identity" || $0.isEmpty }) else {
@@ -26,13 +25,13 @@ enum BodyEncoding {
         "the body must be UTF-8; send it in UTF-8 and with charset=utf-8, or without a charset"
     )
 
-    /// Whether bytes are a text in UTF-8. A zero byte, which UTF-16 and UTF-32 are full of, has no place in a form.
+    /// Whether the bytes are UTF-8 without zero bytes, which indicate UTF-16 or UTF-32.
     static func isUTF8(_ bytes: some Collection<UInt8>) -> Bool {
         !bytes.contains(0) && String(validating: bytes, as: UTF8.self) != nil
     }
 
-    /// The values of the parameter charset (RFC 9110, 8.3), in lower case. Each of them has to be accepted, because
-    /// it is unknown which one a receiver would use.
+    /// The values of the parameter charset (RFC 9110, 8.3), in lower case. If there are several, each must be
+    /// supported.
     private static func charsets(of contentType: String) -> [String] {
         contentType.lowercased().split(separator: ";").dropFirst().compactMap { parameter in
             let pair = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)

@@ -7,7 +7,7 @@ import Glibc
 import Musl
 #endif
 
-/// The field Date (RFC 9110, 5.6.7), which every answer has. Formatted once a second.
+/// The header Date of every response (RFC 9110, 5.6.7). Formatted once a second.
 final class DateField: Sendable {
     private let last = Mutex((second: Int.min, text: ""))
 

@@ -3,14 +3,14 @@ import Hummingbird
 import LineProtocol
 import NIOCore
 
-/// What is known of a request while it is answered.
+/// The state of a request while it is answered.
 struct HTTPContext: RequestContext {
     var coreContext: CoreRequestContextStorage
-    /// The connection.
+    /// The request's connection; nil in tests.
     let channel: (any Channel)?
-    /// Of the token that came with the request; nil without one.
+    /// Of the request's bearer token; nil without one.
     var identity: Identity?
-    /// What the request may ask. `Authenticating` sets it; nothing until then.
+    /// Set by `AuthenticationMiddleware`; nothing is permitted before.
     var permissions: Permissions = .anonymous
 
     init(source: ApplicationRequestContextSource) {

@@ -4,40 +4,39 @@ import NIOCore
 import NIOPosix
 import ServiceLifecycle
 
-/// The listening socket of the HTTP side.
+/// The listening socket of the HTTP server.
 ///
-/// Not the framework's, which accepts connections no faster than its tasks take them, and makes a task of each: behind
-/// connections that keep the tasks busy, a load balancer would wait before it is accepted
-/// (docs/decisions/0027-health-checks-on-the-event-loop.md).
+/// Hummingbird's own server starts a task for each connection and accepts connections no faster than tasks run. A load
+/// balancer's health check would wait behind busy connections (docs/decisions/0027-health-checks-on-the-event-loop.md).
 struct HTTPPort: Service {
-    /// What the kernel may keep of a connection in each direction; it doubles the number. Left to itself it takes up to
-    /// 4 MB for a peer that does not read.
+    /// The kernel's buffer per connection and direction; the kernel doubles the number. Its default is up to 4 MB for a
+    /// peer that does not read.
     private static let socketBufferBytes: SocketOptionValue = 65_536
-    /// One read; a body takes several. A connection that sends more goes on in the next turn, after the others.
+    /// Bytes per read. A connection with more to read continues in the event loop's next turn, after the others.
     private static let readBytesMaximum = 4_096
-    /// Accepted in a turn of the event loop. Connections that come together must not take each other's places before they are
-    /// read: there is room for those of this turn, for those of the turn before, which may be read after that, and for those
-    /// that were answered meanwhile and stand behind them.
+    /// Connections accepted per turn of the event loop. New connections must not evict each other before their first
+    /// request is read. A third of the places for new connections: for those of this turn, for those of the turn
+    /// before, which may be read after it, and for those that became idle meanwhile and are evicted last.
     private static func acceptedAtOnce(_ configuration: HTTPConfiguration) -> Int {
         max(1, min(16, configuration.newcomersMaximum / 3))
     }
 
     let configuration: HTTPConfiguration
     let transport: HTTPTransport
-    let keeper: ConnectionKeeper
+    let limiter: ConnectionLimiter
     let group: MultiThreadedEventLoopGroup
     let whenOpen: @Sendable (ListenAddress?) -> Void
     let logger: Logger
 
-    /// Opens the port and answers until the service shuts down and the requests under way are answered.
+    /// Opens the port and serves it until the service shuts down and all open requests are answered.
     ///
-    /// - Throws: `IOError` when the address is in use or not this machine's.
+    /// - Throws: `IOError` if the address is in use or not an address of this machine.
     func run() async throws {
         let (stream, accepted) = AsyncStream.makeStream(of: HTTPTransport.Accepted.self)
         let address = configuration.address
         let port = try await bootstrap(accepted).bind(host: address.host, port: address.port).get()
         whenOpen(ListenAddress(host: address.host, port: port.localAddress?.port ?? 0))
-        // Also where it fails later: a service whose port is gone has to end.
+        // If the port fails later, the service has to end.
         port.closeFuture.whenComplete { _ in accepted.finish() }
         await withGracefulShutdownHandler {
             await withDiscardingTaskGroup { tasks in
@@ -46,23 +45,23 @@ struct HTTPPort: Service {
         } onGracefulShutdown: {
             port.eventLoop.execute {
                 port.close(promise: nil)
-                keeper.quiesce()
+                limiter.quiesce()
             }
         }
     }
 
     private func bootstrap(_ accepted: AsyncStream<HTTPTransport.Accepted>.Continuation) -> ServerBootstrap {
         ServerBootstrap(group: group)
-            // The kernel takes as many as it is set up for (net.core.somaxconn). Those beyond try again after a second.
+            // Limited by the kernel's setting net.core.somaxconn. Peers over the limit retry after a second.
             .serverChannelOption(.backlog, value: 4_096)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.socketOption(.so_rcvbuf), value: HTTPPort.socketBufferBytes)
             .serverChannelOption(.socketOption(.so_sndbuf), value: HTTPPort.socketBufferBytes)
             .serverChannelOption(.maxMessagesPerRead, value: UInt(HTTPPort.acceptedAtOnce(configuration)))
-            .detectingDeadPeers(outputTimeout: keeper.times.output)
+            .detectingDeadPeers(outputTimeout: limiter.timeouts.output)
             .serverChannelInitializer { [logger] channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptFailures(logger: logger))
+                    try channel.pipeline.syncOperations.addHandler(AcceptErrorHandler(logger: logger))
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
@@ -77,7 +76,7 @@ struct HTTPPort: Service {
             )
             .childChannelInitializer { [transport] channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(transport.gate(accepted: accepted))
+                    try channel.pipeline.syncOperations.addHandler(transport.handler(accepted: accepted))
                 }
             }
     }

@@ -3,34 +3,39 @@ import HeadroomServer
 import Hummingbird
 import Logging
 
-/// Adds the routes of one concern.
-protocol RouteCollecting {
+/// Adds a group of routes to the router.
+protocol RouteProvider {
     func add(to router: Router<HTTPContext>)
 }
 
-/// What the routes share, and their list.
+/// The dependencies that routes share, and the list of all routes.
 struct HTTPServerDependencies: Sendable {
     let parts: ServiceParts
     let configuration: HTTPConfiguration
-    let store: StoreGateway
-    /// For what changes something: the events of stores.
+    let engine: EngineClient
+    /// For store events, which change rows.
     let webhookSessions: SessionPool
-    /// For what pages and answers read besides the store.
+    /// For queries of pages, read-only.
     let pageSessions: SessionPool
-    let senders: StoreSenders
+    let webhookEndpoints: WebhookEndpoints
     let webhookCounters = WebhookCounters()
     let metrics = HTTPMetrics()
-    let connections = ConnectionFigures()
-    let health: Health
+    let connectionMetrics = ConnectionMetrics()
+    let health: HealthResponder
     let logger: Logger
 
-    init(_ parts: ServiceParts, configuration: HTTPConfiguration, senders: StoreSenders, logger: Logger) {
+    init(
+        _ parts: ServiceParts,
+        configuration: HTTPConfiguration,
+        webhookEndpoints: WebhookEndpoints,
+        logger: Logger
+    ) {
         self.parts = parts
         self.configuration = configuration
-        self.senders = senders
+        self.webhookEndpoints = webhookEndpoints
         self.logger = logger
-        health = Health(metrics: metrics) { Readiness(parts) }
-        store = StoreGateway(parts.engine)
+        health = HealthResponder(metrics: metrics) { Readiness(parts) }
+        engine = EngineClient(parts.engine)
         webhookSessions = SessionPool(
             name: "webhooks",
             parts.engine.configuration,
@@ -43,44 +48,30 @@ struct HTTPServerDependencies: Sendable {
 
     var pools: [SessionPool] { [webhookSessions, pageSessions] }
 
-    var openPort: OpenPort {
-        OpenPort(access: parts.access, check: HostCheck(configuredHost: configuration.address.host))
+    var hostCheck: HostCheckMiddleware {
+        HostCheckMiddleware(access: parts.access, check: HostCheck(configuredHost: configuration.address.host))
     }
 
-    /// By when a request that came just now is answered.
-    var deadline: ContinuousClock.Instant { .now + configuration.requestTimeout }
-
-    func router() -> Router<HTTPContext> {
-        let routes = routes
-        // Once without anything else, because what is answered depends on which paths there are.
+    func router() throws -> Router<HTTPContext> {
+        let routes = try self.routes()
+        // A first router without middleware has the paths that `ProblemMiddleware` needs for 405.
         let paths = Router(context: HTTPContext.self)
         for routes in routes { routes.add(to: paths) }
         let router = Router(context: HTTPContext.self, options: .autoGenerateHeadEndpoints)
-        router.add(middleware: CountingRequests(metrics: metrics))
-        router.add(middleware: Answering(methods: PathMethods(paths.routes)))
+        router.add(middleware: RequestCountingMiddleware(metrics: metrics))
+        router.add(middleware: ProblemMiddleware(methods: AllowedMethods(paths.routes)))
         for routes in routes { routes.add(to: router) }
         return router
     }
 
-    private var routes: [any RouteCollecting] {
+    private func routes() throws -> [any RouteProvider] {
         [
             HealthRoutes(health: health),
-            MetricsRoutes(
-                parts,
-                http: metrics,
-                connections: connections,
-                webhooks: webhookCounters,
-                openPort: openPort
-            ),
-            UsageRoutes(
-                store,
-                access: parts.access,
-                openPort: openPort,
-                requestTimeout: configuration.requestTimeout
-            ),
+            MetricsRoutes(self),
+            UsageRoutes(self),
             BillingRoutes(self),
             WebhookRoutes(self),
-            DashboardRoutes(self),
+            try DashboardRoutes(self),
         ]
     }
 }

@@ -8,40 +8,47 @@ import ServiceLifecycle
 
 /// The HTTP port: webhooks, metrics, health, the API and the dashboard.
 ///
-/// Runs on an event loop of its own and asks the database in sessions of its own, so that nothing here takes a thread or
-/// a connection from the line protocol; what it counts goes through the lanes like every message.
+/// Has its own event loop and its own database sessions, so that it takes no thread and no connection from the line
+/// protocol. Requests about one user go through the lanes like those of the line protocol.
 package struct HTTPServerService: Service, CustomStringConvertible {
-    package let description = "HTTP side"
+    package let description = "HTTP server"
 
-    /// Requests under way when the service shuts down have so long; what is left is cut.
+    /// The time that open requests get when the service shuts down.
     private static let drainTimeout = Duration.milliseconds(500)
 
     private let parts: ServiceParts
     private let configuration: HTTPConfiguration
-    private let senders: StoreSenders
+    private let webhookEndpoints: WebhookEndpoints
     private let whenOpen: @Sendable (ListenAddress?) -> Void
     private let logger: Logger
 
-    /// As `HeadroomService` wants it, which knows nothing of HTTP.
-    package static func maker(senders: StoreSenders) -> HeadroomService.HTTPServerMaker {
+    /// For `HeadroomService`, which does not depend on this module.
+    package static func maker(webhookEndpoints: WebhookEndpoints) -> HeadroomService.HTTPServerMaker {
         { parts, whenOpen in
-            guard let configuration = parts.configuration.http else { preconditionFailure("asked for when it is on") }
-            return HTTPServerService(parts, configuration: configuration, senders: senders, whenOpen: whenOpen)
+            guard let configuration = parts.configuration.http else {
+                preconditionFailure("called only with the setting http")
+            }
+            return HTTPServerService(
+                parts,
+                configuration: configuration,
+                webhookEndpoints: webhookEndpoints,
+                whenOpen: whenOpen
+            )
         }
     }
 
     init(
         _ parts: ServiceParts,
         configuration: HTTPConfiguration,
-        senders: StoreSenders,
+        webhookEndpoints: WebhookEndpoints,
         whenOpen: @escaping @Sendable (ListenAddress?) -> Void
     ) {
         self.parts = parts
         self.configuration = configuration
-        self.senders = senders
+        self.webhookEndpoints = webhookEndpoints
         self.whenOpen = whenOpen
         var logger = parts.logger
-        // The framework tells of each start and of each connection that breaks.
+        // Hummingbird logs each start and each broken connection at level info.
         if logger.logLevel == .info { logger.logLevel = .notice }
         self.logger = logger
     }
@@ -61,18 +68,18 @@ package struct HTTPServerService: Service, CustomStringConvertible {
         let dependencies = HTTPServerDependencies(
             parts,
             configuration: configuration,
-            senders: senders,
+            webhookEndpoints: webhookEndpoints,
             logger: logger
         )
-        let port = port(dependencies, on: group)
-        // Not awaited: a session that waits for a database which hangs must not keep the service from ending.
+        let port = try port(dependencies, on: group)
+        // Not awaited: a session that waits for a hanging database must not delay the service's end.
         for pool in dependencies.pools { Task { await pool.run() } }
         defer { for pool in dependencies.pools { pool.close() } }
         do {
             try await HTTPServerService.runBounded(port)
         } catch let error as IOError where error.errnoCode == EADDRINUSE && configuration.isByDefault {
             logger.warning(
-                "the HTTP side stays off, because its port is taken; set http to another address, or to off",
+                "the HTTP server stays off, because its port is taken; set http to another address, or to off",
                 metadata: ["http": "\(configuration.address)"]
             )
             whenOpen(nil)
@@ -82,7 +89,7 @@ package struct HTTPServerService: Service, CustomStringConvertible {
         }
     }
 
-    /// Who keeps a request open must not keep the service from ending.
+    /// Ends after the drain time even if a peer keeps a request open.
     private static func runBounded(_ port: HTTPPort) async throws {
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await port.run() }
@@ -95,43 +102,44 @@ package struct HTTPServerService: Service, CustomStringConvertible {
         }
     }
 
-    private func port(_ dependencies: HTTPServerDependencies, on group: MultiThreadedEventLoopGroup) -> HTTPPort {
-        let keeper = keeper(dependencies.connections)
-        let answering = RequestAnswering(
-            responder: dependencies.router().buildResponder(),
+    private func port(_ dependencies: HTTPServerDependencies, on group: MultiThreadedEventLoopGroup) throws -> HTTPPort
+    {
+        let limiter = limiter(dependencies.connectionMetrics)
+        let dispatcher = RequestDispatcher(
+            responder: try dependencies.router().buildResponder(),
             date: dependencies.health.date,
             logger: logger
         )
         return HTTPPort(
             configuration: configuration,
             transport: HTTPTransport(
-                answering.answer,
+                dispatcher.dispatch,
                 tls: parts.configuration.httpHasTLS ? parts.tls : nil,
-                keeper: keeper,
+                limiter: limiter,
                 health: dependencies.health,
                 logger: logger
             ),
-            keeper: keeper,
+            limiter: limiter,
             group: group,
             whenOpen: whenOpen,
             logger: logger
         )
     }
 
-    private func keeper(_ figures: ConnectionFigures) -> ConnectionKeeper {
-        ConnectionKeeper(
-            ConnectionRoster.Limits(
+    private func limiter(_ metrics: ConnectionMetrics) -> ConnectionLimiter {
+        ConnectionLimiter(
+            ConnectionLimiterStateMachine.Limits(
                 all: configuration.connectionsMaximum,
                 perNetwork: configuration.connectionsPerAddressMaximum,
                 newcomers: configuration.newcomersMaximum
             ),
-            RequestClock.Limits(
+            RequestTimeoutStateMachine.Limits(
                 firstHead: parts.configuration.firstRequestTimeout,
                 head: parts.configuration.incompleteRequestTimeout,
                 output: parts.configuration.outputTimeout,
                 idle: TimeAmount(configuration.idleTimeout)
             ),
-            figures: figures,
+            metrics: metrics,
             logger: logger
         )
     }

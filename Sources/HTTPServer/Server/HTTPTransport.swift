@@ -9,18 +9,18 @@ private protocol Finishable {
     func finish()
 }
 
-/// How bytes become requests: HTTP/1.1, in TLS where the service has a certificate.
+/// Sets up the handlers of connections: HTTP/1.1, with TLS if the service has a certificate.
 struct HTTPTransport: Sendable {
-    /// A connection with its first request for the framework.
+    /// A connection whose first request for Hummingbird has arrived.
     struct Accepted: Sendable {
         let connection: HTTP1Channel.Value
-        let gate: NIOLoopBound<ConnectionGate>
+        let limitHandler: NIOLoopBound<ConnectionLimitHandler>
     }
 
     private struct NotSetUp: Error {}
 
-    /// A connection's writer has to be finished at its end, and a connection that the framework never got has no task that
-    /// does so. NIO deprecates the property against use of the writer outside of a task; here it is only finished.
+    /// Finishes the writer of a connection, which Hummingbird's task does for connections that have one. NIO deprecates
+    /// the property against writing outside of a task; here it is only finished.
     private struct ConnectionWriter: Finishable {
         let connection: HTTP1Channel.Value
 
@@ -32,21 +32,21 @@ struct HTTPTransport: Sendable {
 
     private let plain: HTTP1Channel
     private let tls: TLSContexts?
-    private let keeper: ConnectionKeeper
-    private let health: Health
+    private let limiter: ConnectionLimiter
+    private let health: HealthResponder
     private let logger: Logger
 
     init(
         _ responder: @escaping HTTPChannelHandler.Responder,
         tls: TLSContexts?,
-        keeper: ConnectionKeeper,
-        health: Health,
+        limiter: ConnectionLimiter,
+        health: HealthResponder,
         logger: Logger
     ) {
         plain = HTTP1Channel(
             responder: responder,
             configuration: HTTP1Channel.Configuration(
-                // `RequestClock` ends silent connections: the framework does not see what is asked about health.
+                // `ConnectionLimitHandler` closes idle connections: Hummingbird does not see health checks.
                 idleTimeout: nil,
                 httpDecoderConfiguration: .init(
                     maxHeaderFieldSize: 16_384,
@@ -56,48 +56,51 @@ struct HTTPTransport: Sendable {
             )
         )
         self.tls = tls
-        self.keeper = keeper
+        self.limiter = limiter
         self.health = health
         self.logger = logger
     }
 
-    /// What an accepted connection begins with.
-    func gate(accepted: AsyncStream<Accepted>.Continuation) -> ConnectionGate {
-        ConnectionGate(keeper) { gate, channel in try build(gate, channel, accepted) }
+    /// The first handler of an accepted connection.
+    func handler(accepted: AsyncStream<Accepted>.Continuation) -> ConnectionLimitHandler {
+        ConnectionLimitHandler(limiter) { handler, channel in try build(handler, channel, accepted) }
     }
 
-    /// In TLS with the certificate that is current when the connection comes.
+    /// Uses the TLS certificate that is current when the connection opens.
     private func build(
-        _ gate: ConnectionGate,
+        _ limitHandler: ConnectionLimitHandler,
         _ channel: any Channel,
         _ accepted: AsyncStream<Accepted>.Continuation
     ) throws {
         let pipeline = channel.pipeline.syncOperations
         if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls.currentWithoutClientCA)) }
-        let pacer = RequestPacer(gate)
-        try pipeline.addHandlers(PeerWatch(), pacer)
-        gate.pacer = pacer
+        let pacing = RequestPacingHandler(limitHandler)
+        try pipeline.addHandlers(PeerCloseHandler(), pacing)
+        limitHandler.pacing = pacing
         var connection: HTTP1Channel.Value?
-        // Done by the time it returns: it only adds handlers, on the connection's event loop.
+        // Complete when it returns: it only adds handlers, on the connection's event loop.
         plain.setup(channel: channel, logger: logger).assumeIsolated().whenSuccess { connection = $0 }
         guard let connection else { throw NotSetUp() }
         let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
         let writer: any Finishable = ConnectionWriter(connection: connection)
-        let framework = RequestGate.Framework {
-            let bound = NIOLoopBound(gate, eventLoop: channel.eventLoop)
-            guard case .enqueued = accepted.yield(Accepted(connection: connection, gate: bound)) else { return false }
-            gate.taskBegins()
+        let hummingbird = RequestAdmissionHandler.HummingbirdConnection {
+            let bound = NIOLoopBound(limitHandler, eventLoop: channel.eventLoop)
+            guard case .enqueued = accepted.yield(Accepted(connection: connection, limitHandler: bound)) else {
+                return false
+            }
+            limitHandler.taskStarted()
             return true
-        } end: {
+        } finish: {
             writer.finish()
         }
-        try pipeline.addHandler(RequestGate(gate, health: health, framework: framework), position: .after(decoder))
+        let admission = RequestAdmissionHandler(limitHandler, health: health, hummingbird: hummingbird)
+        try pipeline.addHandler(admission, position: .after(decoder))
     }
 
     /// Answers a connection's requests until it ends.
     func handle(_ accepted: Accepted) async {
         await plain.handle(value: accepted.connection, logger: logger)
-        let gate = accepted.gate
-        accepted.connection.channel.eventLoop.execute { gate.value.taskEnds() }
+        let limitHandler = accepted.limitHandler
+        accepted.connection.channel.eventLoop.execute { limitHandler.value.taskEnded() }
     }
 }

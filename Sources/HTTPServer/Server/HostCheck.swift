@@ -1,17 +1,17 @@
 import NIOCore
 
-/// Whether a request may have been sent to the name that its Host header says.
+/// Protects a service without tokens against DNS rebinding.
 ///
-/// Where no token is required, whoever reaches the port may see everything, and that is this machine. A page of another
-/// site in a browser on this machine reaches it as well, by letting its own name resolve to 127.0.0.1 (DNS rebinding):
-/// the browser then takes us for that site. The Host header still has the site's name, and names are not taken here, but
-/// for those that mean this machine, the one that the setting `http` says, plain addresses, which no DNS answers, and names
-/// without a dot, as containers have them among each other: those belong to a network, and to nobody on the internet.
+/// Such a service listens on this machine only, but a page of another site in a browser on this machine can reach it:
+/// the site lets its own name resolve to 127.0.0.1, and the browser takes the service for that site. The Host header
+/// still has the site's name. So only these names are accepted: localhost, the name in the setting `http`, IP
+/// addresses, which are not resolved by DNS, and names without a dot, as in container networks, which do not exist on
+/// the internet.
 struct HostCheck: Sendable {
-    /// From the setting.
+    /// From the setting `http`.
     let configuredHost: String
 
-    func isOurs(_ authority: String?) -> Bool {
+    func isLocal(_ authority: String?) -> Bool {
         guard let authority, let host = HostCheck.host(of: authority.lowercased()), !host.isEmpty else { return false }
         if HostCheck.isOneLabel(host) || host.hasSuffix(".localhost") || host == configuredHost.lowercased() {
             return true
@@ -29,7 +29,7 @@ struct HostCheck: Sendable {
         }
     }
 
-    /// Without the port, and without the brackets of an IPv6 address.
+    /// Without the port and the brackets of an IPv6 address.
     private static func host(of authority: String) -> String? {
         if authority.hasPrefix("[") {
             guard let end = authority.firstIndex(of: "]") else { return nil }

@@ -1,16 +1,16 @@
 import Engine
-import Foundation
 import HTTPTypes
 import HeadroomServer
 import Hummingbird
 import LineProtocol
+import NIOCore
 
-/// An error as the HTTP side tells it: `application/problem+json`, RFC 9457.
+/// An error response: `application/problem+json`, RFC 9457.
 struct Problem: Error, Sendable, Equatable {
     var status: HTTPResponse.Status
-    /// The protocol's error code where it has one for this, else a code of the HTTP side's own.
+    /// The line protocol's error code if it has one for this, else a code of the HTTP server.
     var code: String
-    /// What was wrong and what to do. Never repeats what was sent.
+    /// The cause and what to do. Never repeats input.
     var detail: String
     var headers: HTTPFields = [:]
 
@@ -23,7 +23,7 @@ struct Problem: Error, Sendable, Equatable {
 }
 
 extension Problem {
-    /// The protocol's codes, as statuses.
+    /// Maps the line protocol's codes to statuses.
     init(_ error: ReplyError) {
         let status: HTTPResponse.Status =
             switch error.code {
@@ -41,7 +41,7 @@ extension Problem {
         self.init(status, code: error.code.rawValue, error.text)
         if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer realm=\"headroom\"" }
         if status == .serviceUnavailable {
-            // Whole seconds are all that the field has.
+            // The header has whole seconds.
             headers[.retryAfter] = "\(max(1, ((error.retryAfterMilliseconds ?? 1_000) + 999) / 1_000))"
         }
     }
@@ -51,21 +51,13 @@ extension Problem {
     }
 
     init(_ failure: SessionPool.Failure) {
-        self =
-            switch failure {
-            case .overloaded: Problem(ReplyError(code: .overloaded, text: "too many requests are waiting; try again"))
-            case .closed, .cancelled:
-                Problem(ReplyError(code: .draining, text: "this instance is shutting down; ask another one"))
-            case .tooLate: Problem(ReplyError(code: .unavailable, text: "the database is too busy; try again"))
-            case .database(let error) where error.isTransient:
-                Problem(ReplyError(code: .unavailable, text: "the database cannot be reached; try again"))
-            case .database(let error) where error.sqlState == .unknownUser:
-                Problem(ReplyError(code: .notFound, text: error.message))
-            case .database:
-                Problem(
-                    ReplyError(code: .internal, text: "the database refused a statement; the service's log says why")
-                )
-            }
+        switch failure {
+        case .closed, .cancelled:
+            self.init(ReplyError(code: .draining, text: EngineError(failure).message))
+        case .database(let error) where !error.isTransient && error.sqlState == .unknownUser:
+            self.init(ReplyError(code: .notFound, text: error.message))
+        case .overloaded, .tooLate, .database: self.init(EngineError(failure))
+        }
     }
 
     static let notFound = Problem(.notFound, code: "NOTFOUND", "there is nothing at this path")
@@ -85,16 +77,12 @@ extension Problem: HTTPResponseError {
         return Response(status: status, headers: fields, body: ResponseBody(byteBuffer: body))
     }
 
-    /// Its fields and its body, as they are sent.
+    /// The header fields and the body.
     var message: (fields: HTTPFields, body: ByteBuffer) {
         let body = Body(title: status.reasonPhrase, status: status.code, detail: detail, code: code)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Texts and a number: nothing in it can fail to be encoded.
-        let data = (try? encoder.encode(body)) ?? Data()
         var headers = headers
         headers[.contentType] = "application/problem+json"
         headers[.cacheControl] = "no-store"
-        return (headers, ByteBuffer(bytes: data))
+        return (headers, ByteBuffer(bytes: JSON.encode(body)))
     }
 }

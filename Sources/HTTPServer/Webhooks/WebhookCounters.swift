@@ -1,18 +1,18 @@
 import Billing
 import Synchronization
 
-/// What became of the requests of stores since the service started, for `/metrics`.
+/// Counts the requests of stores by their outcome since the service started, for `/metrics`.
 package final class WebhookCounters: Sendable {
-    /// Bounded in number: types are those that the documentation of the stores names, or `other`; outcomes are the
-    /// database's, and one for each way to be refused.
+    /// Bounded in number: types are those in the stores' documentation, or `other`; outcomes are the database's, and
+    /// one for each reason of a rejection.
     package struct Key: Hashable, Sendable, Comparable {
-        /// The store's: `revenuecat`.
+        /// The store: `revenuecat`.
         package var source: String
-        /// The store's word without subtype or reason: `RENEWAL`, `DID_RENEW`; `none` where it was not read.
+        /// The store's name for it without subtype or reason: `RENEWAL`, `DID_RENEW`; `none` if it was not decoded.
         package var type: String
-        /// `applied`, `duplicate`, `ignored`, `waiting`, `outdated`, `failed`; of requests of which nothing is kept:
-        /// `malformed`, `too_large`, `unverified`, `elsewhere`, `unknown_user`, `unavailable`, `gone` where the peer
-        /// closed the connection before the answer, and `error` for a fault of ours.
+        /// Of stored events: `applied`, `duplicate`, `ignored`, `waiting`, `outdated`, `failed`. Of others:
+        /// `malformed`, `too_large`, `unverified`, `elsewhere`, `unknown_user`, `unavailable`, `gone` if the peer
+        /// closed the connection before the response, and `error` for an internal error.
         package var outcome: String
 
         package static func < (lhs: Key, rhs: Key) -> Bool {
@@ -29,7 +29,7 @@ package final class WebhookCounters: Sendable {
         counts.withLock { $0[key, default: 0] += 1 }
     }
 
-    /// In the order of source, type and outcome.
+    /// Sorted by source, type and outcome.
     package var snapshot: [(key: Key, requests: Int)] {
         counts.withLock { $0.map { (key: $0.key, requests: $0.value) } }.sorted { $0.key < $1.key }
     }

@@ -7,55 +7,55 @@ import Logging
 import NIOCore
 import Usage
 
-/// `POST /webhooks/<source>`, for each store in `StoreSenders.all`.
+/// `POST /webhooks/<source>`, for each store in `WebhookEndpoints.types`.
 ///
-/// A request is refused as early as can be: where the store is not set up or the head cannot be the store's, before the
-/// body is read; for its signature, before anything is parsed.
+/// A request is rejected as early as possible: before the body is read if the store has no settings or the head cannot
+/// be the store's, and before anything is parsed if the signature is wrong.
 ///
-/// 200 means that the event is stored, even if it could not be applied, so the store stops sending it. Any other status means
-/// that it is not stored: 4xx if sending it again would not help, 503 if it would. 404 if the user is missing from the
-/// application's own table of users: stores send again for days, and the user may exist by then.
-struct WebhookRoutes: RouteCollecting {
-    private let senders: StoreSenders
+/// 200 means that the event is stored, even if it could not be applied, so the store stops sending it. Any other status
+/// means that it is not stored: 503 if sending it again helps, 4xx if it does not. 404 if the user is missing from the
+/// application's own table of users: stores retry for days, and the user may exist by then.
+struct WebhookRoutes: RouteProvider {
+    private let endpoints: WebhookEndpoints
     private let sessions: SessionPool
     private let bodies: BodyDecoder
     private let requestTimeout: Duration
-    private let log: WebhookLog
+    private let recorder: WebhookRecorder
 
     init(_ dependencies: HTTPServerDependencies) {
-        senders = dependencies.senders
+        endpoints = dependencies.webhookEndpoints
         sessions = dependencies.webhookSessions
         bodies = BodyDecoder(dependencies.configuration)
         requestTimeout = dependencies.configuration.requestTimeout
-        // The one of the service: what became of an event is told at the level of the setting.
-        log = WebhookLog(counters: dependencies.webhookCounters, logger: dependencies.parts.logger)
+        // With the service's own logger, which has the configured level.
+        recorder = WebhookRecorder(counters: dependencies.webhookCounters, logger: dependencies.parts.logger)
     }
 
     func add(to router: Router<HTTPContext>) {
-        for store in StoreSenders.all {
+        for store in WebhookEndpoints.types {
             router.post(RouterPath("webhooks/\(store.source.rawValue)")) { request, context in
-                try await take(store, request, context)
+                try await handle(store, request, context)
             }
         }
     }
 
-    private func take(
+    private func handle(
         _ store: any WebhookEndpoint.Type,
         _ request: Request,
         _ context: HTTPContext
     ) async throws -> Response {
-        guard let endpoint = senders.endpoint(of: store.source) else {
+        guard let endpoint = endpoints.endpoint(of: store.source) else {
             throw Problem(
                 .notFound,
                 code: "NOTFOUND",
-                "\(store.events) are not taken here: set \(store.settings)"
+                "\(store.events) are not accepted: set \(store.settings)"
             )
         }
         let answer: String
         do {
-            answer = try await context.whilePeerIsHere { try await process(request, context, endpoint) }
-        } catch let problem as Problem where problem == .peerIsGone {
-            log.refused(store.source, outcome: "gone", problem.detail)
+            answer = try await context.cancellingOnPeerClose { try await process(request, context, endpoint) }
+        } catch let problem as Problem where problem == .peerClosed {
+            recorder.rejected(store.source, outcome: "gone", problem.detail)
             throw problem
         }
         return Response(
@@ -65,19 +65,19 @@ struct WebhookRoutes: RouteCollecting {
         )
     }
 
-    /// Cancelled where the peer is gone, so that nothing more is read, parsed or begun for it.
+    /// Cancelled when the peer closes the connection.
     private func process(
         _ request: Request,
         _ context: HTTPContext,
         _ endpoint: any WebhookEndpoint
     ) async throws -> String {
         let source = type(of: endpoint).source
-        let notification: BillingEvent
+        let event: BillingEvent
         do {
             try endpoint.checkHead(request.headers)
             let body = try await bodies.read(request, context)
             try Task.checkCancellation()
-            notification = try await endpoint.event(
+            event = try await endpoint.event(
                 WebhookRequest(
                     headers: request.headers,
                     body: Array(body.readableBytesView),
@@ -86,35 +86,35 @@ struct WebhookRoutes: RouteCollecting {
             )
         } catch let problem as Problem {
             let outcome = problem.status == .contentTooLarge ? "too_large" : "malformed"
-            log.refused(source, outcome: outcome, problem.detail)
+            recorder.rejected(source, outcome: outcome, problem.detail)
             throw problem
         } catch let error as BillingError {
-            log.refused(source, outcome: error.kind.outcome, error.description)
+            recorder.rejected(source, outcome: error.kind.outcome, error.description)
             throw Problem(error)
         }
         try Task.checkCancellation()
-        let answer = try await keep(notification)
-        log.kept(notification, answer: answer)
+        let answer = try await store(event)
+        recorder.stored(event, answer: answer)
         return answer
     }
 
-    private func keep(_ notification: BillingEvent) async throws -> String {
+    private func store(_ event: BillingEvent) async throws -> String {
         do {
-            return try await sessions.apply(notification, by: .now + requestTimeout)
+            return try await sessions.apply(event, by: .now + requestTimeout)
         } catch {
-            let type = notification.typeClass
+            let type = event.typeClass
             switch error {
             case .cancelled: throw CancellationError()
-            case .database(let refusal) where refusal.sqlState?.isClass("22") == true:
-                // The database's words name a field and repeat nothing of it.
-                log.refused(notification.source, type: type, outcome: "malformed", refusal.message)
-                throw Problem(.badRequest, code: "BADREQUEST", "the event cannot be taken: \(refusal.message)")
-            case .database(let refusal) where refusal.sqlState == .unknownUser:
-                log.refused(notification.source, type: type, outcome: "unknown_user", refusal.message)
-            case .database(let refusal) where !refusal.isTransient:
-                log.failed(notification, refusal.description)
+            case .database(let error) where error.sqlState?.isClass("22") == true:
+                // The database's message names a field but does not repeat its value.
+                recorder.rejected(event.source, type: type, outcome: "malformed", error.message)
+                throw Problem(.badRequest, code: "BADREQUEST", "the event cannot be stored: \(error.message)")
+            case .database(let error) where error.sqlState == .unknownUser:
+                recorder.rejected(event.source, type: type, outcome: "unknown_user", error.message)
+            case .database(let error) where !error.isTransient:
+                recorder.failed(event, error.description)
             default:
-                log.refused(notification.source, type: type, outcome: "unavailable", "\(error)")
+                recorder.rejected(event.source, type: type, outcome: "unavailable", "\(error)")
             }
             throw Problem(error)
         }

@@ -7,31 +7,31 @@ import Testing
 
 @Suite("The end of a connection")
 struct ConnectionEndTests {
-    @Test("leaves it its place until its task has ended")
+    @Test("a connection counts until its task has ended")
     func task() throws {
         let port = EmbeddedPort(all: 1)
         let channel = try port.connect()
-        try channel.send(Asked.metrics)
+        try channel.send(Sent.metrics)
         _ = try channel.finish()
-        #expect(port.figures.snapshot.busy == 1 && port.ended == 1)
+        #expect(port.metrics.snapshot.busy == 1 && port.finished == 1)
         let next = try port.connect()
-        try next.send(Asked.metrics)
+        try next.send(Sent.metrics)
         #expect(try next.sent().hasPrefix("HTTP/1.1 503 "))
-        port.accepted[0].taskEnds()
-        #expect(port.figures.snapshot.busy == 0)
+        port.accepted[0].taskEnded()
+        #expect(port.metrics.snapshot.busy == 0)
         let last = try port.connect()
-        try last.send(Asked.metrics)
+        try last.send(Sent.metrics)
         #expect(try last.heads() == 1)
     }
 
-    @Test("of the service ends those that wait, and those that are busy when they are answered")
+    @Test("shutdown closes idle connections at once and busy ones after their response")
     func quiescing() throws {
         let port = EmbeddedPort()
         let (silent, busy) = (try port.connect(), try port.connect())
-        try busy.send(Asked.post)
+        try busy.send(Sent.post)
         let quiesced = EventCounter { $0 is ChannelShouldQuiesceEvent }
         try busy.pipeline.syncOperations.addHandler(quiesced)
-        port.keeper.quiesce()
+        port.limiter.quiesce()
         #expect(!silent.isActive && busy.isActive && quiesced.count == 1)
     }
 }

@@ -6,63 +6,65 @@ import TestSupport
 
 @testable import HTTPServer
 
-/// Some connections on one event loop, whose time the test moves.
+/// Connections on one event loop, whose time the test advances.
 final class EmbeddedPort {
     let loop = EmbeddedEventLoop()
-    let figures = ConnectionFigures()
+    let metrics = ConnectionMetrics()
     let log = RecordingLog()
-    let metrics = HTTPMetrics()
-    let keeper: ConnectionKeeper
-    /// The connections that got more than a gate, and those of them that the framework has.
+    let httpMetrics = HTTPMetrics()
+    let limiter: ConnectionLimiter
+    /// Connections that have received a byte.
     var built = 0
-    var accepted: [ConnectionGate] = []
-    var ended = 0
+    /// Connections that Hummingbird has started.
+    var accepted: [ConnectionLimitHandler] = []
+    var finished = 0
     var acceptsMore = true
 
     init(all: Int = 2, perNetwork: Int = .max, newcomers: Int = 1) {
-        keeper = ConnectionKeeper(
-            ConnectionRoster.Limits(all: all, perNetwork: perNetwork, newcomers: newcomers),
-            RequestClock.Limits(
+        limiter = ConnectionLimiter(
+            ConnectionLimiterStateMachine.Limits(all: all, perNetwork: perNetwork, newcomers: newcomers),
+            RequestTimeoutStateMachine.Limits(
                 firstHead: .seconds(10),
                 head: .seconds(5),
                 output: .seconds(20),
                 idle: .seconds(60)
             ),
-            figures: figures,
+            metrics: metrics,
             logger: log.logger
         )
     }
 
     func connect(from address: String = "192.0.2.1") throws -> EmbeddedChannel {
-        let gate = ConnectionGate(keeper) { [self] gate, channel in try build(gate, channel) }
-        let channel = EmbeddedChannel(handler: gate, loop: loop)
+        let handler = ConnectionLimitHandler(limiter) { [self] handler, channel in try build(handler, channel) }
+        let channel = EmbeddedChannel(handler: handler, loop: loop)
         channel.remoteAddress = try SocketAddress(ipAddress: address, port: 1_000)
         channel.connect(to: try SocketAddress(ipAddress: address, port: 1_000), promise: nil)
         return channel
     }
 
-    private func build(_ gate: ConnectionGate, _ channel: any Channel) throws {
+    private func build(_ connection: ConnectionLimitHandler, _ channel: any Channel) throws {
         built += 1
         let pipeline = channel.pipeline.syncOperations
-        let pacer = RequestPacer(gate)
-        gate.pacer = pacer
-        try pipeline.addHandler(pacer)
+        let pacing = RequestPacingHandler(connection)
+        connection.pacing = pacing
+        try pipeline.addHandler(pacing)
         try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: false)
         let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-        let health = Health(metrics: metrics) {
+        let health = HealthResponder(metrics: httpMetrics) {
             Readiness(
                 .init(lanesConnected: 0, databaseAnswers: true, tokensProblem: nil, isDraining: false)
             )
         }
-        let framework = RequestGate.Framework { [self] in
+        let hummingbird = RequestAdmissionHandler.HummingbirdConnection { [self] in
             guard acceptsMore else { return false }
-            accepted.append(gate)
-            gate.taskBegins()
+            accepted.append(connection)
+            connection.taskStarted()
             return true
-        } end: { [self] in
-            ended += 1
+        } finish: { [self] in
+            finished += 1
         }
-        try pipeline.addHandler(RequestGate(gate, health: health, framework: framework), position: .after(decoder))
+        let admission = RequestAdmissionHandler(connection, health: health, hummingbird: hummingbird)
+        try pipeline.addHandler(admission, position: .after(decoder))
     }
 }
 
@@ -71,7 +73,7 @@ extension EmbeddedChannel {
         try writeInbound(ByteBuffer(string: text))
     }
 
-    /// How many requests came through to the framework.
+    /// The number of requests that have reached Hummingbird.
     func heads() throws -> Int {
         var count = 0
         while let part = try readInbound(as: HTTPServerRequestPart.self) {
@@ -93,8 +95,8 @@ extension EmbeddedChannel {
     }
 }
 
-/// What peers ask.
-enum Asked {
+/// Requests of peers.
+enum Sent {
     static let metrics = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
     static let health = "HEAD /healthz?a HTTP/1.1\r\nHost: x\r\n\r\n"
     static let readiness = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Charts")
 struct ChartTests {
-    /// All numbers of an attribute, in the order in which they stand.
+    /// All numbers of an attribute, in order.
     private func numbers(_ attribute: String, of element: String, in svg: String) -> [Double] {
         svg.components(separatedBy: "<").filter { $0.hasPrefix(element) }.compactMap { part in
             guard let start = part.range(of: " \(attribute)=\"") else { return nil }
@@ -14,7 +14,7 @@ struct ChartTests {
         }
     }
 
-    @Test("An axis goes by ones, twos and fives to a number that nothing passes")
+    @Test("An axis has steps of 1, 2 or 5 and covers the maximum")
     func axis() {
         var generator = SystemRandomNumberGenerator()
         let seed = UInt64.random(in: 0...UInt64.max, using: &generator)
@@ -41,7 +41,7 @@ struct ChartTests {
         )
     }
 
-    @Test("Columns are as high as their values, and one message among a million is seen")
+    @Test("Columns are in proportion to their values, and nonzero ones are visible")
     func heights() {
         let values = [1_000_000, 500_000, 250_000, 1, 0]
         let svg = chart(values).svg
@@ -49,8 +49,8 @@ struct ChartTests {
         #expect(heights.count == 5)
         #expect(abs(heights[0] - 2 * heights[1]) <= 0.2 && abs(heights[1] - 2 * heights[2]) <= 0.2)
         #expect(heights[3] == 1.5 && heights[4] == 0)
-        let places = numbers("x", of: "rect class=\"touch\"", in: svg)
-        #expect(places == [0, 20, 40, 60, 80])
+        let positions = numbers("x", of: "rect class=\"touch\"", in: svg)
+        #expect(positions == [0, 20, 40, 60, 80])
     }
 
     @Test("A chart has a title, a description, and a name for each column")
@@ -63,7 +63,7 @@ struct ChartTests {
         #expect(svg.contains("<title>day 1: 1 message</title>"))
     }
 
-    @Test("Labels are thinned out from the newest, which is always there")
+    @Test("Labels are left out evenly, but never the newest")
     func labels() {
         let svg = chart(Array(repeating: 5, count: 30)).svg
         for width in ["narrow", "medium", "wide"] {
@@ -75,24 +75,24 @@ struct ChartTests {
         }
     }
 
-    @Test("No text in a chart becomes markup")
+    @Test("All text in a chart is escaped")
     func escaping() {
-        let nasty = "\"><script>alert('1')</script>&"
-        let column = ColumnChart.Column(label: nasty, name: nasty, value: 1)
-        let bar = ShareBar(id: "b", title: nasty, summary: nasty, parts: [ShareBar.Part(name: nasty, count: 1)])
-        for svg in [ColumnChart(id: "c", title: nasty, summary: nasty, columns: [column]).svg, bar.svg] {
+        let markup = "\"><script>alert('1')</script>&"
+        let column = ColumnChart.Column(label: markup, name: markup, value: 1)
+        let bar = ShareBar(id: "b", title: markup, summary: markup, parts: [ShareBar.Part(name: markup, count: 1)])
+        for svg in [ColumnChart(id: "c", title: markup, summary: markup, columns: [column]).svg, bar.svg] {
             #expect(!svg.contains("<script") && !svg.contains("'1'"))
             #expect(svg.contains("&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;"))
         }
     }
 
-    @Test("A chart without columns, and one of zeros, can be drawn")
+    @Test("A chart without columns and a chart of zeros are valid")
     func empty() {
         #expect(chart([]).svg.contains("</svg>"))
         #expect(numbers("height", of: "rect class=\"value\"", in: chart([0, 0]).svg) == [0, 0])
     }
 
-    @Test("Parts of a bar fill it, in proportion, and none that is there vanishes")
+    @Test("Parts fill a bar, and each nonzero part is visible")
     func shares() {
         let seed = SeededGenerator.newSeed()
         var state = seed
@@ -108,16 +108,16 @@ struct ChartTests {
                 parts: counts.map { ShareBar.Part(name: "p", count: $0) }
             )
             let widths = numbers("width", of: "rect class=\"p\"", in: bar.svg)
-            let places = numbers("x", of: "rect class=\"p\"", in: bar.svg)
+            let positions = numbers("x", of: "rect class=\"p\"", in: bar.svg)
             let shown = counts.filter { $0 > 0 }
             #expect(widths.count == shown.count, "seed \(seed)")
             #expect(widths.allSatisfy { $0 >= 5.9 }, "seed \(seed), \(counts)")
-            guard let last = widths.last, let place = places.last else { continue }
-            #expect(abs(place + last - 1_000) < 1, "seed \(seed), \(counts)")
+            guard let last = widths.last, let position = positions.last else { continue }
+            #expect(abs(position + last - 1_000) < 1, "seed \(seed), \(counts)")
         }
     }
 
-    @Test("A bar that is not full leaves the rest, and marks stand where they belong")
+    @Test("A bar that is not full shows the rest, and marks are in proportion")
     func rest() {
         let bar = ShareBar(
             id: "b",

@@ -5,17 +5,18 @@ import Testing
 
 @Suite("Colours")
 struct ColourTests {
-    /// Of each scheme, by name.
+    /// Light and dark: the colours by name.
     private let schemes: [[String: String]]
 
     init() throws {
         let pattern = try Regex("--([a-z-]+): (#[0-9a-f]{6});", as: (Substring, Substring, Substring).self)
-        schemes = Stylesheet.text.components(separatedBy: ":root {").dropFirst().prefix(2).map { part in
-            let block = part.prefix { $0 != "}" }
-            return Dictionary(
-                uniqueKeysWithValues: block.matches(of: pattern).map { (String($0.output.1), String($0.output.2)) }
-            )
-        }
+        schemes = String(decoding: PackageResources.style_css, as: UTF8.self).components(separatedBy: ":root {")
+            .dropFirst().prefix(2).map { part in
+                let block = part.prefix { $0 != "}" }
+                return Dictionary(
+                    uniqueKeysWithValues: block.matches(of: pattern).map { (String($0.output.1), String($0.output.2)) }
+                )
+            }
     }
 
     /// WCAG 2.2, "relative luminance".
@@ -33,7 +34,7 @@ struct ColourTests {
         return (pair[1] + 0.05) / (pair[0] + 0.05)
     }
 
-    @Test("of texts stand out 4.5 to 1 from what is behind them, in light and dark")
+    @Test("text has a contrast of 4.5 to 1 to its background, in light and dark")
     func texts() throws {
         #expect(schemes.count == 2)
         let tiers = ["silent", "gentle", "prominent", "blocked"]
@@ -53,7 +54,7 @@ struct ColourTests {
         }
     }
 
-    @Test("of what is drawn stand out 3 to 1")
+    @Test("shapes have a contrast of 3 to 1")
     func drawn() throws {
         for scheme in schemes {
             for name in ["silent", "gentle", "prominent", "blocked", "accent", "edge", "focus"] {

@@ -4,7 +4,7 @@ import Usage
 
 @testable import HTTPServer
 
-/// Figures as a product of some size has them.
+/// Figures of a product with some thousand users.
 enum DashboardFixtures {
     static let paid = Plan(name: "paid", label: "Premium", cycle: .monthly, allowance: 800)
     static let trial = Plan(name: "trial", label: "Trial", cycle: .trial(days: 3), allowance: 100)
@@ -26,7 +26,7 @@ enum DashboardFixtures {
     }
 
     static let overview = OverviewFigures(
-        periods: .known(
+        periods: .loaded(
             AllPeriods(
                 current: billingPeriod("2026-11"),
                 open: report("open", messages: 1_325_113, silent: 11_212, gentle: 1_112, prominent: 341, blocked: 518),
@@ -48,10 +48,10 @@ enum DashboardFixtures {
                 ]
             ),
             age: .seconds(3),
-            trouble: nil
+            error: nil
         ),
         period: .open,
-        top: .known(
+        top: .loaded(
             (0..<10).map { index in
                 PeriodUsage(
                     user: TestSupport.user(1 + UInt64(index)),
@@ -62,9 +62,9 @@ enum DashboardFixtures {
                 )
             },
             age: .seconds(12),
-            trouble: nil
+            error: nil
         ),
-        days: .known(
+        days: .loaded(
             (0..<30).map { index in
                 DayActivity(
                     day: CivilDate(
@@ -75,9 +75,9 @@ enum DashboardFixtures {
                 )
             },
             age: .zero,
-            trouble: nil
+            error: nil
         ),
-        records: .known(
+        records: .loaded(
             OverviewRecords(
                 plans: [paid, Plan.pro, trial],
                 failedEvents: [
@@ -99,14 +99,14 @@ enum DashboardFixtures {
                 failedCount: 2
             ),
             age: .zero,
-            trouble: nil
+            error: nil
         ),
         live: LiveFigures(info: [
             "answers_per_second=1284.3", "latency_p99_us=1840", "queue_depth=3", "database=up",
         ])
     )
 
-    /// - Parameter ends: what was paid for, or the grace period.
+    /// - Parameter ends: the end of the paid time or of the grace period.
     static func answer(_ used: Int, state: SubscriptionState, denialReason: DenialReason? = nil, ends: String) -> Answer
     {
         UsageSnapshot(
@@ -196,9 +196,9 @@ enum DashboardFixtures {
         )
     )
 
-    static let actions = UserPage.Actions(user: ada.description, formSeal: "5ea1", period: "November 2026")
+    static let actions = UserPage.Actions(user: ada.description, csrfToken: "5ea1", period: "November 2026")
 
     static func frame(_ title: String) -> Frame {
-        Frame(title: title, version: "1.2.3", formSeal: "5ea1", signedInAs: "ann", isOverview: title == "Overview")
+        Frame(title: title, version: "1.2.3", csrfToken: "5ea1", signedInAs: "ann", isOverview: title == "Overview")
     }
 }

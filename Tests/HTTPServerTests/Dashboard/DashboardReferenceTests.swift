@@ -15,20 +15,24 @@ struct DashboardReferenceTests {
         section = page[start...].components(separatedBy: "\n### ")[0]
     }
 
-    @Test("names the files, the cookies and the limits as the code has them")
-    func facts() {
+    @Test("the reference has the code's files, cookies and limits")
+    func constants() {
         for asset in Asset.all { #expect(section.contains("`GET /dashboard/\(asset.path)`"), "\(asset.path)") }
-        #expect(section.contains("`\(Reception.sessionCookie)`") && section.contains("`\(Reception.formCookie)`"))
+        #expect(
+            section.contains("`\(ViewerAuthenticator.sessionCookie)`")
+                && section.contains("`\(ViewerAuthenticator.formCookie)`")
+        )
         #expect(section.contains("good for \(SessionTable.lifetime.components.seconds / 3_600) hours"))
         #expect(section.contains("\(NumberText.grouped(SessionTable.capacity)) sessions"))
         #expect(section.contains("live streams \(LiveStream.maximum) may be open"))
     }
 
-    @Test("names every form of an operator's")
+    @Test("the reference and the template have every action")
     func actions() {
+        let template = String(decoding: PackageResources.actions_mustache, as: UTF8.self)
         for action in [ActionForm.Action.grant(messages: 1), .reset] {
             #expect(section.contains("`POST /dashboard/users/{user}/\(action.name)`"))
-            #expect(UserPage.actionsTemplate.contains("action=\"/dashboard/users/{{user}}/\(action.name)\""))
+            #expect(template.contains("action=\"/dashboard/users/{{user}}/\(action.name)\""))
         }
     }
 }

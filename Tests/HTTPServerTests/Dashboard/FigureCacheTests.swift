@@ -4,58 +4,58 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("A figure")
+@Suite("The cache of figures")
 struct FigureCacheTests {
-    /// Answers when it is told to, and counts how often it was asked.
+    /// Answers when a test says so, and counts the requests.
     private final class Source: Sendable {
-        private typealias Asker = CheckedContinuation<Result<Int, EngineError>, Never>
+        private typealias Pending = CheckedContinuation<Result<Int, EngineError>, Never>
 
         private struct State {
-            var asked = 0
-            var askers: [Asker] = []
-            var answerers: [CheckedContinuation<Asker, Never>] = []
+            var requests = 0
+            var pending: [Pending] = []
+            var answerers: [CheckedContinuation<Pending, Never>] = []
         }
 
         private let state = Mutex(State())
 
-        var asked: Int { state.withLock { $0.asked } }
+        var requests: Int { state.withLock { $0.requests } }
 
-        func read() async -> Result<Int, EngineError> {
-            await withCheckedContinuation { asker in
-                let answerer = state.withLock { state -> CheckedContinuation<Asker, Never>? in
-                    state.asked += 1
+        func load() async -> Result<Int, EngineError> {
+            await withCheckedContinuation { pending in
+                let answerer = state.withLock { state -> CheckedContinuation<Pending, Never>? in
+                    state.requests += 1
                     guard state.answerers.isEmpty else { return state.answerers.removeFirst() }
-                    state.askers.append(asker)
+                    state.pending.append(pending)
                     return nil
                 }
-                answerer?.resume(returning: asker)
+                answerer?.resume(returning: pending)
             }
         }
 
-        /// Answers whoever asked, as soon as somebody has.
+        /// Answers the oldest request, or the next one.
         func answer(_ result: Result<Int, EngineError>) async {
-            let asker = await withCheckedContinuation { answerer in
-                let asker = state.withLock { state -> Asker? in
-                    guard state.askers.isEmpty else { return state.askers.removeFirst() }
+            let pending = await withCheckedContinuation { answerer in
+                let pending = state.withLock { state -> Pending? in
+                    guard state.pending.isEmpty else { return state.pending.removeFirst() }
                     state.answerers.append(answerer)
                     return nil
                 }
-                if let asker { answerer.resume(returning: asker) }
+                if let pending { answerer.resume(returning: pending) }
             }
-            asker.resume(returning: result)
+            pending.resume(returning: result)
         }
     }
 
     private let source = Source()
 
     private func cache(capacity: Int = 8) -> FigureCache<String, Int> {
-        FigureCache(capacity: capacity) { [source] _ in await source.read() }
+        FigureCache(capacity: capacity) { [source] _ in await source.load() }
     }
 
     private static let long = Duration.seconds(86_400)
     private static let away = EngineError(.unavailable, "away")
 
-    @Test("is read once for all who look, and again when it is old")
+    @Test("a figure is loaded once for all viewers, and again when it is old")
     func shared() async {
         let cache = cache()
         async let answered: Void = source.answer(.success(7))
@@ -64,51 +64,51 @@ struct FigureCacheTests {
         let both = await [one.value, two.value]
         await answered
         #expect(both == [7, 7])
-        #expect(source.asked == 1)
+        #expect(source.requests == 1)
         #expect(await cache.figure("a", freshFor: Self.long, patience: Self.long).value == 7)
-        #expect(source.asked == 1)
+        #expect(source.requests == 1)
         async let again: Void = source.answer(.success(8))
-        // It took no time to read, so that it is old at once.
+        // With a lifetime of zero it is old at once.
         var newest: Int?
         while newest != 8 { newest = await cache.figure("a", freshFor: .zero, patience: Self.long).value }
         await again
-        #expect(source.asked == 2)
+        #expect(source.requests == 2)
     }
 
-    @Test("that takes long is awaited for a while, and is there for who comes next")
+    @Test("a slow load continues after a caller has stopped waiting")
     func patience() async {
         let cache = cache()
-        guard case .counting = await cache.figure("a", freshFor: Self.long, patience: .zero) else {
-            Issue.record("it cannot be known yet")
+        guard case .loading = await cache.figure("a", freshFor: Self.long, patience: .zero) else {
+            Issue.record("it cannot be loaded yet")
             return
         }
         await source.answer(.success(7))
         let figure = await cache.figure("a", freshFor: Self.long, patience: Self.long)
-        #expect(figure.value == 7 && figure.trouble == nil)
-        #expect(source.asked == 1)
+        #expect(figure.value == 7 && figure.error == nil)
+        #expect(source.requests == 1)
     }
 
-    @Test("that is old is shown as it was while a newer one is being read, and says so")
-    func renewing() async {
+    @Test("an old value is returned while a newer one is loaded")
+    func reloading() async {
         let cache = cache()
         async let answered: Void = source.answer(.success(7))
-        #expect(await cache.figure("a", freshFor: Self.long, patience: Self.long).isUnderWay == false)
+        #expect(await cache.figure("a", freshFor: Self.long, patience: Self.long).isLoading == false)
         await answered
-        // Nobody answers, so that it stays old.
+        // Not answered, so the value stays old.
         var old = await cache.figure("a", freshFor: .zero, patience: .zero)
-        while !old.isUnderWay { old = await cache.figure("a", freshFor: .zero, patience: .zero) }
+        while !old.isLoading { old = await cache.figure("a", freshFor: .zero, patience: .zero) }
         #expect(old.value == 7)
         await source.answer(.success(8))
         let fresh = await cache.figure("a", freshFor: Self.long, patience: Self.long)
-        #expect(fresh.isUnderWay == false)
+        #expect(fresh.isLoading == false)
     }
 
-    @Test("that cannot be read anew is shown as it was, and why")
-    func trouble() async {
+    @Test("after a failed load the old value is returned with the error")
+    func failure() async {
         let cache = cache()
         async let first: Void = source.answer(.failure(Self.away))
-        guard case .missing(let error) = await cache.figure("a", freshFor: Self.long, patience: Self.long) else {
-            Issue.record("nothing is known")
+        guard case .failed(let error) = await cache.figure("a", freshFor: Self.long, patience: Self.long) else {
+            Issue.record("nothing is loaded")
             return
         }
         await first
@@ -116,13 +116,13 @@ struct FigureCacheTests {
         async let second: Void = source.answer(.success(7))
         #expect(await cache.figure("a", freshFor: Self.long, patience: Self.long).value == 7)
         await second
-        let latest = await cache.latest("a", trouble: Self.away)
-        #expect(latest.value == 7 && latest.trouble == Self.away)
-        #expect(await cache.latest("b", trouble: Self.away).value == nil)
-        #expect(source.asked == 2)
+        let cached = await cache.cached("a", error: Self.away)
+        #expect(cached.value == 7 && cached.error == Self.away)
+        #expect(await cache.cached("b", error: Self.away).value == nil)
+        #expect(source.requests == 2)
     }
 
-    @Test("is forgotten when there are too many others")
+    @Test("beyond the capacity the oldest figure is removed")
     func capacity() async {
         let cache = cache(capacity: 2)
         for (key, value) in [("a", 1), ("b", 2), ("c", 3)] {
@@ -130,7 +130,7 @@ struct FigureCacheTests {
             #expect(await cache.figure(key, freshFor: Self.long, patience: Self.long).value == value)
             await answered
         }
-        #expect(await cache.latest("a", trouble: Self.away).value == nil)
-        #expect(await cache.latest("c", trouble: Self.away).value == 3)
+        #expect(await cache.cached("a", error: Self.away).value == nil)
+        #expect(await cache.cached("c", error: Self.away).value == 3)
     }
 }

@@ -6,7 +6,7 @@ import Usage
 
 @testable import HTTPServer
 
-@Suite("The page")
+@Suite("The overview")
 struct OverviewPageTests {
     private let library: PageLibrary
 
@@ -18,24 +18,24 @@ struct OverviewPageTests {
         library.render(.overview, OverviewPresenter(figures: figures).page(DashboardFixtures.frame("Overview")))
     }
 
-    @Test("of the overview has the figures that it is given")
+    @Test("shows the given figures")
     func figures() {
         let page = overview()
         for text in [
             "1,325,113", "13,183", "518", "3.9 %", "11,212", "November 2026", "1,482,765 messages in 30 days",
-            "Counted 3 s ago",
+            "Updated 3 s ago",
         ] {
             #expect(page.contains(text), "\(text)")
         }
         #expect(page.contains("<option value=\"open\" selected>Open now</option>"))
         #expect(page.contains("<option value=\"2026-11\">November 2026 (this month)</option>"))
         #expect(page.contains("<option value=\"trial\">trial</option>"))
-        // Ten users, and the one of a failed event.
+        // Ten top users, and the user of a failed event.
         #expect(page.components(separatedBy: "/dashboard/users/7f1c0a52").count - 1 == 11)
         #expect(page.contains("Slowest 1 %") && page.contains("1.84 ms"))
     }
 
-    @Test("of the overview shows a month that somebody chose")
+    @Test("shows the selected month")
     func month() {
         var figures = DashboardFixtures.overview
         figures.period = billingPeriod("2026-11")
@@ -47,14 +47,14 @@ struct OverviewPageTests {
         #expect(page.contains("<option value=\"2026-11\" selected>November 2026 (this month)</option>"))
     }
 
-    @Test("of the overview offers the current month, and the one that somebody chose, where nobody has used them")
+    @Test("the current and the selected month can be chosen even without usage")
     func monthsWithoutUsage() {
         var figures = DashboardFixtures.overview
         let old = DashboardFixtures.report("2025-02", messages: 7, silent: 1, gentle: 0, prominent: 0, blocked: 0)
-        figures.periods = .known(
+        figures.periods = .loaded(
             AllPeriods(current: billingPeriod("2026-12"), open: PeriodReport(period: .open), reports: [old]),
             age: .zero,
-            trouble: nil
+            error: nil
         )
         figures.period = billingPeriod("1999-12")
         let options = overview(figures).split(separator: "\n").filter { $0.hasPrefix("<option ") }
@@ -68,67 +68,67 @@ struct OverviewPageTests {
         )
     }
 
-    @Test("of the overview says what is missing, and why")
+    @Test("a missing section says why it is missing")
     func missing() {
         var figures = DashboardFixtures.overview
-        figures.periods = .counting
-        figures.days = .missing(EngineError(.unavailable, "away"))
-        figures.top = .known([], age: .zero, trouble: nil)
+        figures.periods = .loading
+        figures.days = .failed(EngineError(.unavailable, "away"))
+        figures.top = .loaded([], age: .zero, error: nil)
         let presenter = OverviewPresenter(figures: figures)
         #expect(presenter.isIncomplete)
         let page = overview(figures)
-        #expect(page.contains("This is being counted"))
+        #expect(page.contains("Still counting"))
         #expect(page.contains("The database cannot be reached at the moment."))
-        #expect(page.contains("Nobody has sent a message in this period."))
+        #expect(page.contains("No messages in this period."))
         #expect(!OverviewPresenter(figures: DashboardFixtures.overview).isIncomplete)
     }
 
-    @Test("of an empty service says what to do")
+    @Test("a new installation shows first steps")
     func empty() {
         var figures = DashboardFixtures.overview
-        figures.periods = .known(
+        figures.periods = .loaded(
             AllPeriods(current: billingPeriod("2026-11"), open: PeriodReport(period: .open), reports: []),
             age: .zero,
-            trouble: nil
+            error: nil
         )
-        figures.top = .known([], age: .zero, trouble: nil)
-        figures.days = .known([], age: .zero, trouble: nil)
-        figures.records = .known(OverviewRecords(plans: Plan.initial), age: .zero, trouble: nil)
+        figures.top = .loaded([], age: .zero, error: nil)
+        figures.days = .loaded([], age: .zero, error: nil)
+        figures.records = .loaded(OverviewRecords(plans: Plan.initial), age: .zero, error: nil)
         let page = overview(figures)
-        #expect(page.contains("What to do first") && page.contains("headroom token create backend --scope chat"))
-        #expect(!page.contains("<svg class=\"columns\""), "nothing is drawn that would be empty")
-        #expect(page.contains("<section data-part=\"glance\" hidden>"))
+        #expect(page.contains("Getting started") && page.contains("headroom token create backend --scope chat"))
+        #expect(!page.contains("<svg class=\"columns\""), "empty charts are not drawn")
+        #expect(page.contains("<section data-part=\"summary\" hidden>"))
         figures.period = billingPeriod("2026-11")
-        #expect(overview(figures).contains("Nobody has used anything in this period."))
-        #expect(!overview(figures).contains("What to do first"), "a month that somebody chose is shown")
-        #expect(!overview().contains("What to do first"))
-        // As long as something is not known, somebody may have sent a message.
+        #expect(overview(figures).contains("No usage in this period."))
+        #expect(!overview(figures).contains("Getting started"), "a selected month is shown")
+        #expect(!overview().contains("Getting started"))
+        // Until all figures are loaded, there may be messages.
         figures.period = .open
-        figures.days = .counting
-        #expect(!overview(figures).contains("What to do first"))
+        figures.days = .loading
+        #expect(!overview(figures).contains("Getting started"))
     }
 
-    @Test("of the overview draws no months where only trials were used")
+    @Test("there is no chart of months if only trials have usage")
     func trialsOnly() {
         var figures = DashboardFixtures.overview
         let trial = DashboardFixtures.report("trial", messages: 3, silent: 1, gentle: 0, prominent: 0, blocked: 0)
-        figures.periods = .known(
+        figures.periods = .loaded(
             AllPeriods(current: billingPeriod("2026-11"), open: trial, reports: [trial]),
             age: .zero,
-            trouble: nil
+            error: nil
         )
         #expect(!overview(figures).contains("id=\"history-title\""))
-        #expect(overview(figures).contains("Nobody has used a monthly plan in these months."))
+        #expect(overview(figures).contains("No usage of monthly plans in these months."))
         #expect(overview().contains("id=\"history-title\""))
     }
 
-    @Test("of the overview has plans, trials and the store events that failed")
+    @Test("shows plans, trials and failed store events")
     func plans() {
         let page = overview()
         for text in [
             "Premium <span class=\"muted\">paid</span></th><td class=\"number\">11,100</td>", "800 a month",
             "unlimited",
-            "100 in 3 days", "no plan named", "Trial: running now</dt><dd>301</dd>", "Trial: used up</dt><dd>111</dd>",
+            "100 in 3 days", "no plan", "Trial: running now</dt><dd>301</dd>", "Trial: used up</dt><dd>111</dd>",
             "Trial: over</dt><dd>819</dd>", "2 store events failed.", "the product gold_monthly is not mapped",
             "/dashboard/users/\(TestSupport.user(3))", "no user is known for the customer",
             "headroom events replay --failed",
@@ -136,42 +136,42 @@ struct OverviewPageTests {
             #expect(page.contains(text), "\(text)")
         }
         var figures = DashboardFixtures.overview
-        figures.records = .known(OverviewRecords(plans: [DashboardFixtures.paid]), age: .zero, trouble: nil)
-        #expect(overview(figures).contains("None. Every event that a store sent was understood."))
-        // Of a month only the plans that somebody had in it.
+        figures.records = .loaded(OverviewRecords(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
+        #expect(overview(figures).contains("No store event has failed."))
+        // For a month, only plans with users are listed.
         figures = DashboardFixtures.overview
         figures.period = billingPeriod("2026-11")
         #expect(overview(figures).contains(">Premium <span") && !overview(figures).contains(">Pro <span"))
         figures.period = billingPeriod("1999-12")
-        figures.top = .counting
+        figures.top = .loading
         #expect(!overview(figures).contains("800 a month") && overview(figures).contains("Trial: running now"))
-        #expect(overview(figures).contains("Nobody has sent a message in this period."))
+        #expect(overview(figures).contains("No messages in this period."))
         figures = DashboardFixtures.overview
-        figures.records = .known(OverviewRecords(plans: [DashboardFixtures.paid]), age: .zero, trouble: nil)
+        figures.records = .loaded(OverviewRecords(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
         #expect(!overview(figures).contains("store events failed."))
-        figures.records = .known(
+        figures.records = .loaded(
             OverviewRecords(failedCount: OverviewRecords.failedCountMaximum),
             age: .zero,
-            trouble: nil
+            error: nil
         )
         #expect(overview(figures).contains("10,000 store events or more failed."))
     }
 
-    @Test("of the overview says that a newer figure is being read, and fetches it soon")
-    func renewing() {
+    @Test("says that a newer figure is being loaded, and refreshes soon")
+    func reloading() {
         #expect(overview().contains("data-refresh=\"15\""))
         var figures = DashboardFixtures.overview
-        figures.top = .known([], age: .seconds(180), trouble: nil, isRenewing: true)
+        figures.top = .loaded([], age: .seconds(180), error: nil, isReloading: true)
         #expect(overview(figures).contains("data-refresh=\"2\""))
-        guard case .known(let periods, _, _, _) = figures.periods else { return }
-        figures.periods = .known(periods, age: .seconds(180), trouble: nil, isRenewing: true)
-        #expect(overview(figures).contains("Counted 3 min ago, and being read again now."))
-        figures.periods = .known(periods, age: .seconds(180), trouble: .readingTookTooLong)
-        #expect(overview(figures).contains("Not everything can be read."))
-        #expect(overview(figures).contains("Start the service with a larger one."))
+        guard case .loaded(let periods, _, _, _) = figures.periods else { return }
+        figures.periods = .loaded(periods, age: .seconds(180), error: nil, isReloading: true)
+        #expect(overview(figures).contains("Updated 3 min ago, being updated now."))
+        figures.periods = .loaded(periods, age: .seconds(180), error: .readingTookTooLong)
+        #expect(overview(figures).contains("Some figures could not be loaded."))
+        #expect(overview(figures).contains("Increase that setting."))
     }
 
-    @Test("is there for a month, for a plan that never resets, and for whatever somebody has used")
+    @Test("a period exists if it is a month, a plan that never resets, or has usage")
     func periodsThatExist() {
         let figures = DashboardFixtures.overview
         func exists(_ label: String, _ periods: AllPeriods?, _ records: OverviewRecords?) -> Bool {
@@ -181,7 +181,7 @@ struct OverviewPageTests {
         for label in ["open", "2026-11", "1999-12", "trial"] { #expect(exists(label, periods, records), "\(label)") }
         for label in ["xx", "paid"] {
             #expect(!exists(label, periods, records), "\(label)")
-            #expect(exists(label, nil, records) && exists(label, periods, nil), "nobody can say yet")
+            #expect(exists(label, nil, records) && exists(label, periods, nil), "unknown until both are loaded")
         }
     }
 }

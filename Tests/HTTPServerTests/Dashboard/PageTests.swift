@@ -6,7 +6,7 @@ import Usage
 
 @testable import HTTPServer
 
-@Suite("A page")
+@Suite("All pages")
 struct PageTests {
     private let library: PageLibrary
 
@@ -27,80 +27,89 @@ struct PageTests {
         return library.render(.user, page)
     }
 
-    /// Every page that there is, with one text wherever text goes.
-    private func pages(telling nasty: String) -> [String] {
+    /// Every page, with one text in all places.
+    private func pages(with text: String) -> [String] {
         var figures = DashboardFixtures.user
         var records = UserRecords()
-        var subscription = UserRecords.Subscription(transaction: nasty, plan: nasty)
-        subscription.product = nasty
+        var subscription = UserRecords.Subscription(transaction: text, plan: text)
+        subscription.product = text
         records.subscriptions = [subscription]
         let now = at("2026-11-21")
         records.events = [
-            UserRecords.Event(at: now, source: nasty, type: nasty, outcome: nasty, detail: nasty, problem: nasty)
+            UserRecords.Event(at: now, source: text, type: text, outcome: text, detail: text, problem: text)
         ]
-        records.changes = [AuditTrailReader.Event(at: now, what: nasty, detail: nasty, actor: nasty, reason: nasty)]
+        records.changes = [AuditTrailReader.Event(at: now, what: text, detail: text, actor: text, reason: text)]
         figures.records = .success(records)
         figures.usage = .success(
-            DashboardFixtures.answer(1, plan: Plan(name: nasty, label: nasty, cycle: .monthly, allowance: 1))
+            DashboardFixtures.answer(1, plan: Plan(name: text, label: text, cycle: .monthly, allowance: 1))
         )
-        var frame = DashboardFixtures.frame(nasty)
-        frame.signedInAs = nasty
-        let notice = Notice(.good, nasty, nasty)
+        var frame = DashboardFixtures.frame(text)
+        frame.signedInAs = text
+        let notice = Notice(.good, text, text)
         var actions = DashboardFixtures.actions
-        (actions.messages, actions.grantReason, actions.messagesMistake, actions.period) = (nasty, nasty, nasty, nasty)
+        (actions.messages, actions.grantReason, actions.messagesError, actions.period) = (text, text, text, text)
         var overview = OverviewPresenter(figures: DashboardFixtures.overview).page(frame)
-        (overview.heading, overview.live.sentence) = (nasty, nasty)
-        overview.days?.note = nasty
-        overview.firstSteps = FirstSteps(command: nasty)
-        overview.failedEvents?.events[0].problem = nasty
-        overview.plans?.rows[0].label = nasty
+        (overview.heading, overview.live.sentence) = (text, text)
+        overview.days?.note = text
+        overview.firstSteps = FirstSteps(command: text)
+        overview.failedEvents?.events[0].problem = text
+        overview.plans?.rows[0].label = text
         (actions.grantCaveat, actions.resetCaveat) = (notice, notice)
         return [
             library.render(.overview, overview),
             library.render(.user, UserPresenter(figures: figures).page(frame, notices: [notice], actions: actions)),
-            library.render(.find, FindPage(frame: frame, typed: nasty, mistake: nasty)),
+            library.render(.find, FindPage(frame: frame, input: text, error: text)),
             library.render(
                 .signIn,
-                SignInPage(frame: frame, mistake: nasty, notices: [notice], destination: nasty, mayBeSignedIn: true)
+                SignInPage(frame: frame, error: text, returnPath: text, mayBeSignedIn: true)
             ),
             library.render(
                 .confirm,
                 ConfirmPage(
                     frame: frame,
-                    user: nasty,
-                    action: nasty,
-                    heading: nasty,
-                    question: nasty,
+                    user: text,
+                    action: text,
+                    heading: text,
+                    question: text,
                     caveat: notice,
-                    consequence: nasty,
-                    button: nasty,
-                    buttonLook: nasty,
-                    reason: nasty,
-                    messages: nasty,
-                    key: nasty,
-                    snapshot: nasty
+                    consequence: text,
+                    button: text,
+                    buttonClass: text,
+                    reason: text,
+                    messages: text,
+                    key: text,
+                    usage: text
                 )
             ),
             library.render(
                 .problem,
-                ProblemPage(frame: frame, heading: nasty, text: nasty, advice: nasty, link: nasty, linkText: nasty)
+                ProblemPage(frame: frame, heading: text, text: text, advice: text)
             ),
         ]
     }
 
-    @Test("escapes all text")
+    @Test("every template file is registered")
+    func templates() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let folder = root.appending(path: "Sources/HTTPServer/Dashboard/Templates").path
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder)
+        #expect(Set(files) == Set(PageLibrary.templates.keys.map { "\($0).mustache" }))
+    }
+
+    @Test("all text is escaped")
     func escaping() {
-        for page in pages(telling: "\"><script>alert('1')</script>&{{frame}}") {
+        for page in pages(with: "\"><script>alert('1')</script>&{{frame}}") {
             #expect(page.contains("&lt;script&gt;alert(&#39;1&#39;)"))
             #expect(!page.contains("<script>") && !page.contains("'1'"))
         }
     }
 
-    @Test("escapes markup also where it is one character with the scalars beside it")
+    @Test("markup is escaped even if it forms one character with adjacent scalars")
     func escapingScalars() {
         let (before, after): (Unicode.Scalar, [Unicode.Scalar]) = ("\u{600}", ["\u{301}", "\u{338}"])
         let marks = ["<", ">", "\"", "'", "&"].map { "\(before)\($0) \($0)\(after[0]) \($0)\(after[1])" }
-        for page in pages(telling: marks.joined()) {
+        for page in pages(with: marks.joined()) {
             let scalars = Array(page.unicodeScalars)
             #expect(scalars.contains(before))
             for (index, scalar) in scalars.enumerated() {
@@ -113,7 +122,7 @@ struct PageTests {
         }
     }
 
-    @Test("holds nothing that the Content-Security-Policy would stop")
+    @Test("pages comply with their Content-Security-Policy")
     func policy() throws {
         let forbidden = try Regex("<style|\\sstyle=|\\son[a-z]+=|javascript:|https?://|src=\"//")
         for page in [overview(), user()] {
@@ -122,7 +131,7 @@ struct PageTests {
         }
     }
 
-    @Test("has unique ids, and each label and description names one of them")
+    @Test("ids are unique, and labels and descriptions refer to existing ids")
     func ids() throws {
         for page in [overview(), user()] {
             let ids = page.matches(of: try Regex("\\sid=\"([^\"]+)\"", as: (Substring, Substring).self)).map {

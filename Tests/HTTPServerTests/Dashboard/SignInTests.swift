@@ -8,12 +8,12 @@ import Usage
 
 @Suite("Signing in")
 struct SignInTests {
-    @Test("opens a session under a random name, until it is closed or over")
+    @Test("a session has a random identifier and ends when it is closed or expires")
     func sessions() {
         let table = SessionTable()
         let now = ContinuousClock.now
         let (ann, ben) = (table.open(tokenID: 1, at: now), table.open(tokenID: 2, at: now))
-        #expect(RandomName.isOne(ann) && ann != ben)
+        #expect(RandomIdentifier.isWellFormed(ann) && ann != ben)
         #expect(table.tokenID(of: ann, at: now) == 1)
         #expect(table.tokenID(of: ben, at: now) == 2)
         #expect(table.tokenID(of: ann, at: now + SessionTable.lifetime - .seconds(1)) == 1)
@@ -28,7 +28,7 @@ struct SignInTests {
         }
     }
 
-    @Test("keeps so many sessions: with one more the oldest ends")
+    @Test("beyond the capacity the oldest session ends")
     func capacity() {
         let table = SessionTable()
         let now = ContinuousClock.now
@@ -41,23 +41,24 @@ struct SignInTests {
         #expect(table.tokenID(of: second, at: now) == 2)
     }
 
-    @Test("A seal holds for its purpose, its browser and its process alone")
-    func seals() {
-        let (seals, others) = (FormSeal(), FormSeal())
-        let seal = seals.seal("form", for: "ann")
-        #expect(seals.isValid(seal, "form", for: "ann"))
-        #expect(!seals.isValid(seal, "form", for: "ben"))
-        #expect(!seals.isValid(seal, "reset", for: "ann"))
-        #expect(!others.isValid(seal, "form", for: "ann"))
-        #expect(!seals.isValid(seals.seal("forman", for: "n"), "form", for: "ann"))
-        for wrong in ["", "0", String(seal.dropLast()), seal + "0", seal.uppercased(), String(seal.reversed())]
-        where wrong != seal {
-            #expect(!seals.isValid(wrong, "form", for: "ann"))
+    @Test("a signature is valid for its text, its browser and its process only")
+    func signatures() {
+        let (signer, other) = (BrowserSigner(), BrowserSigner())
+        let signature = signer.signature(of: "form", for: "ann")
+        #expect(signer.csrfToken(for: "ann") == signature && signer.isValid(csrfToken: signature, for: "ann"))
+        #expect(signer.isValid(signature, of: "form", for: "ann"))
+        #expect(!signer.isValid(signature, of: "form", for: "ben"))
+        #expect(!signer.isValid(signature, of: "reset", for: "ann"))
+        #expect(!other.isValid(signature, of: "form", for: "ann"))
+        #expect(!signer.isValid(signer.signature(of: "forman", for: "n"), of: "form", for: "ann"))
+        for wrong in ["", "0", String(signature.dropLast()), signature + "0", signature.uppercased()]
+        where wrong != signature {
+            #expect(!signer.isValid(wrong, of: "form", for: "ann"))
         }
     }
 
     @Test(
-        "leads to pages of ours only",
+        "signing in returns to pages of the dashboard only",
         arguments: [
             ("/dashboard/users/7f1c0a52", "/dashboard/users/7f1c0a52"),
             ("/dashboard?period=2026-11", "/dashboard?period=2026-11"),
@@ -70,26 +71,26 @@ struct SignInTests {
             ("/dashboard?" + String(repeating: "a", count: 300), "/dashboard"),
         ]
     )
-    func destinations(path: String, destination: String) {
-        #expect(Destination.checked(path) == destination)
+    func returnPaths(path: String, returnPath: String) {
+        #expect(ReturnPath.validated(path) == returnPath)
     }
 
-    @Test("A form is from us when the browser says so, or does not say")
+    @Test("a form is accepted unless the browser reports another site")
     func origins() {
-        #expect(Origin.isOurs(nil, fetchSite: "same-origin", authority: "h"))
-        #expect(Origin.isOurs("null", fetchSite: "same-origin", authority: "h"))
-        #expect(Origin.isOurs(nil, fetchSite: nil, authority: "h"))
-        #expect(Origin.isOurs("null", fetchSite: nil, authority: "h"))
-        #expect(Origin.isOurs("https://h:1", fetchSite: nil, authority: "h:1"))
+        #expect(RequestOrigin.isSameOrigin(nil, fetchSite: "same-origin", authority: "h"))
+        #expect(RequestOrigin.isSameOrigin("null", fetchSite: "same-origin", authority: "h"))
+        #expect(RequestOrigin.isSameOrigin(nil, fetchSite: nil, authority: "h"))
+        #expect(RequestOrigin.isSameOrigin("null", fetchSite: nil, authority: "h"))
+        #expect(RequestOrigin.isSameOrigin("https://h:1", fetchSite: nil, authority: "h:1"))
         for site in ["cross-site", "same-site", "none", ""] {
-            #expect(!Origin.isOurs(nil, fetchSite: site, authority: "h"))
+            #expect(!RequestOrigin.isSameOrigin(nil, fetchSite: site, authority: "h"))
         }
         for origin in ["https://evil.example", "http://h:2", "h:1", "https://h:1.evil.example"] {
-            #expect(!Origin.isOurs(origin, fetchSite: nil, authority: "h:1"))
+            #expect(!RequestOrigin.isSameOrigin(origin, fetchSite: nil, authority: "h:1"))
         }
     }
 
-    @Test("A form's fields are read as browsers write them, or not at all")
+    @Test("a form is decoded as browsers encode it, or rejected")
     func fields() {
         func parse(_ text: String) -> [String: String]? { FormFields.parse(text.utf8) }
         #expect(parse("") == [:])
@@ -102,7 +103,7 @@ struct SignInTests {
         }
     }
 
-    @Test("An action takes a number within its range, and a reason of one line")
+    @Test("an action needs a number in range and a reason of one line")
     func actions() throws {
         #expect(
             try ActionForm.read(action: "grant", messages: " 1,000 ", reason: " why ")
@@ -113,46 +114,50 @@ struct SignInTests {
                 == ActionForm(action: .reset, reason: "why")
         )
         for messages in [nil, "", "0", "1000001", "-1", "1.5", "1e3", "ten", "99999999999999999999"] {
-            #expect(throws: ActionForm.Mistake.self) {
+            #expect(throws: ActionForm.InvalidField.self) {
                 try ActionForm.read(action: "grant", messages: messages, reason: "why")
             }
         }
         for reason in [
             nil, "", "  ", "a\nb", "\u{7F}", "a\u{202E}b", "\u{600}<", String(repeating: "x", count: 1_025),
         ] {
-            #expect(throws: ActionForm.Mistake.self) {
+            #expect(throws: ActionForm.InvalidField.self) {
                 try ActionForm.read(action: "reset", messages: nil, reason: reason)
             }
         }
-        #expect(throws: ActionForm.Mistake.self) { try ActionForm.read(action: "forget", messages: nil, reason: "why") }
+        #expect(throws: ActionForm.InvalidField.self) {
+            try ActionForm.read(action: "forget", messages: nil, reason: "why")
+        }
     }
 
-    @Test("What is typed again is cut by scalars, however many make a character")
-    func cut() {
-        #expect(ActionForm.cut("abc", to: 3) == "abc")
-        #expect(ActionForm.cut("a" + String(repeating: "\u{301}", count: 9), to: 3).unicodeScalars.count == 3)
+    @Test("rejected input is truncated by scalars")
+    func truncation() {
+        #expect(ActionForm.truncated("abc", toScalars: 3) == "abc")
+        #expect(
+            ActionForm.truncated("a" + String(repeating: "\u{301}", count: 9), toScalars: 3).unicodeScalars.count == 3
+        )
     }
 
-    @Test("What became of an action is told to who did it, about that user")
+    @Test("a result is valid for its viewer and its user only")
     func results() {
-        let seals = FormSeal()
-        let (ann, ben) = (visitor("ann"), visitor("ben"))
+        let signer = BrowserSigner()
+        let (ann, ben) = (viewer("ann"), viewer("ben"))
         let other = DashboardFixtures.answer(1).user
         let user = ada
-        let result = ActionResult(action: "grant", outcome: .done, number: 850)
-        let sealed = result.sealed(user: user, visitor: ann, seals: seals)
-        #expect(ActionResult(sealed, user: user, visitor: ann, seals: seals) == result)
-        #expect(ActionResult(sealed, user: user, visitor: ben, seals: seals) == nil)
-        #expect(ActionResult(sealed.replacing("850", with: "999"), user: user, visitor: ann, seals: seals) == nil)
+        let result = ActionResult(action: "grant", outcome: .done, limit: 850)
+        let signed = result.signed(user: user, viewer: ann, signer: signer)
+        #expect(ActionResult(signed, user: user, viewer: ann, signer: signer) == result)
+        #expect(ActionResult(signed, user: user, viewer: ben, signer: signer) == nil)
+        #expect(ActionResult(signed.replacing("850", with: "999"), user: user, viewer: ann, signer: signer) == nil)
         #expect(other == user)
-        for broken in ["", "grant.done.850", "grant.done.850.-", "....", "grant.gone.850.-.\(sealed.suffix(64))"] {
-            #expect(ActionResult(broken, user: user, visitor: ann, seals: seals) == nil)
+        for broken in ["", "grant.done.850", "grant.done.850.-", "....", "grant.gone.850.-.\(signed.suffix(64))"] {
+            #expect(ActionResult(broken, user: user, viewer: ann, signer: signer) == nil)
         }
         #expect(result.notice.text.contains("850"))
     }
 
     @Test(
-        "An action that was refused says why, each reason in its own sentence",
+        "a failed action gives its reason",
         arguments: [
             (EngineError.Code.unavailable, "could not be reached", "could not be reached"),
             (.overloaded, "Too many requests are waiting", "Too many requests are waiting"),
@@ -163,18 +168,18 @@ struct SignInTests {
             (.internal, "the service’s log has the reason", "the service’s log has the reason"),
         ]
     )
-    func refusals(code: EngineError.Code, ofGrant: String, ofReset: String) throws {
-        let (seals, ann) = (FormSeal(), visitor("ann"))
-        for (action, words) in [("grant", ofGrant), ("reset", ofReset)] {
-            let result = ActionResult(action: action, outcome: .init(EngineError(code, "why")), number: 0)
-            let sealed = result.sealed(user: ada, visitor: ann, seals: seals)
-            let notice = try #require(ActionResult(sealed, user: ada, visitor: ann, seals: seals)).notice
+    func failures(code: EngineError.Code, grantText: String, resetText: String) throws {
+        let (signer, ann) = (BrowserSigner(), viewer("ann"))
+        for (action, text) in [("grant", grantText), ("reset", resetText)] {
+            let result = ActionResult(action: action, outcome: .init(EngineError(code, "why")), limit: 0)
+            let signed = result.signed(user: ada, viewer: ann, signer: signer)
+            let notice = try #require(ActionResult(signed, user: ada, viewer: ann, signer: signer)).notice
             #expect(notice.kind == "bad" && notice.title == "Nothing was changed.")
-            #expect(notice.text.contains(words), "\(action): \(notice.text)")
+            #expect(notice.text.contains(text), "\(action): \(notice.text)")
         }
     }
 
-    @Test("An action promises nothing to a user whom it does not help")
+    @Test("an action that does not let the user send has a caveat")
     func caveats() throws {
         let revoked = DashboardFixtures.answer(12, state: .revoked, denialReason: .revoked, ends: "2026-12-17").snapshot
         let grant = ActionForm.Action.grant(messages: 5)
@@ -185,15 +190,15 @@ struct SignInTests {
         #expect(ActionCaveat(grant, unlimited) == .noLimit && ActionCaveat(.reset, unlimited) == nil)
         for caveat in [ActionCaveat.noLimit] + DenialReason.allCases.map(ActionCaveat.noAccess) {
             #expect(ActionCaveat(name: caveat.name) == caveat)
-            let result = ActionResult(action: "grant", outcome: .done, number: 850, caveat: caveat)
-            let sealed = result.sealed(user: ada, visitor: visitor("ann"), seals: FormSeal())
-            #expect(sealed.contains(".\(caveat.name)."))
-            #expect(result.notice.kind == "warning" && !result.notice.text.contains("from the next message on"))
+            let result = ActionResult(action: "grant", outcome: .done, limit: 850, caveat: caveat)
+            let signed = result.signed(user: ada, viewer: viewer("ann"), signer: BrowserSigner())
+            #expect(signed.contains(".\(caveat.name)."))
+            #expect(result.notice.kind == "warning" && !result.notice.text.contains("with the next message"))
         }
         #expect(ActionCaveat(name: "-") == nil)
     }
 
-    private func visitor(_ name: String) -> Visitor {
-        Visitor(name: name, identity: nil, permissions: .all, newCookie: nil)
+    private func viewer(_ cookie: String) -> Viewer {
+        Viewer(cookie: cookie, identity: nil, permissions: .all, newCookie: nil)
     }
 }

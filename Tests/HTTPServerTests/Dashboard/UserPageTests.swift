@@ -6,7 +6,7 @@ import Usage
 
 @testable import HTTPServer
 
-@Suite("The page")
+@Suite("The page of a user")
 struct UserPageTests {
     private let library: PageLibrary
 
@@ -23,8 +23,8 @@ struct UserPageTests {
         return library.render(.user, page)
     }
 
-    @Test("of a user has the standing, the words shown, and the story")
-    func story() {
+    @Test("shows the usage, the product's texts, and the history")
+    func content() {
         let page = user()
         for text in [
             "772 of 800", "prominent", "Almost there — 26 messages left until December 1", "1 December 2026, 00:00 UTC",
@@ -43,23 +43,23 @@ struct UserPageTests {
         return user(figures)
     }
 
-    @Test("of a user without access promises none, however long something was paid for")
+    @Test("without access it shows none, whatever was paid for")
     func access() {
         let revoked = user(DashboardFixtures.answer(12, state: .revoked, denialReason: .revoked, ends: "2026-12-17"))
         #expect(!revoked.contains("Access until") && revoked.contains("<dt>Access</dt><dd>none</dd>"))
         #expect(revoked.contains("The subscription is revoked."))
         let expired = user(DashboardFixtures.answer(12, state: .expired, denialReason: .expired, ends: "2026-11-17"))
-        #expect(expired.contains("<dt>Access ended</dt>") && !expired.contains("Comes back"))
+        #expect(expired.contains("<dt>Access ended</dt>") && !expired.contains("Available again"))
         let cancelled = user(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-11-30"))
-        #expect(cancelled.contains("<dt>Access until</dt>") && !cancelled.contains("Comes back"))
-        #expect(user(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-12-17")).contains("Comes back"))
+        #expect(cancelled.contains("<dt>Access until</dt>") && !cancelled.contains("Available again"))
+        #expect(user(DashboardFixtures.answer(12, state: .cancelled, ends: "2026-12-17")).contains("Available again"))
         var renewed = DashboardFixtures.answer(12, state: .active, ends: "2026-12-17")
         #expect(user(renewed).contains("<dt>Access until</dt>") && !user(renewed).contains("Renews"))
         renewed.snapshot.renewsAt = at("2026-12-17")
         #expect(user(renewed).contains("<dt>Renews</dt>") && !user(renewed).contains("Access until"))
     }
 
-    @Test("of a user whose subscription was revoked ends it then")
+    @Test("a revoked subscription ends when it was revoked")
     func revokedSubscription() {
         var figures = DashboardFixtures.user
         var subscription = DashboardFixtures.subscription
@@ -70,7 +70,7 @@ struct UserPageTests {
         #expect(page.contains("Revoked; paid until 1 December 2026, 10:00 UTC"))
     }
 
-    @Test("of a user whose payment failed says that first, and nothing about it is green")
+    @Test("a failed payment comes first, and nothing is green")
     func failedPayment() throws {
         let grace = user(DashboardFixtures.answer(12, state: .gracePeriod, ends: "2026-12-02"))
         let (notice, state, tier) = (
@@ -86,23 +86,23 @@ struct UserPageTests {
         #expect(user().contains("<span class=\"state good\">active</span>"))
     }
 
-    @Test("of a user of whom nothing is known says so")
+    @Test("a user without data is shown as such")
     func unknown() {
         var figures = DashboardFixtures.user
         figures.usage = .success(DashboardFixtures.answer(0, limit: 100, plan: DashboardFixtures.trial))
         figures.history = .success([])
         figures.records = .success(UserRecords())
         let page = user(figures)
-        #expect(page.contains("This user is not known yet."))
+        #expect(page.contains("No data about this user yet."))
         #expect(page.contains("day 1 of 3") || page.contains("day 2 of 3"))
         figures.usage = .failure(EngineError(.unavailable, "away"))
         figures.records = .failure(EngineError(.unavailable, "away"))
         #expect(UserPresenter(figures: figures).isIncomplete)
-        #expect(user(figures).contains("The database is away."))
-        #expect(!user(figures).contains("Grant messages"), "nothing can be granted to whom nobody can look at")
+        #expect(user(figures).contains("Database unavailable."))
+        #expect(!user(figures).contains("Grant messages"), "without usage there are no actions")
     }
 
-    @Test("of a user without a limit has no bar, and one over it is full")
+    @Test("without a limit there is no bar, and over the limit it is full")
     func limits() {
         var figures = DashboardFixtures.user
         figures.usage = .success(DashboardFixtures.answer(5_000, limit: nil))

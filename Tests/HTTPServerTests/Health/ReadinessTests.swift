@@ -6,7 +6,7 @@ import Testing
 @Suite("Readiness")
 struct ReadinessTests {
     private let newest = Schema.newestMigration
-    private let well = Readiness.Facts(
+    private let healthy = Readiness.Observations(
         lanesConnected: 1,
         databaseAnswers: true,
         databaseProblem: nil,
@@ -15,24 +15,24 @@ struct ReadinessTests {
         isDraining: false
     )
 
-    private func readiness(_ change: (inout Readiness.Facts) -> Void) -> Readiness {
-        var facts = well
-        change(&facts)
-        return Readiness(facts)
+    private func readiness(_ change: (inout Readiness.Observations) -> Void) -> Readiness {
+        var observed = healthy
+        change(&observed)
+        return Readiness(observed)
     }
 
-    @Test("is there with a lane, a schema that is new enough, known tokens, and no shutdown")
+    @Test("the service is ready with a lane, a new enough schema, known tokens, and no shutdown")
     func ready() {
-        let readiness = Readiness(well)
+        let readiness = Readiness(healthy)
         #expect(readiness.ready && readiness.reasons.isEmpty)
         #expect(readiness.checks == Readiness.Checks(database: true, schema: true, tokens: true, accepting: true))
     }
 
-    @Test("is not there without one of them, which is false, with the reason")
+    @Test("the service is not ready if a check fails, and gives the reason")
     func reasons() {
         let silent = readiness { ($0.databaseAnswers, $0.databaseProblem) = (false, "it broke") }
         #expect(!silent.ready && !silent.checks.database)
-        #expect(silent.reasons == ["database: the database did not answer last; it broke"])
+        #expect(silent.reasons == ["database: the database did not answer the last probe; it broke"])
         let away = readiness { ($0.lanesConnected, $0.schemaVersion) = (0, nil) }
         #expect(!away.ready && !away.checks.database && away.checks.schema)
         #expect(away.reasons == ["database: no lane is connected"])
@@ -44,10 +44,10 @@ struct ReadinessTests {
         #expect(unread.reasons == ["tokens: tokens were last read 12 s ago: it broke"])
         let draining = readiness { $0.isDraining = true }
         #expect(!draining.ready && !draining.checks.accepting)
-        #expect(draining.reasons == ["accepting: the service shuts down"])
+        #expect(draining.reasons == ["accepting: the service is shutting down"])
     }
 
-    @Test("does not depend on a look that is not taken yet, nor on a newer release's schema")
+    @Test("an unread schema version and a newer schema count as ready")
     func unknown() {
         #expect(readiness { $0.schemaVersion = nil }.ready)
         #expect(readiness { $0.schemaVersion = newest + 1 }.ready)

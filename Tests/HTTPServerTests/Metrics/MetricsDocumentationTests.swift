@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("Figures are documented")
+@Suite("Documentation of metrics")
 struct MetricsDocumentationTests {
     private func file(_ path: String) throws -> String {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -11,7 +11,7 @@ struct MetricsDocumentationTests {
         return try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
-    @Test("each family stands in the reference with type, labels and meaning, in their order, and no other does")
+    @Test("the reference lists exactly the families, with type, labels and meaning, in order")
     func reference() throws {
         let page = try file("docs/reference.md")
         let section = try #require(page.firstRange(of: "\n## Metrics\n"))
@@ -25,7 +25,7 @@ struct MetricsDocumentationTests {
         #expect(rows == expected)
     }
 
-    @Test("each family that a dashboard, a rule or a page names is one that there is")
+    @Test("dashboards, rules and pages name only families that exist")
     func names() throws {
         let known = Set(
             Metric.all.flatMap { metric in
@@ -39,7 +39,7 @@ struct MetricsDocumentationTests {
             var count = 0
             for match in try file(path).matches(of: /\b(headroom|process)_[a-z_]+_[a-z]+\b/) {
                 let name = String(match.0)
-                // Roles and files are called so, too.
+                // Roles and files have such names too.
                 if name.firstMatch(of: /^headroom_(service|operator|dashboard|user|set_aside)/) != nil { continue }
                 count += 1
                 #expect(known.contains(name) || Metric.all.contains { $0.name == name }, "\(name) in \(path)")

@@ -3,10 +3,10 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("The encoding that a head says of its body")
+@Suite("Body encoding")
 struct BodyEncodingTests {
     @Test(
-        "is taken where it is UTF-8, a part of it, or not said",
+        "UTF-8, a subset of it, or no declared encoding is accepted",
         arguments: [
             [:], [.contentType: "application/json"], [.contentType: "application/json; charset=utf-8"],
             [.contentType: "text/plain;CHARSET=\"UTF-8\" ; x=y"], [.contentType: "application/json; charset=us-ascii"],
@@ -14,12 +14,12 @@ struct BodyEncodingTests {
             [.contentEncoding: ""], [.contentType: ";;=; charset"],
         ] as [HTTPFields]
     )
-    func taken(fields: HTTPFields) {
+    func accepted(fields: HTTPFields) {
         #expect(BodyEncoding.problem(fields) == nil)
     }
 
     @Test(
-        "is refused where it is another one, with what to do",
+        "another declared encoding is refused with what to do",
         arguments: [
             ([.contentType: "application/json; charset=utf-16"], "UTF-8"),
             ([.contentType: "application/json;charset=UTF-32LE"], "UTF-8"),
@@ -39,7 +39,7 @@ struct BodyEncodingTests {
         #expect(problem.detail.contains(text))
     }
 
-    @Test("of bytes is UTF-8 or not")
+    @Test("bytes are checked to be UTF-8 without zero bytes")
     func bytes() {
         for text in ["", "a=b", "name=\u{e9}\u{1F600}"] { #expect(BodyEncoding.isUTF8(Array(text.utf8))) }
         for bytes: [UInt8] in [[0xFF], [0x61, 0], [0xC0, 0xAF], [0xFE, 0xFF, 0, 0x61]] {

@@ -2,10 +2,10 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("The field Date")
+@Suite("The header Date")
 struct DateFieldTests {
     @Test(
-        "is that of RFC 9110",
+        "has the format of RFC 9110",
         arguments: [
             (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
             (1_709_208_000, "Thu, 29 Feb 2024 12:00:00 GMT"),

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A problem")
 struct ProblemTests {
-    @Test("has the status that fits the protocol's code, and that code")
+    @Test("has the protocol's code and the matching status")
     func statuses() {
         let expected: [ReplyError.Code: Int] = [
             .err: 400, .badArg: 400, .tooLong: 413, .protocol: 400, .noAuth: 401, .forbidden: 403, .notFound: 404,
@@ -16,15 +16,15 @@ struct ProblemTests {
         ]
         #expect(Set(expected.keys) == Set(ReplyError.Code.allCases))
         for (code, status) in expected {
-            let problem = Problem(ReplyError(code: code, text: "what was wrong"))
+            let problem = Problem(ReplyError(code: code, text: "cause"))
             #expect(problem.status.code == status, "\(code)")
-            #expect(problem.code == code.rawValue && problem.detail == "what was wrong")
+            #expect(problem.code == code.rawValue && problem.detail == "cause")
             #expect((problem.headers[.retryAfter] != nil) == (status == 503), "\(code)")
             #expect((problem.headers[.wwwAuthenticate] != nil) == (status == 401), "\(code)")
         }
     }
 
-    @Test("says in whole seconds when trying again is worth it, never too early")
+    @Test("rounds the retry time up to whole seconds")
     func retryAfter() {
         let waits: [(Int?, String)] = [(nil, "1"), (1, "1"), (1_000, "1"), (1_001, "2"), (9_999, "10")]
         for (milliseconds, seconds) in waits {

@@ -57,7 +57,7 @@ class AccessCase(Case):
     def act(self, client, user, action, **fields):
         """Sends the form, then its confirmation; what came of either."""
         path = f"/dashboard/users/{user}"
-        confirmation = client.send(f"{path}/{action}", {"seal": client.csrf_token(path), "reason": "ticket 4711", **fields})
+        confirmation = client.send(f"{path}/{action}", {"csrf": client.csrf_token(path), "reason": "ticket 4711", **fields})
         if confirmation.status != 200:
             return confirmation, confirmation
         return confirmation, client.send(f"{path}/{action}", {**hidden_fields(confirmation), "confirmed": "yes"})
@@ -79,7 +79,7 @@ class SignIn(AccessCase):
 
     def test_who_comes_from_another_site_can_go_on_with_the_session_that_the_browser_held_back(self):
         path = "/dashboard/sign-in?to=/dashboard/users"
-        link = '<a href="/dashboard/users">Go on to the page.</a>'
+        link = '<a href="/dashboard/users">Continue to the page.</a>'
         self.assertIn(link, DashboardClient(self.service).get(path, **{"Sec-Fetch-Site": "cross-site"}).text)
         self.assertNotIn(link, DashboardClient(self.service).get(path, **{"Sec-Fetch-Site": "none"}).text)
 
@@ -109,7 +109,7 @@ class SignIn(AccessCase):
         service.tls = authority.client_context()
         client = DashboardClient(service, host=f"localhost:{service.http_port}")
         answer = client.send(
-            "/dashboard/sign-in", {"seal": client.csrf_token(), "token": self.tokens["dashboard"]},
+            "/dashboard/sign-in", {"csrf": client.csrf_token(), "token": self.tokens["dashboard"]},
             Origin=f"https://localhost:{service.http_port}",
         )  # fmt: skip
         self.assertEqual(answer.status, 303)
@@ -121,7 +121,7 @@ class SignIn(AccessCase):
             client = DashboardClient(self.service)
             answer = client.sign_in(wrong)
             self.assertEqual(answer.status, 401)
-            self.assertIn("No live token is that", visible_text(answer))
+            self.assertIn("This token is not valid", visible_text(answer))
             self.assertNotIn("headroom_session", client.cookies)
             if wrong:
                 self.assertNotIn(wrong, answer.text)
@@ -142,7 +142,7 @@ class SignIn(AccessCase):
     def test_signing_out_ends_the_session_for_every_copy_of_the_cookie(self):
         client = self.signed_in()
         copy = dict(client.cookies)
-        answer = client.send("/dashboard/sign-out", {"seal": client.csrf_token("/dashboard")})
+        answer = client.send("/dashboard/sign-out", {"csrf": client.csrf_token("/dashboard")})
         self.assertEqual((answer.status, answer.headers["Location"]), (303, "/dashboard/sign-in"))
         self.assertNotIn("headroom_session", client.cookies)
         thief = DashboardClient(self.service)
@@ -187,18 +187,18 @@ class SignIn(AccessCase):
 
 
 class Forms(AccessCase):
-    def test_a_form_needs_the_seal_of_its_own_browser(self):
+    def test_a_form_needs_the_csrf_token_of_its_own_browser(self):
         user = new_user()
         client, other = self.signed_in(), self.signed_in()
         path = f"/dashboard/users/{user}"
         form = {"messages": "50", "reason": "x", "confirmed": "yes", "key": "0" * 64}
-        for seal in [None, "", "0" * 64, other.csrf_token(path), client.csrf_token(path)[:-1], DashboardClient(self.service).csrf_token()]:
-            fields = form if seal is None else {**form, "seal": seal}
+        for csrf in [None, "", "0" * 64, other.csrf_token(path), client.csrf_token(path)[:-1], DashboardClient(self.service).csrf_token()]:
+            fields = form if csrf is None else {**form, "csrf": csrf}
             for action in ("grant", "reset"):
                 answer = client.send(f"{path}/{action}", fields)
-                self.assertEqual(answer.status, 403, seal)
+                self.assertEqual(answer.status, 403, csrf)
                 self.assertIn("was not sent by a page of this service", visible_text(answer))
-        self.assertEqual(client.send("/dashboard/sign-out", {"seal": "0" * 64}).status, 403)
+        self.assertEqual(client.send("/dashboard/sign-out", {"csrf": "0" * 64}).status, 403)
         self.assertEqual(DashboardClient(self.service).send("/dashboard/sign-in", {"token": self.tokens["operator"]}).status, 403)
         self.assertEqual(self.audit(user), [])
         self.assertEqual(client.get().status, 200)
@@ -207,7 +207,7 @@ class Forms(AccessCase):
         user = new_user()
         client = self.signed_in()
         path = f"/dashboard/users/{user}"
-        fields = {"seal": client.csrf_token(path), "messages": "50", "reason": "x", "confirmed": "yes", "key": "0" * 64}
+        fields = {"csrf": client.csrf_token(path), "messages": "50", "reason": "x", "confirmed": "yes", "key": "0" * 64}
         for headers in [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "none"},
                         {"Sec-Fetch-Site": None, "Origin": "https://evil.example"},
                         {"Sec-Fetch-Site": None, "Origin": f"http://127.0.0.1:{self.service.http_port + 1}"}]:  # fmt: skip
@@ -220,12 +220,12 @@ class Forms(AccessCase):
     def test_other_bodies_are_no_forms(self):
         client = self.signed_in()
         path = f"/dashboard/users/{new_user()}"
-        seal = client.csrf_token(path)
+        csrf = client.csrf_token(path)
         for status, body, headers in [
-            (415, json.dumps({"seal": seal}), {"Content-Type": "application/json"}),
-            (415, f"seal={seal}", {"Content-Type": "text/plain"}),
-            (400, f"seal={seal}&messages", {}), (400, f"seal={seal}&seal={seal}", {}), (400, f"seal={seal}&reason=%ff", {}),
-            (400, f"seal={seal}&reason=%4", {}), (400, "&".join(f"a{n}=b" for n in range(20)), {}),
+            (415, json.dumps({"csrf": csrf}), {"Content-Type": "application/json"}),
+            (415, f"csrf={csrf}", {"Content-Type": "text/plain"}),
+            (400, f"csrf={csrf}&messages", {}), (400, f"csrf={csrf}&csrf={csrf}", {}), (400, f"csrf={csrf}&reason=%ff", {}),
+            (400, f"csrf={csrf}&reason=%4", {}), (400, "&".join(f"a{n}=b" for n in range(20)), {}),
             (413, "a=" + "b" * 2_000_000, {}),
         ]:  # fmt: skip
             headers = {"Content-Type": "application/x-www-form-urlencoded", "Sec-Fetch-Site": "same-origin", **headers}
@@ -241,10 +241,10 @@ class Forms(AccessCase):
         for fields, told in [
             ({"messages": "0"}, "from 1 to 1,000,000"), ({"messages": "1000001"}, "from 1 to 1,000,000"), ({"messages": "-5"}, "from 1"),
             ({"messages": "ten"}, "from 1"), ({"messages": "١٢"}, "from 1"), ({}, "from 1"),
-            ({"messages": "5", "reason": " "}, "Say why"), ({"messages": "5", "reason": "x" * 1025}, "too long"),
-            ({"messages": "5", "reason": "a\nb"}, "line breaks"), ({"messages": "5", "reason": "a\u202eb"}, "format characters"),
+            ({"messages": "5", "reason": " "}, "Enter a reason"), ({"messages": "5", "reason": "x" * 1025}, "Too long"),
+            ({"messages": "5", "reason": "a\nb"}, "line breaks"), ({"messages": "5", "reason": "a\u202eb"}, "formatting characters"),
         ]:  # fmt: skip
-            answer = client.send(f"{path}/grant", {"seal": client.csrf_token(path), "reason": "why", **fields})
+            answer = client.send(f"{path}/grant", {"csrf": client.csrf_token(path), "reason": "why", **fields})
             self.assertEqual(answer.status, 400, fields)
             self.assertIn(told, visible_text(answer))
             self.assertIn('aria-invalid="true"', answer.text)
@@ -254,7 +254,7 @@ class Forms(AccessCase):
         client = self.signed_in()
         path = f"/dashboard/users/{new_user()}"
         nasty = "\"><script>alert('1')</script>&amp; {{user}} {{{frame}}}"
-        confirmation = client.send(f"{path}/grant", {"seal": client.csrf_token(path), "messages": "5", "reason": nasty})
+        confirmation = client.send(f"{path}/grant", {"csrf": client.csrf_token(path), "messages": "5", "reason": nasty})
         self.assertEqual(hidden_fields(confirmation)["reason"], nasty)
         self.assertNotIn("<script>", confirmation.text.replace('<script src="/dashboard/script.js" defer></script>', ""))
         done = client.send(f"{path}/grant", {**hidden_fields(confirmation), "confirmed": "yes"})
@@ -288,7 +288,7 @@ class Actions(AccessCase):
         self.assertEqual(self.audit(user), [["grant", "token:operator", "ticket 4711", "100", "1150"]])
         self.assertIn("ALLOWED", self.send_command(f"CONSUME {user}"))
         page = client.get(done.headers["Location"])
-        self.assertIn("Granted. It counts from the next message on. The limit of this period is 1,150 now.", visible_text(page))
+        self.assertIn("Granted. It takes effect with the next message. The limit of this period is now 1,150.", visible_text(page))
         self.assertIn("grant by token:operator : ticket 4711", visible_text(page))
         again = client.send(f"/dashboard/users/{user}/grant", {**hidden_fields(confirmation), "confirmed": "yes"})
         self.assertIn("it counts once", visible_text(client.get(again.headers["Location"])))
@@ -310,7 +310,7 @@ class Actions(AccessCase):
         client = self.signed_in()
         path = f"/dashboard/users/{user}"
         for fields in [{}, {"confirmed": "no"}, {"confirmed": "yes"}, {"confirmed": "yes", "key": "x"}]:
-            answer = client.send(f"{path}/reset", {"seal": client.csrf_token(path), "reason": "why", **fields})
+            answer = client.send(f"{path}/reset", {"csrf": client.csrf_token(path), "reason": "why", **fields})
             self.assertEqual(answer.status, 200)
             self.assertIn("Yes, reset", visible_text(answer))
         self.assertEqual(self.count(user), 42)
@@ -324,10 +324,10 @@ class Actions(AccessCase):
         for action, title in [("grant", "Granted"), ("reset", "Reset")]:
             confirmation, done = self.act(client, user, action, messages="50")
             self.assertIn("This user has no access.", visible_text(confirmation))
-            self.assertNotIn("from the next message on", visible_text(confirmation))
+            self.assertNotIn("with the next message", visible_text(confirmation))
             page = client.get(done.headers["Location"])
             self.assertIn(f"{title}, but the user has no access.", visible_text(page))
-            self.assertNotIn("from the next message on", visible_text(page))
+            self.assertNotIn("with the next message", visible_text(page))
         self.assertIn("BLOCKED", self.send_command(f"CHECK {user}"))
 
     def test_a_visitor_who_may_only_look_gets_no_forms_and_cannot_send_them(self):
@@ -338,7 +338,7 @@ class Actions(AccessCase):
         self.assertNotIn("Reset usage", visible_text(client.get(path)))
         for action in ("grant", "reset"):
             answer = client.send(
-                f"{path}/{action}", {"seal": client.csrf_token(path), "messages": "5", "reason": "x", "confirmed": "yes", "key": "0" * 64}
+                f"{path}/{action}", {"csrf": client.csrf_token(path), "messages": "5", "reason": "x", "confirmed": "yes", "key": "0" * 64}
             )
             self.assertEqual(answer.status, 403)
             self.assertIn("needs a token with the scope operator", visible_text(answer))
@@ -412,7 +412,7 @@ class Answers(AccessCase):
         self.assertEqual(text.count("UTC INITIAL_PURCHASE"), 2, "each event is listed once")
         client = self.signed_in()
         overview = wait_until(lambda: problem in (text := visible_text(client.get())) and text, "the overview lists what failed")
-        self.assertRegex(overview, r"[1-9] store events? failed\. The users concerned")
+        self.assertRegex(overview, r"[1-9] store events? failed\. Their users may")
         self.assertIn(f"INITIAL_PURCHASE revenuecat {problem} {user}", overview)
 
     def test_what_is_not_there_is_a_page_that_says_so(self):
@@ -493,7 +493,7 @@ class Open(Case):
             self.assertEqual(answer.status, 404, path)
             self.assertIn('aria-label="Pages"', answer.text, path)
 
-    def test_forms_need_their_seal_all_the_same_and_actions_are_on_record(self):
+    def test_forms_need_their_csrf_token_all_the_same_and_actions_are_on_record(self):
         user = new_user()
         self.send_command(f"CONSUME {user} 42")
         client = DashboardClient(self.service)
@@ -501,9 +501,9 @@ class Open(Case):
         fields = {"reason": "why", "confirmed": "yes", "key": "0" * 64}
         self.assertEqual(client.send(f"{path}/reset", fields).status, 403)
         foreign_token = DashboardClient(self.service).csrf_token("/dashboard/users/" + user)
-        self.assertEqual(client.send(f"{path}/reset", {**fields, "seal": foreign_token}).status, 403)
+        self.assertEqual(client.send(f"{path}/reset", {**fields, "csrf": foreign_token}).status, 403)
         self.assertEqual(self.count(user), 42)
-        self.assertEqual(client.send(f"{path}/reset", {**fields, "seal": client.csrf_token(path)}).status, 303)
+        self.assertEqual(client.send(f"{path}/reset", {**fields, "csrf": client.csrf_token(path)}).status, 303)
         self.assertEqual(self.count(user), 0)
         row = self.psql.run(f"select action, actor, reason from headroom.audit_log where user_id = '{user}'")
         self.assertEqual(row, [["reset", "dashboard", "why"]])
@@ -520,7 +520,7 @@ class Open(Case):
 
     def test_a_period_without_usage_says_so(self):
         text = visible_text(DashboardClient(self.service).get("/dashboard?period=2031-01"))
-        self.assertIn("Nobody has used anything in this period.", text)
+        self.assertIn("No usage in this period.", text)
 
 
 class New(Case):
@@ -528,13 +528,13 @@ class New(Case):
 
     def test_the_overview_says_what_to_do_until_there_is_something_to_show(self):
         client = DashboardClient(self.service)
-        page = wait_until(lambda: "What to do first" in visible_text(p := client.get()) and p, "the first steps")
+        page = wait_until(lambda: "Getting started" in visible_text(p := client.get()) and p, "the first steps")
         self.assertIn("headroom token create backend --scope chat", visible_text(page))
         self.assertNotIn('class="columns"', page.text)
         self.assertIn("Premium paid", visible_text(page))
         self.send_command(f"CONSUME {self.user()} 3")
         page = wait_until(lambda: "Messages 3" in visible_text(p := client.get()) and p, "the message shows")
-        self.assertNotIn("What to do first", visible_text(page))
+        self.assertNotIn("Getting started", visible_text(page))
         # A trial is in no month.
         self.assertNotIn('class="columns"', page.text)
         self.send_command(f"CONSUME {self.subscriber('paid')} 3")
@@ -555,13 +555,13 @@ class Away(Case):
         self.assertEqual(client.get("/dashboard?period=trial").status, 200)
         self.cluster.stop_immediately()
         away = wait_until(lambda: (a := client.get("/dashboard?period=trial")).status == 503 and a, "the page says so")
-        self.assertIn("The database is away.", visible_text(away))
+        self.assertIn("Database unavailable.", visible_text(away))
         self.assertIn("Messages 81", visible_text(away))
-        self.assertRegex(visible_text(away), r"Counted (just now|\d+ (s|min) ago)")
+        self.assertRegex(visible_text(away), r"Updated (just now|\d+ (s|min) ago)")
         self.assertEqual(away.headers["Retry-After"], "5")
         page = client.get(f"/dashboard/users/{user}")
         self.assertEqual(page.status, 503)
-        self.assertIn("The database is away.", visible_text(page))
+        self.assertIn("Database unavailable.", visible_text(page))
         fresh = visible_text(client.get("/dashboard?period=free"))
         self.assertIn("The database cannot be reached at the moment.", fresh)
         with Events(client) as events:

@@ -66,7 +66,7 @@ class Pages(PagesCase):
             "stranger": (f"/dashboard/users/{stranger}", f"User {stranger}"),
             "trial": ("/dashboard?period=trial", "Overview"),
             "empty": ("/dashboard?period=1999-12", "Overview"),
-            "missing": ("/dashboard/nowhere", "There is no such page"),
+            "missing": ("/dashboard/nowhere", "Page not found"),
             "revoked": (f"/dashboard/users/{self.put('revoked')}", None),
             "grace": (f"/dashboard/users/{self.put('grace_period')}", None),
             "cut-off": ("/dashboard/users/7f1c0a52", "Find a user"),
@@ -131,7 +131,7 @@ class Pages(PagesCase):
                     other.open("/dashboard")
                     self.assert_page_is_fine("sign-in", "Sign in", other)
                     other.sign_in("headroom_wrong")
-                    wait_until(lambda: "No live token is that" in other.text(), "the mistake")
+                    wait_until(lambda: "This token is not valid" in other.text(), "the mistake")
                     self.assert_page_is_fine("wrong", "Sign in", other)
 
     def assert_page_is_fine(self, name, heading, shown=None):
@@ -150,7 +150,7 @@ class Pages(PagesCase):
     def figures_agree(self, period):
         """Messages, users and who is blocked. A figure is shown for some seconds before it is read anew, and other tests count."""
         wanted = self.psql.run(f"select messages, users, blocked from billing_period_report where billing_period = '{period}'")[0]
-        if [number(text) for text in self.texts("[data-part=glance] dd:not(.more)")] == [int(figure) for figure in wanted]:
+        if [number(text) for text in self.texts("[data-part=summary] dd:not(.more)")] == [int(figure) for figure in wanted]:
             return True
         self.browser.driver.refresh()
         return False
@@ -164,7 +164,7 @@ class Pages(PagesCase):
                 "select users, messages, silent, gentle, prominent, blocked from billing_period_report"
                 f" where billing_period = '{label}'"
             )[0]
-            figures = [number(text) for text in self.texts("[data-part=glance] dd:not(.more)")]
+            figures = [number(text) for text in self.texts("[data-part=summary] dd:not(.more)")]
             self.assertEqual(figures, [int(row[1]), int(row[0]), int(row[5])])
             tiers = [number(text) for text in self.texts(".tiers tbody td:nth-child(2)")]
             self.assertEqual(tiers, [int(count) for count in row[2:]])
@@ -265,26 +265,26 @@ class Pages(PagesCase):
         self.browser.open("/dashboard?period=trial")
         wait_until(lambda: "Live" in self.browser.text("#live-state"), "the scripts run")
         # A page is not kept waiting for figures; they come a little later.
-        wait_until(lambda: self.texts("[data-part=glance] dd:not(.more)"), "the figures are counted")
+        wait_until(lambda: self.texts("[data-part=summary] dd:not(.more)"), "the figures are counted")
         self.browser.run("document.querySelector('[data-part=history] details').open = true; window.isSame = true")
         # The page says it anew with each figure.
         soon = "document.querySelector('[data-refresh]').dataset.refresh = '0.2';"
         self.browser.run(soon)
-        before = number(self.texts("[data-part=glance] dd:not(.more)")[0])
+        before = number(self.texts("[data-part=summary] dd:not(.more)")[0])
         users = [new_user() for _ in range(3)]
         self.send_command(*[f"CONSUME {user} 7" for user in users])
-        wait_until(lambda: number(self.texts("[data-part=glance] dd:not(.more)")[0]) >= before + 21, "the page has the new messages")
+        wait_until(lambda: number(self.texts("[data-part=summary] dd:not(.more)")[0]) >= before + 21, "the page has the new messages")
         self.assertTrue(self.browser.run("return window.isSame"), "it is the same page")
         self.assertTrue(self.browser.run("return document.querySelector('[data-part=history] details').open"))
         # Somebody selects the heading of the figures, to copy it.
         self.browser.run(
-            f"{soon} getSelection().selectAllChildren(document.getElementById('glance-heading'));"
+            f"{soon} getSelection().selectAllChildren(document.getElementById('summary-heading'));"
             "const fetched = window.fetch; window.pages = [];"
             "window.fetch = async (...all) => {"
             "  const answer = await fetched(...all); window.pages.push(await answer.clone().text()); return answer;"
             "}"
         )
-        kept = self.texts("[data-part=glance] dd:not(.more)")
+        kept = self.texts("[data-part=summary] dd:not(.more)")
         self.send_command(*[f"CONSUME {user} 7" for user in users])
 
         def newer():
@@ -293,14 +293,14 @@ class Pages(PagesCase):
 
         # A page is fetched once the one before has been put in.
         wait_until(lambda: len(newer()) >= 2, "the service has newer figures")
-        self.assertEqual(self.texts("[data-part=glance] dd:not(.more)"), kept)
+        self.assertEqual(self.texts("[data-part=summary] dd:not(.more)"), kept)
         self.browser.run(f"{soon} getSelection().removeAllRanges()")
-        wait_until(lambda: number(self.texts("[data-part=glance] dd:not(.more)")[0]) >= number(kept[0]) + 21, "they are put in")
+        wait_until(lambda: number(self.texts("[data-part=summary] dd:not(.more)")[0]) >= number(kept[0]) + 21, "they are put in")
 
     def test_a_number_stays_in_one_line_on_a_phone(self):
         self.browser.look("phone", "light")
         self.browser.open("/dashboard")
-        wait_until(lambda: self.texts("[data-part=glance] dd") and self.texts("[data-part=plans] dd"), "the figures are counted")
+        wait_until(lambda: self.texts("[data-part=summary] dd") and self.texts("[data-part=plans] dd"), "the figures are counted")
         lines = self.browser.run(
             "return [...document.querySelectorAll('.figures dd:not(.more)')].filter(dd => !dd.querySelector('.state')).map(dd => {"
             "  dd.textContent = '12,345,678';"
@@ -364,7 +364,7 @@ class Pages(PagesCase):
         Select(plain.find("#period")).select_by_value("trial")
         plain.find(".title button").click()
         wait_until(lambda: plain.path == "/dashboard?period=trial", "the period")
-        self.assertEqual(plain.text("#glance-heading"), "trial")
+        self.assertEqual(plain.text("#summary-heading"), "trial")
         plain.find("details summary").click()
         self.assertTrue(plain.find("details table").is_displayed())
         plain.open(f"/dashboard/users/{user}")
@@ -374,7 +374,7 @@ class Pages(PagesCase):
         wait_until(lambda: "Grant 70 messages for trial?" in plain.text(), "the question")
         plain.find("main .primary").click()
         wait_until(lambda: plain.all(".notice"), "what became of it")
-        self.assertIn("The limit of this period is 170 now.", plain.text(".notice"))
+        self.assertIn("The limit of this period is now 170.", plain.text(".notice"))
         plain.find(".sign-out button").click()
         wait_until(lambda: plain.text("h1") == "Sign in", "the end")
         plain.open("/dashboard")
@@ -404,7 +404,7 @@ class FirstSteps(Case):
     def test_a_new_installation_and_one_with_a_failed_event_are_fine_in_every_look(self):
         shown = Browser(self.service)
         self.addCleanup(shown.close)
-        self.assert_is_fine(shown, "first-steps", "What to do first")
+        self.assert_is_fine(shown, "first-steps", "Getting started")
         user = self.user()
         self.send_command(f"CONSUME {user} 3")
         self.psql.run(

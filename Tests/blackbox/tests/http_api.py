@@ -350,7 +350,7 @@ class Health(Case):
                 lambda: (lambda a: a.status == 503 and a)(service.http("GET", "/readyz")), "readiness says so"
             )
             self.assertEqual(answer.json["checks"], {"database": True, "schema": True, "tokens": True, "accepting": False})
-            self.assertEqual(answer.json["reasons"], ["accepting: the service shuts down"])
+            self.assertEqual(answer.json["reasons"], ["accepting: the service is shutting down"])
             self.assertEqual(service.http("GET", "/healthz").status, 200)
             locker.run("rollback")
             locker.close()

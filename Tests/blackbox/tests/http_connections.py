@@ -209,7 +209,7 @@ class HTTPConnections(Case):
     def assert_told(self, service):
         self.assertGreater(self.turned_away(service, "all"), 4_000)
         self.assertLessEqual(self.figure(service, 'headroom_http_connections{state="waiting"}'), 256)
-        said = "connections of the HTTP side were closed or refused"
+        said = "connections of the HTTP server were closed or refused"
         wait_until(lambda: said in service.log(), "a line in the log")
         self.assertRegex(service.log(), rf"{said}[^\n]* connections=\d+ reasons=\S*all=\d+")
         # One a minute.

@@ -52,7 +52,7 @@ class HTTPPort(Case):
             return None
 
         service = wait_until(stays_off, "the port is taken when the service starts")
-        self.assertIn("the HTTP side stays off, because its port is taken", service.log())
+        self.assertIn("the HTTP server stays off, because its port is taken", service.log())
         self.assertTrue(service.send_command(f"CONSUME {self.user()}").startswith("+ALLOWED "))
         service.process.terminate()
         self.assertEqual(service.wait(), 0)
@@ -130,7 +130,7 @@ class HTTPPort(Case):
         finally:
             for connection in lines + pages:
                 connection.close()
-        wait_until(lambda: service.http("GET", "/readyz").status == 200, "the HTTP side is back")
+        wait_until(lambda: service.http("GET", "/readyz").status == 200, "the HTTP server is back")
         # Until the ends of the others are noticed, they count.
         user = self.user()
         wait_until(lambda: service.send_command(f"CONSUME {user}").startswith("+ALLOWED "), "the line port is back")
@@ -166,7 +166,7 @@ class HTTPPort(Case):
 
 class HungDatabase(Case):
     OWN_CLUSTER = True
-    # What a request of the HTTP side may take is much longer.
+    # What a request of the HTTP server may take is much longer.
     FLAGS = ("--drain-timeout-ms", "1000", "--request-timeout-ms", "1000")
 
     def test_it_is_not_ready_and_the_service_ends_in_time_all_the_same(self):

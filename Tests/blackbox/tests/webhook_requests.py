@@ -343,7 +343,7 @@ class Faults(Webhooks):
         self.psql.run("alter function headroom.write_customer(jsonb) rename to taken_away")
         status, answer = self.post("/webhooks/revenuecat", event, {"Authorization": AUTHORIZATION})
         self.assertEqual((status, answer["code"]), (500, "INTERNAL"))
-        self.assertIn(f"level=error msg=\"a store's event could not be kept\" event.id={event['event']['id']}", self.service.log())
+        self.assertIn(f"level=error msg=\"a store event could not be stored\" event.id={event['event']['id']}", self.service.log())
         self.psql.run("alter function headroom.taken_away(jsonb) rename to write_customer")
         self.assertEqual(self.deliver(event)["outcome"], "applied")
 

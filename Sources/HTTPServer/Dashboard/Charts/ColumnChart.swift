@@ -1,45 +1,47 @@
-/// Counts over time, a column each, as SVG. Places across are shares of whatever width the page has, so that columns
-/// follow it and letters keep their size; colours are the stylesheet's.
+/// Counts over time as columns, in SVG. Horizontal positions are percentages, so that columns scale with the page and
+/// letters keep their size. Colours come from the stylesheet.
 struct ColumnChart {
     struct Column {
-        /// Under the axis, where there is room.
+        /// Below the axis, if there is room.
         var label: String
-        /// In full, where the pointer rests.
+        /// The full name, for the tooltip.
         var name: String
         var value: Int
-        /// Its time is not over: more may come.
+        /// The day or period has not ended.
         var isUnfinished = false
-        /// What this page is about.
+        /// The period that the page shows.
         var isSelected = false
     }
 
-    /// Unique in its page.
+    /// Unique on its page.
     var id: String
     var title: String
-    /// What one would say of the chart to somebody who cannot see it.
+    /// A description for screen readers.
     var summary: String
     var columns: [Column]
 
     private static let height = 220.0
-    /// Room for half a letter above, and the labels below.
+    /// Margins: half a letter above, the labels below.
     private static let (top, bottom) = (10.0, 26.0)
-    /// Of a letter of the labels, at most.
+    /// Of a label, at most.
     private static let letterWidth = 7.2
-    /// So many look lost, and too fat, across a whole page.
+    /// Up to this number, the chart is narrower than the page, so that columns are not too wide.
     private static let fewColumns = 6
-    /// How wide the columns are together, at least, at each step of the stylesheet's.
+    /// The minimum width of all columns for each of the stylesheet's page widths.
     private static let widths = [("narrow", 250.0), ("medium", 480.0), ("wide", 800.0)]
 
-    /// The numbers, and beside them the columns.
+    /// Two elements: the axis's numbers, and the columns beside them.
     var svg: String {
         let axis = ValueAxis(upTo: columns.map(\.value).max() ?? 0)
         let numbers = axis.marks.map { mark in
             "<text x=\"100%\" y=\"\(coordinate(y(of: mark, axis)))\" dy=\"4\" text-anchor=\"end\">"
                 + "\(NumberText.compact(mark))</text>"
         }
+        let height = coordinate(ColumnChart.height)
+        let width = columns.count <= ColumnChart.fewColumns ? " few" : ""
         return """
-            <svg class="numbers" height="\(coordinate(ColumnChart.height))" aria-hidden="true">\(numbers.joined())</svg>
-            <svg class="columns\(columns.count <= ColumnChart.fewColumns ? " few" : "")" height="\(coordinate(ColumnChart.height))" role="img" \
+            <svg class="numbers" height="\(height)" aria-hidden="true">\(numbers.joined())</svg>
+            <svg class="columns\(width)" height="\(height)" role="img" \
             aria-labelledby="\(id)-title \(id)-summary">
             <title id="\(id)-title">\(escaped(title))</title>
             <desc id="\(id)-summary">\(escaped(summary))</desc>
@@ -60,21 +62,21 @@ struct ColumnChart {
         var classes = "column"
         if column.isUnfinished { classes += " unfinished" }
         if column.isSelected { classes += " selected" }
-        // One message in a million shows as well.
+        // A nonzero column has a visible height.
         let height = column.value == 0 ? 0 : max(1.5, y(of: 0, axis) - y(of: column.value, axis))
-        let told =
+        let tooltip =
             "\(column.name): \(NumberText.count(column.value, "message"))" + (column.isUnfinished ? " so far" : "")
         let left = share(of: Double(index))
         let inner = share(of: Double(index) + 0.13)
-        return "<g class=\"\(classes)\"><title>\(escaped(told))</title>"
-            // Where the pointer may rest: all of the height, not only what is drawn of it.
+        return "<g class=\"\(classes)\"><title>\(escaped(tooltip))</title>"
+            // The tooltip's area has the full height.
             + "<rect class=\"touch\" x=\"\(left)\" y=\"\(coordinate(ColumnChart.top))\" width=\"\(share(of: 1))\""
             + " height=\"\(coordinate(y(of: 0, axis) - ColumnChart.top))\"/>"
             + "<rect class=\"value\" x=\"\(inner)\" y=\"\(coordinate(y(of: 0, axis) - height))\""
             + " width=\"\(share(of: 0.74))\" height=\"\(coordinate(height))\" rx=\"2\"/></g>"
     }
 
-    /// As many as fit beside each other, counted from the newest, which is always named.
+    /// Every nth column has a label, counted from the newest, so that labels do not overlap.
     private func label(_ index: Int) -> String {
         let fromNewest = columns.count - 1 - index
         let classes = ColumnChart.widths.filter { fromNewest % labelInterval(within: $0.1) == 0 }.map { "at-" + $0.0 }

@@ -1,5 +1,5 @@
-/// Text as it may stand in HTML and SVG, in an element or in an attribute with double quotes. Templates escape with this by
-/// themselves; charts, which are put into them as they are, call it.
+/// Escapes text for HTML and SVG, in elements and in quoted attributes. Templates call it for every value; charts,
+/// which templates insert unescaped, call it themselves.
 func escaped(_ text: String) -> String {
     var result = ""
     result.reserveCapacity(text.utf8.count)

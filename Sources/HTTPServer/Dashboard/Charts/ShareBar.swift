@@ -1,7 +1,7 @@
-/// Parts of a whole side by side in one bar, as SVG. Its letters are a table beside it.
+/// Parts of a whole as one horizontal bar, in SVG. It has no letters; a table or a text beside it has the numbers.
 struct ShareBar {
     struct Part {
-        /// A class of the stylesheet's.
+        /// A class of the stylesheet.
         var name: String
         var count: Int
     }
@@ -10,19 +10,19 @@ struct ShareBar {
     var title: String
     var summary: String
     var parts: [Part]
-    /// Nil: the parts are all.
+    /// Nil: the sum of the parts.
     var whole: Int?
-    /// Where lines stand across the bar, as counts.
+    /// Positions of vertical lines, as counts.
     var marks: [Int] = []
 
     private static let length = 1_000.0
     private static let height = 24.0
-    /// What is not nothing is to be seen.
-    private static let shortest = 6.0
+    /// Nonzero parts get a minimum width.
+    private static let minimumWidth = 6.0
     private static let gap = 3.0
 
     var svg: String {
-        let drawn = rectangles.map { part, x, width in
+        let shapes = rectangles.map { part, x, width in
             "<rect class=\"\(escaped(part.name))\" x=\"\(coordinate(x))\" y=\"0\" width=\"\(coordinate(width))\""
                 + " height=\"\(coordinate(ShareBar.height))\"/>"
         }
@@ -35,26 +35,26 @@ struct ShareBar {
             + " preserveAspectRatio=\"none\" role=\"img\" aria-labelledby=\"\(id)-title \(id)-summary\">"
             + "<title id=\"\(id)-title\">\(escaped(title))</title><desc id=\"\(id)-summary\">\(escaped(summary))</desc>"
             + "<rect class=\"rest\" x=\"0\" y=\"0\" width=\"\(coordinate(ShareBar.length))\""
-            + " height=\"\(coordinate(ShareBar.height))\"/>" + drawn.joined() + lines.joined() + "</svg>"
+            + " height=\"\(coordinate(ShareBar.height))\"/>" + shapes.joined() + lines.joined() + "</svg>"
     }
 
     private var total: Int { max(whole ?? 0, parts.reduce(0) { $0 + $1.count }) }
 
-    /// Widths as the counts are, but for those that would vanish: the others give what these need.
+    /// Widths in proportion to counts, except that narrow parts get the minimum width at the expense of the others.
     private var rectangles: [(part: Part, x: Double, width: Double)] {
         let shown = parts.filter { $0.count > 0 }
         guard total > 0, !shown.isEmpty else { return [] }
         let filled = ShareBar.length * Double(shown.reduce(0) { $0 + $1.count }) / Double(total)
         let room =
-            max(filled, Double(shown.count) * (ShareBar.shortest + ShareBar.gap))
+            max(filled, Double(shown.count) * (ShareBar.minimumWidth + ShareBar.gap))
             - ShareBar.gap * Double(shown.count - 1)
         let exact = shown.map { room * Double($0.count) / Double(shown.reduce(0) { $0 + $1.count }) }
-        let short = exact.filter { $0 < ShareBar.shortest }
-        let lent = short.reduce(0) { $0 + ShareBar.shortest - $1 }
-        let long = exact.reduce(0, +) - short.reduce(0, +)
+        let narrow = exact.filter { $0 < ShareBar.minimumWidth }
+        let missing = narrow.reduce(0) { $0 + ShareBar.minimumWidth - $1 }
+        let wide = exact.reduce(0, +) - narrow.reduce(0, +)
         var x = 0.0
         return zip(shown, exact).map { part, width in
-            let width = width < ShareBar.shortest ? ShareBar.shortest : width - lent * width / max(long, 1)
+            let width = width < ShareBar.minimumWidth ? ShareBar.minimumWidth : width - missing * width / max(wide, 1)
             defer { x += width + ShareBar.gap }
             return (part, x, width)
         }

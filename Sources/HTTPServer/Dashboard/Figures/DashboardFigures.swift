@@ -3,62 +3,58 @@ import HeadroomServer
 import Postgres
 import Usage
 
-/// Where the pages' figures come from. Everything about all users goes through the store's reader, which walks the table
-/// in portions with pauses between them; everything about one user through the user's lane and by indexes.
+/// Loads the pages' figures. Figures about all users come from the engine's report reader, which scans the table in
+/// page ranges with pauses between them; figures about one user come from the user's lane and from indexed queries.
 struct DashboardFigures: Sendable {
-    private struct TopKey: Hashable {
-        var period: BillingPeriod
-    }
-
-    /// There is one such figure only.
-    private struct Only: Hashable {}
+    /// The key of a cache with one figure.
+    private struct SingleKey: Hashable {}
 
     private static let topUsers = 10
     private static let days = 30
     private static let failedEvents = 10
-    /// A figure about now is younger than this.
     private static let freshness = Duration.seconds(5)
-    /// A period that is over changes by an operator's hand only.
+    /// Of a past period, which changes only when an operator edits it.
     private static let pastFreshness = Duration.seconds(300)
-    /// A page is not kept waiting for longer; it comes with what is known, and the reading goes on.
+    /// How long a page waits for a figure. After that it is sent with the figures that are there, and the load
+    /// continues.
     private static let patience = Duration.milliseconds(1_500)
 
     private let parts: ServiceParts
-    private let store: StoreGateway
+    private let engine: EngineClient
     private let sessions: SessionPool
     private let requestTimeout: Duration
-    private let periods: FigureCache<Only, AllPeriods>
-    private let top: FigureCache<TopKey, [PeriodUsage]>
-    private let activity: FigureCache<Only, [DayActivity]>
-    private let records: FigureCache<Only, OverviewRecords>
+    private let periods: FigureCache<SingleKey, AllPeriods>
+    private let top: FigureCache<BillingPeriod, [PeriodUsage]>
+    private let activity: FigureCache<SingleKey, [DayActivity]>
+    private let records: FigureCache<SingleKey, OverviewRecords>
 
     init(_ dependencies: HTTPServerDependencies) {
         parts = dependencies.parts
-        let (store, sessions) = (dependencies.store, dependencies.pageSessions)
+        let (engine, sessions) = (dependencies.engine, dependencies.pageSessions)
         let timeout = dependencies.configuration.requestTimeout
-        self.store = store
+        self.engine = engine
         self.sessions = sessions
         requestTimeout = timeout
         periods = FigureCache(capacity: 1) { _ in
-            await DashboardFigures.value(of: store.read(.allPeriods)) { outcome in
+            await DashboardFigures.result(of: engine.report(.allPeriods)) { outcome in
                 if case .periods(let periods) = outcome { periods } else { nil }
             }
         }
-        top = FigureCache(capacity: 64) { key in
-            await DashboardFigures.value(of: store.read(.top(key.period, count: DashboardFigures.topUsers))) {
+        top = FigureCache(capacity: 64) { period in
+            await DashboardFigures.result(of: engine.report(.top(period, count: DashboardFigures.topUsers))) {
                 outcome in
                 if case .history(let users) = outcome { users } else { nil }
             }
         }
         activity = FigureCache(capacity: 1) { _ in
             let deadline = ContinuousClock.now + timeout
-            return await DashboardFigures.work(in: sessions, by: deadline) { connection throws(PostgresError) in
+            return await DashboardFigures.query(in: sessions, by: deadline) { connection throws(PostgresError) in
                 try DayActivity.read(days: DashboardFigures.days, on: connection, deadline: deadline)
             }
         }
         records = FigureCache(capacity: 1) { _ in
             let deadline = ContinuousClock.now + timeout
-            return await DashboardFigures.work(in: sessions, by: deadline) { connection throws(PostgresError) in
+            return await DashboardFigures.query(in: sessions, by: deadline) { connection throws(PostgresError) in
                 try OverviewRecords.read(limit: DashboardFigures.failedEvents, on: connection, deadline: deadline)
             }
         }
@@ -66,20 +62,20 @@ struct DashboardFigures: Sendable {
 
     var live: LiveFigures { LiveFigures(info: parts.info.lines()) }
 
-    /// Nobody can read anything now: whoever asked would only wait for that to be certain.
-    private var databaseIsAway: Bool { parts.engine.snapshot.lanesConnected == 0 }
+    /// Nothing is loaded then: each caller would only wait for a timeout.
+    private var isDatabaseAway: Bool { parts.engine.snapshot.lanesConnected == 0 }
 
-    /// - Parameter period: `BillingPeriod.open` on the first page.
-    /// - Returns: nil when there is no such period.
+    /// - Parameter period: `BillingPeriod.open` by default.
+    /// - Returns: nil if there is no such period.
     func overview(_ period: BillingPeriod) async -> OverviewFigures? {
-        let isAway = databaseIsAway
-        async let periods = figure(self.periods, Only(), DashboardFigures.freshness, isAway)
-        async let records = figure(self.records, Only(), DashboardFigures.freshness, isAway)
-        async let days = figure(activity, Only(), DashboardFigures.freshness, isAway)
+        let isAway = isDatabaseAway
+        async let periods = figure(self.periods, SingleKey(), DashboardFigures.freshness, isAway)
+        async let records = figure(self.records, SingleKey(), DashboardFigures.freshness, isAway)
+        async let days = figure(activity, SingleKey(), DashboardFigures.freshness, isAway)
         let isNamed = period != .open && period.month == nil
-        // Before the top users are read: each name that somebody makes up would cost a walk over the table.
+        // Checked before the top users are loaded, because each made-up name would cost a scan of the table.
         if isNamed, !(await DashboardFigures.mayExist(period, periods.value, records.value)) { return nil }
-        async let top = figure(self.top, TopKey(period: period), freshness(of: period), isAway)
+        async let top = figure(self.top, period, freshness(of: period), isAway)
         return await OverviewFigures(
             periods: periods,
             period: period,
@@ -90,18 +86,18 @@ struct DashboardFigures: Sendable {
         )
     }
 
-    /// A month may be without usage. Another period is a plan's that never resets, or one that somebody has a row in.
+    /// Whether a page can show the period: any month, the period of a plan that never resets, or one with usage rows.
     static func mayExist(_ period: BillingPeriod, _ periods: AllPeriods?, _ records: OverviewRecords?) -> Bool {
-        // Until both are read, the period may exist.
+        // Until both are loaded, any period may exist.
         guard period != .open, period.month == nil, let periods, let records else { return true }
         return periods.reports.contains { $0.period == period }
             || records.plans.contains { $0.name == period.label && $0.cycle != .monthly }
     }
 
     private func freshness(of period: BillingPeriod) async -> Duration {
-        // A name is no month: a trial's period goes on for ever. And a month that nobody knows may be the current one.
+        // A period without a month, such as a trial's, never ends.
         guard period.month != nil,
-            let current = await periods.latest(Only(), trouble: .databaseIsAway).value?.current
+            let current = await periods.cached(SingleKey(), error: .databaseIsAway).value?.current
         else { return DashboardFigures.freshness }
         return period.label < current.label ? DashboardFigures.pastFreshness : DashboardFigures.freshness
     }
@@ -112,12 +108,12 @@ struct DashboardFigures: Sendable {
         _ freshness: Duration,
         _ isAway: Bool
     ) async -> Figure<Value> {
-        if isAway { return await cache.latest(key, trouble: .databaseIsAway) }
+        if isAway { return await cache.cached(key, error: .databaseIsAway) }
         return await cache.figure(key, freshFor: freshness, patience: DashboardFigures.patience)
     }
 
     func user(_ user: UserID) async -> UserFigures {
-        if databaseIsAway {
+        if isDatabaseAway {
             return UserFigures(
                 user: user,
                 usage: .failure(.databaseIsAway),
@@ -125,33 +121,33 @@ struct DashboardFigures: Sendable {
                 records: .failure(.databaseIsAway)
             )
         }
-        async let usage = store.ask(.usage, of: user)
-        async let history = store.ask(.history(24), of: user)
+        async let usage = engine.perform(.usage, for: user)
+        async let history = engine.perform(.history(24), for: user)
         async let records = self.records(of: user)
         return await UserFigures(
             user: user,
-            usage: DashboardFigures.value(of: usage) { if case .answer(let answer) = $0 { answer } else { nil } },
-            history: DashboardFigures.value(of: history) {
+            usage: DashboardFigures.result(of: usage) { if case .answer(let answer) = $0 { answer } else { nil } },
+            history: DashboardFigures.result(of: history) {
                 if case .history(let periods) = $0 { periods } else { nil }
             },
             records: records
         )
     }
 
-    /// Where the user stands; nil while that cannot be read.
+    /// - Returns: nil if it cannot be loaded.
     func snapshot(of user: UserID) async -> UsageSnapshot? {
-        guard !databaseIsAway, case .answer(let answer) = await store.ask(.usage, of: user) else { return nil }
+        guard !isDatabaseAway, case .answer(let answer) = await engine.perform(.usage, for: user) else { return nil }
         return answer.snapshot
     }
 
     private func records(of user: UserID) async -> Result<UserRecords, EngineError> {
         let deadline = ContinuousClock.now + requestTimeout
-        return await DashboardFigures.work(in: sessions, by: deadline) { connection throws(PostgresError) in
+        return await DashboardFigures.query(in: sessions, by: deadline) { connection throws(PostgresError) in
             try UserRecords.read(of: user, limit: UserPresenter.listMaximum, on: connection, deadline: deadline)
         }
     }
 
-    private static func value<Value>(
+    private static func result<Value>(
         of outcome: Outcome,
         _ value: (Outcome) -> Value?
     ) -> Result<Value, EngineError> {
@@ -159,13 +155,13 @@ struct DashboardFigures: Sendable {
         return value(outcome).map { .success($0) } ?? .failure(.unexpectedOutcome)
     }
 
-    private static func work<Value: Sendable>(
+    private static func query<Value: Sendable>(
         in sessions: SessionPool,
         by deadline: ContinuousClock.Instant,
-        _ work: @escaping @Sendable (Connection) throws(PostgresError) -> Value
+        _ query: @escaping @Sendable (Connection) throws(PostgresError) -> Value
     ) async -> Result<Value, EngineError> {
         do throws(SessionPool.Failure) {
-            return .success(try await sessions.perform(by: deadline, work))
+            return .success(try await sessions.perform(by: deadline, query))
         } catch {
             return .failure(EngineError(error))
         }
@@ -174,9 +170,10 @@ struct DashboardFigures: Sendable {
 
 extension EngineError {
     static let databaseIsAway = EngineError(.unavailable, "the database cannot be reached; try again")
-    static let unexpectedOutcome = EngineError(.internal, "the store answered something else; please report it")
+    static let unexpectedOutcome = EngineError(.internal, "the engine answered with another kind; please report it")
 
-    fileprivate init(_ failure: SessionPool.Failure) {
+    /// The same text for a page and for a `Problem`.
+    init(_ failure: SessionPool.Failure) {
         self =
             switch failure {
             case .overloaded: EngineError(.overloaded, "too many requests are waiting; try again")

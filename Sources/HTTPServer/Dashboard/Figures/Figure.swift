@@ -1,60 +1,59 @@
 import Engine
 
-/// Something that a page shows and that takes a while to find out.
+/// A value of a page that takes a while to load.
 enum Figure<Value: Sendable>: Sendable {
-    /// Read so long ago.
-    ///
     /// - Parameters:
-    ///   - trouble: why it could not be read again, where that was tried.
-    ///   - isRenewing: it is old, and a new one is being read.
-    case known(Value, age: Duration, trouble: EngineError?, isRenewing: Bool = false)
-    /// It is being read; nobody knows it yet.
-    case counting
-    case missing(EngineError)
+    ///   - error: why the last attempt to load a newer value failed.
+    ///   - isReloading: a newer value is being loaded.
+    case loaded(Value, age: Duration, error: EngineError?, isReloading: Bool = false)
+    /// The first value is being loaded.
+    case loading
+    case failed(EngineError)
 
     var value: Value? {
-        if case .known(let value, _, _, _) = self { value } else { nil }
+        if case .loaded(let value, _, _, _) = self { value } else { nil }
     }
 
     var age: Duration? {
-        if case .known(_, let age, _, _) = self { age } else { nil }
+        if case .loaded(_, let age, _, _) = self { age } else { nil }
     }
 
-    /// A newer one will be there in a while.
-    var isUnderWay: Bool {
+    /// A newer value will arrive.
+    var isLoading: Bool {
         switch self {
-        case .known(_, _, _, let isRenewing): isRenewing
-        case .counting: true
-        case .missing: false
+        case .loaded(_, _, _, let isReloading): isReloading
+        case .loading: true
+        case .failed: false
         }
     }
 
-    var trouble: EngineError? {
+    var error: EngineError? {
         switch self {
-        case .known(_, _, let trouble, _): trouble
-        case .counting: nil
-        case .missing(let error): error
+        case .loaded(_, _, let error, _): error
+        case .loading: nil
+        case .failed(let error): error
         }
     }
 }
 
 extension EngineError {
-    /// What is wrong, in a few words above a page.
+    /// The title of a notice on a page.
     var headline: String {
-        code == .unavailable && self != .readingTookTooLong ? "The database is away." : "Not everything can be read."
+        code == .unavailable && self != .readingTookTooLong
+            ? "Database unavailable." : "Some figures could not be loaded."
     }
 
-    /// Why a figure is not shown, and what to do, for a person who looks at a page.
+    /// Why a figure is not shown, and what to do.
     var advice: String {
         switch code {
         case .unavailable where self == .readingTookTooLong:
-            "The table is too large to be read within report-timeout-ms. Start the service with a larger one."
+            "The table is too large to be read within report-timeout-ms. Increase that setting."
         case .unavailable, .unknown:
-            "The database cannot be reached at the moment. Nothing is lost; reload the page in a while."
+            "The database cannot be reached at the moment. No data is lost; reload the page in a moment."
         case .overloaded:
-            "Too much is being asked at the moment; reload the page in a while."
+            "The service is busy. Reload the page in a moment."
         case .notFound, .badArgument, .conflict, .expired, .internal:
-            "This could not be read; the service’s log says why."
+            "This could not be loaded. The service’s log says why."
         }
     }
 }

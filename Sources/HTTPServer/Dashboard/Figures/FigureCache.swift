@@ -1,114 +1,109 @@
 import Engine
 
-/// Figures that were read lately, shared by all who look: however many pages are open, each is read once at a time, and
-/// no sooner than it is old.
+/// Caches figures for all viewers. A figure is loaded once at a time, however many pages show it.
 ///
-/// Nobody waits longer than a page may take. A reading of a large table goes on meanwhile, and whoever comes next finds
-/// it; until then the one before is shown, with its age.
+/// A caller waits for a limited time; the load continues, and meanwhile pages show the previous value with its age.
 actor FigureCache<Key: Hashable & Sendable, Value: Sendable> {
-    typealias Read = @Sendable (Key) async -> Result<Value, EngineError>
+    typealias Load = @Sendable (Key) async -> Result<Value, EngineError>
 
     private struct Entry {
         var value: Value?
-        var readAt = ContinuousClock.now
-        /// How long reading took: what takes longer is read less often.
-        var took = Duration.zero
-        var trouble: EngineError?
-        var triedAt = ContinuousClock.now
+        var loadedAt = ContinuousClock.now
+        var loadDuration = Duration.zero
+        var error: EngineError?
+        var attemptedAt = ContinuousClock.now
     }
 
-    private struct Waiting {
-        var readers: [Int: CheckedContinuation<Void, Never>] = [:]
-    }
-
-    private let read: Read
-    /// Figures that are kept at most; with one more the one goes that was read longest ago.
+    private let load: Load
+    /// When exceeded, the entry whose last attempt is oldest is removed.
     private let capacity: Int
     private var entries: [Key: Entry] = [:]
-    private var underWay: [Key: Waiting] = [:]
-    private var lastReader = 0
+    /// The callers that wait for each running load, by number.
+    private var waiters: [Key: [Int: CheckedContinuation<Void, Never>]] = [:]
+    private var lastWaiter = 0
 
-    init(capacity: Int, read: @escaping Read) {
+    init(capacity: Int, load: @escaping Load) {
         self.capacity = capacity
-        self.read = read
+        self.load = load
     }
 
     /// - Parameters:
-    ///   - lifetime: a figure that is younger is shown as it is. It is made longer for one that took long to read, so
-    ///     that reading takes a fifth of the time at most.
-    ///   - patience: how long to wait for a new one.
+    ///   - lifetime: a younger value is returned as it is. Slow loads extend it, so that loading takes at most a fifth of
+    ///     the time.
+    ///   - patience: how long to wait for a newer value.
     func figure(_ key: Key, freshFor lifetime: Duration, patience: Duration) async -> Figure<Value> {
-        if let entry = entries[key], entry.trouble == nil {
-            let age = ContinuousClock.now - entry.readAt
-            if age < max(lifetime, entry.took * 4) { return shown(entry, isRenewing: false) }
+        if let entry = entries[key], entry.error == nil {
+            let age = ContinuousClock.now - entry.loadedAt
+            if age < max(lifetime, entry.loadDuration * 4) { return figure(entry, isReloading: false) }
         }
-        if underWay[key] == nil { begin(key) }
+        if waiters[key] == nil { startLoading(key) }
         await wait(for: key, patience: patience)
-        guard let entry = entries[key] else { return .counting }
-        return shown(entry, isRenewing: underWay[key] != nil)
+        guard let entry = entries[key] else { return .loading }
+        return figure(entry, isReloading: waiters[key] != nil)
     }
 
-    /// What is known, without reading anything.
+    /// Returns the cached value and loads nothing.
     ///
-    /// - Parameter trouble: why nothing is read.
-    func latest(_ key: Key, trouble: EngineError) -> Figure<Value> {
-        guard let entry = entries[key], let value = entry.value else { return .missing(trouble) }
-        return .known(value, age: ContinuousClock.now - entry.readAt, trouble: trouble)
+    /// - Parameter error: why nothing is loaded.
+    func cached(_ key: Key, error: EngineError) -> Figure<Value> {
+        guard let entry = entries[key], let value = entry.value else { return .failed(error) }
+        return .loaded(value, age: ContinuousClock.now - entry.loadedAt, error: error)
     }
 
-    private func shown(_ entry: Entry, isRenewing: Bool) -> Figure<Value> {
+    private func figure(_ entry: Entry, isReloading: Bool) -> Figure<Value> {
         if let value = entry.value {
-            let age = ContinuousClock.now - entry.readAt
-            return .known(value, age: age, trouble: entry.trouble, isRenewing: isRenewing)
+            let age = ContinuousClock.now - entry.loadedAt
+            return .loaded(value, age: age, error: entry.error, isReloading: isReloading)
         }
-        return entry.trouble.map { .missing($0) } ?? .counting
+        return entry.error.map { .failed($0) } ?? .loading
     }
 
-    private func begin(_ key: Key) {
-        underWay[key] = Waiting()
-        let read = read
+    private func startLoading(_ key: Key) {
+        waiters[key] = [:]
+        let load = load
         Task {
-            let began = ContinuousClock.now
-            let result = await read(key)
-            finish(key, result, began: began)
+            let startedAt = ContinuousClock.now
+            let result = await load(key)
+            finish(key, result, startedAt: startedAt)
         }
     }
 
-    private func finish(_ key: Key, _ result: Result<Value, EngineError>, began: ContinuousClock.Instant) {
+    private func finish(_ key: Key, _ result: Result<Value, EngineError>, startedAt: ContinuousClock.Instant) {
         var entry = entries[key] ?? Entry()
-        entry.triedAt = .now
+        entry.attemptedAt = .now
         switch result {
         case .success(let value):
             entry.value = value
-            // A figure is at least as old as its reading.
-            entry.readAt = began
-            entry.took = .now - began
-            entry.trouble = nil
+            // The database may have read the value right after the load began.
+            entry.loadedAt = startedAt
+            entry.loadDuration = .now - startedAt
+            entry.error = nil
         case .failure(let error):
-            entry.trouble = error
+            entry.error = error
         }
         entries[key] = entry
-        if entries.count > capacity, let oldest = entries.min(by: { $0.value.triedAt < $1.value.triedAt })?.key {
+        if entries.count > capacity,
+            let oldest = entries.min(by: { $0.value.attemptedAt < $1.value.attemptedAt })?.key
+        {
             entries[oldest] = nil
         }
-        let waiting = underWay.removeValue(forKey: key)
-        for reader in waiting?.readers.values.map(\.self) ?? [] { reader.resume() }
+        for waiter in (waiters.removeValue(forKey: key) ?? [:]).values { waiter.resume() }
     }
 
     private func wait(for key: Key, patience: Duration) async {
-        guard underWay[key] != nil else { return }
-        lastReader += 1
-        let reader = lastReader
+        guard waiters[key] != nil else { return }
+        lastWaiter += 1
+        let waiter = lastWaiter
         await withCheckedContinuation { continuation in
-            underWay[key]?.readers[reader] = continuation
+            waiters[key]?[waiter] = continuation
             Task {
                 try? await Task.sleep(for: patience)
-                giveUp(key, reader)
+                stopWaiting(for: key, waiter)
             }
         }
     }
 
-    private func giveUp(_ key: Key, _ reader: Int) {
-        underWay[key]?.readers.removeValue(forKey: reader)?.resume()
+    private func stopWaiting(for key: Key, _ waiter: Int) {
+        waiters[key]?.removeValue(forKey: waiter)?.resume()
     }
 }

@@ -1,9 +1,9 @@
-/// What the service does at this moment, as INFO tells it.
+/// The service's present load, from the lines of `INFO`.
 struct LiveFigures: Equatable, Sendable {
     enum Database: String, Sendable {
         case up, degraded, down
 
-        /// Of the stylesheet's.
+        /// A class of the stylesheet.
         var state: String {
             switch self {
             case .up: "good"
@@ -14,7 +14,7 @@ struct LiveFigures: Equatable, Sendable {
     }
 
     var answersPerSecond: Double
-    /// Nil where there were no answers.
+    /// Nil without answers in the last seconds.
     var p99Microseconds: Int?
     var queueDepth: Int
     var database: Database
@@ -32,44 +32,48 @@ struct LiveFigures: Equatable, Sendable {
         database = values["database"].flatMap { Database(rawValue: String($0)) } ?? .down
     }
 
-    var rateText: String {
+    var view: LiveView {
+        let rate = rateText
+        return LiveView(
+            rate: rate,
+            p99: p99Text,
+            queue: NumberText.grouped(queueDepth),
+            database: database.rawValue,
+            state: database.state,
+            number: answersPerSecond,
+            sentence: "\(rate) answers a second, \(NumberText.count(queueDepth, "request")) waiting, the database is "
+                + "\(database.rawValue)."
+        )
+    }
+
+    private var rateText: String {
         if answersPerSecond >= 99.95 { return NumberText.grouped(Int(answersPerSecond.rounded())) }
         let tenths = Int((answersPerSecond * 10).rounded())
         return tenths == 0 ? "0" : "\(tenths / 10).\(tenths % 10)"
     }
 
-    var p99Text: String {
+    private var p99Text: String {
         guard let microseconds = p99Microseconds else { return "–" }
         if microseconds < 10_000 { return "\(LiveFigures.hundredths(microseconds / 10)) ms" }
         if microseconds < 1_000_000 { return "\(NumberText.grouped(microseconds / 1_000)) ms" }
         return "\(LiveFigures.hundredths(microseconds / 10_000)) s"
     }
 
-    var sentence: String {
-        "\(rateText) answers a second, \(NumberText.count(queueDepth, "request")) waiting, the database is "
-            + "\(database.rawValue)."
-    }
-
-    var view: LiveView {
-        LiveView(
-            rate: rateText,
-            p99: p99Text,
-            queue: NumberText.grouped(queueDepth),
-            database: database.rawValue,
-            databaseState: database.state,
-            sentence: sentence
-        )
-    }
-
-    /// One event of the stream. Nothing in it needs escaping in JSON: numbers, and names of ours.
-    var event: String {
-        "event: figures\ndata: {\"rate\":\"\(rateText)\",\"p99\":\"\(p99Text)\",\"queue\":\"\(NumberText.grouped(queueDepth))\","
-            + "\"database\":\"\(database.rawValue)\",\"state\":\"\(database.state)\",\"number\":\(answersPerSecond),"
-            + "\"sentence\":\"\(sentence)\"}\n\n"
-    }
-
     private static func hundredths(_ number: Int) -> String {
         let rest = number % 100
         return "\(number / 100).\(rest < 10 ? "0" : "")\(rest)"
     }
+}
+
+/// The live figures as the template and the script of the page show them.
+struct LiveView: Encodable {
+    var rate: String
+    var p99: String
+    var queue: String
+    var database: String
+    /// A class of the stylesheet.
+    var state: String
+    /// Answers per second, for the chart.
+    var number: Double
+    var sentence: String
 }

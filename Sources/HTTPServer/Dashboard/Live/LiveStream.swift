@@ -3,25 +3,25 @@ import Hummingbird
 import NIOCore
 import Synchronization
 
-/// Live numbers as server-sent events: one a second, for as long as the browser listens and may look.
+/// Live numbers as server-sent events, once a second until the browser closes the stream or `endReason` ends it.
 final class LiveStream: Sendable {
-    /// Streams at a time. Each keeps a connection, and costs a second's INFO.
+    /// Open streams at most. Each keeps a connection and costs one INFO a second.
     static let maximum = 64
     private static let interval = Duration.seconds(1)
-    /// How often it is looked whether the stream is over: a service that shuts down gives it less than a second.
-    private static let looks = 5
+    /// The end is checked more often than numbers are sent: a stream must end within the drain time of 0.5 s.
+    private static let checksPerInterval = 5
 
-    private let open = Mutex(0)
+    private let openCount = Mutex(0)
 
-    /// One of the streams that may be open. It is given back with the answer that holds it, also with one that is never
-    /// written: to a browser that is gone by then, or to HEAD.
-    private final class Place: Sendable {
+    /// Counts one open stream. It belongs to the response and is released with it, also if the response is never
+    /// written, as for HEAD.
+    private final class Slot: Sendable {
         private let stream: LiveStream
 
         init?(of stream: LiveStream) {
-            let isFree = stream.open.withLock { open in
-                guard open < LiveStream.maximum else { return false }
-                open += 1
+            let isFree = stream.openCount.withLock { count in
+                guard count < LiveStream.maximum else { return false }
+                count += 1
                 return true
             }
             guard isFree else { return nil }
@@ -29,35 +29,48 @@ final class LiveStream: Sendable {
         }
 
         deinit {
-            stream.open.withLock { $0 -= 1 }
+            stream.openCount.withLock { $0 -= 1 }
         }
     }
 
+    private struct End: Encodable {
+        var text: String
+    }
+
     /// - Parameters:
-    ///   - figures: asked each second.
-    ///   - ending: why the stream is over; nil while it goes on.
+    ///   - figures: called once a second.
+    ///   - endReason: a text for the viewer once the stream has to end; nil until then.
     func response(
         figures: @escaping @Sendable () -> LiveFigures,
-        ending: @escaping @Sendable () -> String?
+        endReason: @escaping @Sendable () -> String?
     ) throws(Problem) -> Response {
-        guard let place = Place(of: self) else { throw LiveStream.tooMany }
+        guard let slot = Slot(of: self) else { throw LiveStream.tooMany }
         let body = ResponseBody { writer in
-            defer { withExtendedLifetime(place) {} }
-            // Who is cut off comes back after two seconds.
+            defer { withExtendedLifetime(slot) {} }
+            // A browser reconnects after two seconds.
             try await writer.write(ByteBuffer(string: "retry: 2000\n\n"))
-            var look = 0
+            var check = 0
             while true {
-                if let reason = ending() {
-                    try await writer.write(ByteBuffer(string: "event: end\ndata: {\"text\":\"\(reason)\"}\n\n"))
+                if let reason = endReason() {
+                    try await writer.write(LiveStream.event("end", End(text: reason)))
                     break
                 }
-                if look % LiveStream.looks == 0 { try await writer.write(ByteBuffer(string: figures().event)) }
-                look += 1
-                try await Task.sleep(for: LiveStream.interval / LiveStream.looks)
+                if check % LiveStream.checksPerInterval == 0 {
+                    try await writer.write(LiveStream.event("figures", figures().view))
+                }
+                check += 1
+                try await Task.sleep(for: LiveStream.interval / LiveStream.checksPerInterval)
             }
             try await writer.finish(nil)
         }
         return Response(status: .ok, headers: [.contentType: "text/event-stream"], body: body)
+    }
+
+    static func event(_ name: String, _ data: some Encodable) -> ByteBuffer {
+        var buffer = ByteBuffer(string: "event: \(name)\ndata: ")
+        buffer.writeBytes(JSON.encode(data))
+        buffer.writeString("\n\n")
+        return buffer
     }
 
     private static let tooMany = Problem(

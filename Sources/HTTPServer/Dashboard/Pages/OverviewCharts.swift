@@ -1,8 +1,8 @@
 import Usage
 
-/// The overview's charts, each with the table of the same numbers.
+/// The overview's charts.
 extension OverviewPresenter {
-    var days: OverviewPage.Chart? {
+    var days: ChartSection? {
         guard let days = figures.days.value, days.contains(where: { $0.messages > 0 || $0.blocked > 0 }) else {
             return nil
         }
@@ -15,62 +15,62 @@ extension OverviewPresenter {
             )
         }
         let total = days.reduce(0) { $0 + $1.messages }
-        return OverviewPage.Chart(
+        return ChartSection(
             svg: chart("days", "Messages by day", columns, total: total),
             unit: "Day",
             hasBlocked: true,
             rows: days.enumerated().reversed().map { index, day in
-                OverviewPage.Chart.Row(
+                ChartSection.Row(
                     name: TimeText.day(day.day),
                     messages: NumberText.grouped(day.messages),
                     blocked: NumberText.grouped(day.blocked),
                     isUnfinished: index == days.count - 1
                 )
             },
-            note: "\(NumberText.count(total, "message")) in 30 days. The last column is today, which goes on.",
+            note: "\(NumberText.count(total, "message")) in 30 days. The last column is today so far.",
             age: age(figures.days)
         )
     }
 
-    var daysMissing: String {
-        guard figures.days.value != nil else { return missing(figures.days) }
-        return "No message was counted in the last 30 days. Days fill up as your product sends CONSUME."
+    var daysPlaceholder: String {
+        guard figures.days.value != nil else { return placeholder(figures.days) }
+        return "No messages in the last 30 days. They appear here as your product sends CONSUME."
     }
 
-    var historyMissing: String {
-        guard figures.periods.value != nil else { return missing(figures.periods) }
-        return "Nobody has used a monthly plan in these months. Trials never reset, so they are in no month."
+    var historyPlaceholder: String {
+        guard figures.periods.value != nil else { return placeholder(figures.periods) }
+        return "No usage of monthly plans in these months. Trials never reset, so they belong to no month."
     }
 
-    /// Twelve months up to the current one, those without usage too; nil where none has any.
-    var history: OverviewPage.Chart? {
-        guard let known = figures.periods.value, let current = known.current.month else { return nil }
+    /// The last twelve months, with those without usage; nil where none has any.
+    var history: ChartSection? {
+        guard let periods = figures.periods.value, let current = periods.current.month else { return nil }
         let months = (0..<12).reversed().map { back in
             let month = current.year * 12 + current.month - 1 - back
             return BillingPeriod(year: month / 12, month: month % 12 + 1)
         }
-        let reports = months.map { known.report(of: $0) }
+        let reports = months.map { periods.report(of: $0) }
         guard reports.contains(where: { $0.users > 0 }) else { return nil }
         let columns = reports.map { report in
             ColumnChart.Column(
                 label: TimeText.shortPeriod(report.period),
                 name: TimeText.period(report.period),
                 value: report.messages,
-                isUnfinished: report.period == known.current,
+                isUnfinished: report.period == periods.current,
                 isSelected: report.period == figures.period
             )
         }
-        return OverviewPage.Chart(
+        return ChartSection(
             svg: chart("history", "Messages by billing period", columns, total: reports.reduce(0) { $0 + $1.messages }),
             unit: "Period",
             hasBlocked: false,
             rows: reports.reversed().map { report in
-                OverviewPage.Chart.Row(
+                ChartSection.Row(
                     name: TimeText.period(report.period),
                     link: "/dashboard?period=\(report.period.label)",
                     messages: NumberText.grouped(report.messages),
                     users: NumberText.grouped(report.users),
-                    isUnfinished: report.period == known.current
+                    isUnfinished: report.period == periods.current
                 )
             },
             note: nil,
@@ -79,10 +79,11 @@ extension OverviewPresenter {
     }
 
     private func chart(_ id: String, _ title: String, _ columns: [ColumnChart.Column], total: Int) -> String {
-        let most = columns.max { $0.value < $1.value }
-        let peak = most.map { " Most in \($0.name): \(NumberText.grouped($0.value))." } ?? ""
+        let highest = columns.max { $0.value < $1.value }
+        let peak = highest.map { " Highest: \(NumberText.grouped($0.value)) in \($0.name)." } ?? ""
         let summary =
-            "\(columns.count) columns, \(NumberText.count(total, "message")) together.\(peak) The table below has all."
+            "\(columns.count) columns, \(NumberText.count(total, "message")) in total.\(peak) "
+            + "The table below lists all values."
         return ColumnChart(id: id, title: title, summary: summary, columns: columns).svg
     }
 }

@@ -1,41 +1,41 @@
 import Engine
 import Usage
 
-/// Who is on which plan, how many trials there are, and which store events failed.
+/// The overview's users by plan, trials and failed store events.
 extension OverviewPresenter {
-    var plans: PlansPart? {
+    var plans: PlansSection? {
         guard let periods = figures.periods.value, let records = figures.records.value else { return nil }
         let reports = periods.plans[figures.period] ?? []
-        let known = records.plans.map { plan in
+        let configured = records.plans.map { plan in
             (plan: plan, report: reports.first { $0.plan == plan.name } ?? PlanReport(plan: plan.name))
         }
-        // Of the open periods, plans without users are listed too; of one month, only those that were used.
-        let shown = known.filter { figures.period == .open || $0.report.users > 0 }
+        // Without users, a plan is listed among the open periods only.
+        let shown = configured.filter { figures.period == .open || $0.report.users > 0 }
         let rows = shown.map { OverviewPresenter.row($0.plan.label, $0.plan.name, $0.plan, $0.report) }
-        // Rows of a plan that was deleted, and rows that name none.
+        // Usage rows of deleted plans, and usage rows without a plan.
         let others = reports.filter { report in !records.plans.contains { $0.name == report.plan } }
-            .map { OverviewPresenter.row($0.plan ?? "no plan named", nil, nil, $0) }
-        return PlansPart(
+            .map { OverviewPresenter.row($0.plan ?? "no plan", nil, nil, $0) }
+        return PlansSection(
             trials: records.plans.filter(\.isTrial).map { OverviewPresenter.trials($0, periods) },
-            rows: (rows + others).sorted { ($0.count, $1.label) > ($1.count, $0.label) },
+            rows: (rows + others).sorted { ($0.userCount, $1.label) > ($1.userCount, $0.label) },
             hasRows: !(rows + others).isEmpty,
             age: age(figures.periods)
         )
     }
 
-    var plansMissing: String {
-        figures.periods.value == nil ? missing(figures.periods) : missing(figures.records)
+    var plansPlaceholder: String {
+        figures.periods.value == nil ? placeholder(figures.periods) : placeholder(figures.records)
     }
 
-    private static func row(_ label: String, _ name: String?, _ plan: Plan?, _ report: PlanReport) -> PlansPart.Row {
-        PlansPart.Row(
+    private static func row(_ label: String, _ name: String?, _ plan: Plan?, _ report: PlanReport) -> PlansSection.Row {
+        PlansSection.Row(
             label: label,
             name: name,
             allowance: plan.map(allowance) ?? "–",
             users: NumberText.grouped(report.users),
             messages: NumberText.grouped(report.messages),
             blocked: NumberText.grouped(report.blocked),
-            count: report.users
+            userCount: report.users
         )
     }
 
@@ -48,12 +48,12 @@ extension OverviewPresenter {
         }
     }
 
-    /// A trial's period never resets, so its rows are those of everybody who has ever had it.
-    private static func trials(_ plan: Plan, _ periods: AllPeriods) -> PlansPart.Trials {
+    /// A trial's period never resets, so its usage rows are those of all users that ever had the trial.
+    private static func trials(_ plan: Plan, _ periods: AllPeriods) -> PlansSection.Trials {
         let open = periods.plans[.open]?.first { $0.plan == plan.name }
         let all = periods.report(of: BillingPeriod(planNamed: plan.name)).users
         let running = (open?.users ?? 0) - (open?.blocked ?? 0)
-        return PlansPart.Trials(
+        return PlansSection.Trials(
             label: plan.label,
             running: NumberText.grouped(running),
             usedUp: NumberText.grouped(open?.blocked ?? 0),
@@ -63,13 +63,13 @@ extension OverviewPresenter {
 
     // MARK: Store events
 
-    /// Nil when there are none, or when that is not known.
-    var failedEvents: FailedEventsPart? {
+    /// Nil if none failed, or if they are not loaded.
+    var failedEvents: FailedEventsSection? {
         guard let records = figures.records.value, records.failedCount > 0 else { return nil }
-        return FailedEventsPart(
+        return FailedEventsSection(
             count: OverviewPresenter.failedText(records.failedCount),
             events: records.failedEvents.map { event in
-                FailedEventsPart.Event(
+                FailedEventsSection.Event(
                     at: TimeText(event.receivedAt),
                     source: event.source,
                     type: event.type,
@@ -81,8 +81,8 @@ extension OverviewPresenter {
         )
     }
 
-    var failedEventsMissing: String {
-        figures.records.value == nil ? missing(figures.records) : "None. Every event that a store sent was understood."
+    var failedEventsPlaceholder: String {
+        figures.records.value == nil ? placeholder(figures.records) : "No store event has failed."
     }
 
     static func failedText(_ count: Int) -> String {

@@ -1,11 +1,11 @@
 import Engine
 import Usage
 
-/// What the overview is drawn from.
+/// The values that the overview shows.
 struct OverviewFigures: Sendable {
-    /// All billing periods, all that are open together, and which one is the current month by the database's clock.
+    /// Reports of all billing periods, and the current month by the database's clock.
     var periods: Figure<AllPeriods>
-    /// What the page is about; `BillingPeriod.open` unless somebody chose another.
+    /// The selected period; `BillingPeriod.open` by default.
     var period: BillingPeriod
     var top: Figure<[PeriodUsage]>
     /// Oldest first; today is the last.
@@ -13,72 +13,74 @@ struct OverviewFigures: Sendable {
     var records: Figure<OverviewRecords>
     var live: LiveFigures
 
-    /// All figures are read, and none of them shows a message.
+    /// All figures are loaded, and none of them shows a message.
     var isNewInstallation: Bool {
         guard let periods = periods.value, let days = days.value else { return false }
         return periods.reports.isEmpty && days.allSatisfy { $0.messages == 0 && $0.blocked == 0 }
     }
 
-    fileprivate var troubles: [EngineError] {
-        [periods.trouble, days.trouble, top.trouble, records.trouble].compactMap(\.self)
+    fileprivate var errors: [EngineError] {
+        [periods.error, days.error, top.error, records.error].compactMap(\.self)
     }
 
-    fileprivate var isUnderWay: Bool {
-        periods.isUnderWay || days.isUnderWay || top.isUnderWay || records.isUnderWay
+    fileprivate var isLoading: Bool {
+        periods.isLoading || days.isLoading || top.isLoading || records.isLoading
     }
 }
 
-/// Draws the overview's figures as texts and charts.
+/// Turns the overview's figures into texts and charts.
 struct OverviewPresenter {
     let figures: OverviewFigures
-    /// The first steps that a new installation shows.
+    /// Shown by a new installation.
     var firstSteps = FirstSteps(command: nil)
 
     func page(_ frame: Frame) -> OverviewPage {
         let heading = TimeText.period(figures.period)
         let report = figures.periods.value?.report(of: figures.period)
+        let summary = report.flatMap { $0.users == 0 ? nil : self.summary($0) }
         let isNew = figures.isNewInstallation
         return OverviewPage(
             frame: frame,
-            refreshSeconds: figures.isUnderWay ? OverviewPage.soon : OverviewPage.later,
+            refreshSeconds: figures.isLoading
+                ? OverviewPage.refreshSecondsWhileLoading : OverviewPage.refreshSeconds,
             notices: notices,
             firstSteps: isNew && figures.period == .open ? firstSteps : nil,
             hasCharts: !isNew,
             periods: options,
             heading: heading,
             explanation: explanation,
-            glance: report.flatMap { $0.users == 0 ? nil : glance($0) },
-            glanceMissing: report == nil || report?.users == 0 ? OverviewPage.Missing(text: glanceMissing) : nil,
+            summary: summary,
+            summaryPlaceholder: summary == nil ? summaryPlaceholder : nil,
             live: figures.live.view,
             days: days,
-            daysMissing: days == nil ? OverviewPage.Missing(text: daysMissing) : nil,
+            daysPlaceholder: days == nil ? daysPlaceholder : nil,
             history: history,
-            historyMissing: history == nil ? OverviewPage.Missing(text: historyMissing) : nil,
+            historyPlaceholder: history == nil ? historyPlaceholder : nil,
             top: top,
-            topMissing: top == nil ? OverviewPage.Missing(text: topMissing) : nil,
+            topPlaceholder: top == nil ? topPlaceholder : nil,
             plans: plans,
-            plansMissing: plans == nil ? OverviewPage.Missing(text: plansMissing) : nil,
+            plansPlaceholder: plans == nil ? plansPlaceholder : nil,
             failedEvents: failedEvents,
-            failedEventsMissing: failedEvents == nil ? OverviewPage.Missing(text: failedEventsMissing) : nil
+            failedEventsPlaceholder: failedEvents == nil ? failedEventsPlaceholder : nil
         )
     }
 
-    /// Something that is needed cannot be read.
-    var isIncomplete: Bool { !figures.troubles.isEmpty }
+    /// Some figure could not be loaded.
+    var isIncomplete: Bool { !figures.errors.isEmpty }
 
     private var notices: [Notice] {
         var notices: [Notice] = []
-        if let trouble = figures.troubles.first {
-            let isKnown = figures.periods.value != nil
-            let rest = isKnown ? " What you see was read before that; each part says when." : ""
-            notices.append(Notice(.warning, trouble.headline, trouble.advice + rest))
+        if let error = figures.errors.first {
+            let hasValues = figures.periods.value != nil
+            let rest = hasValues ? " The figures below are older; each section says how old." : ""
+            notices.append(Notice(.warning, error.headline, error.advice + rest))
         }
         if let count = figures.records.value?.failedCount, count > 0 {
             notices.append(
                 Notice(
                     .warning,
                     "\(OverviewPresenter.failedText(count)) failed.",
-                    "The users concerned may have the wrong access. The end of this page says what to do."
+                    "Their users may have the wrong access. See “Failed store events” below."
                 )
             )
         }
@@ -88,35 +90,35 @@ struct OverviewPresenter {
     // MARK: The period
 
     private var options: [OverviewPage.PeriodOption] {
-        let known = figures.periods.value
-        var labels = Set(known?.reports.map(\.period) ?? [])
-        if let current = known?.current { labels.insert(current) }
+        let loaded = figures.periods.value
+        var labels = Set(loaded?.reports.map(\.period) ?? [])
+        if let current = loaded?.current { labels.insert(current) }
         labels.formUnion([.open, figures.period])
         let months = labels.filter { $0.month != nil }.sorted { $0.label > $1.label }
         let others = labels.filter { $0.month == nil && $0 != .open }.sorted { $0.label < $1.label }
         return ([.open] + months + others).map { period in
-            let text = TimeText.period(period) + (period == known?.current ? " (this month)" : "")
+            let text = TimeText.period(period) + (period == loaded?.current ? " (this month)" : "")
             return OverviewPage.PeriodOption(value: period.label, text: text, isSelected: period == figures.period)
         }
     }
 
     private var explanation: String {
         guard figures.period != .open else {
-            return "The period that each user is in now: a month from their own day, or a trial."
+            return "Each user’s current period: a month from the user’s own start day, or a trial."
         }
         return figures.period.month == nil
-            ? "This allowance never comes back, so it is one period for everybody."
-            : "Periods that begin in this month, on each user’s own day."
+            ? "This allowance never resets, so all users share one period."
+            : "Periods that begin in this month, on each user’s own start day."
     }
 
     private static let tierMeanings: [Tier: String] = [
-        .silent: "below 80 % of the limit", .gentle: "80 to 94 %", .prominent: "95 to 99 %", .blocked: "all of it",
+        .silent: "below 80 % of the limit", .gentle: "80 to 94 %", .prominent: "95 to 99 %", .blocked: "limit reached",
     ]
 
-    private func glance(_ report: PeriodReport) -> OverviewPage.Glance {
+    private func summary(_ report: PeriodReport) -> PeriodSummary {
         let blocked = report.users(in: .blocked)
         let rows = Tier.allCases.map { tier in
-            OverviewPage.TierRow(
+            PeriodSummary.TierRow(
                 name: tier.rawValue,
                 meaning: OverviewPresenter.tierMeanings[tier] ?? "",
                 users: NumberText.grouped(report.users(in: tier)),
@@ -129,10 +131,10 @@ struct OverviewPresenter {
             summary: rows.map { "\($0.name): \($0.users), \($0.share)" }.joined(separator: "; "),
             parts: Tier.allCases.map { ShareBar.Part(name: $0.rawValue, count: report.users(in: $0)) }
         )
-        // Messages times ten may be more than Int holds.
+        // Not messages * 10 / users, which may overflow.
         let (ones, rest) = report.messages.quotientAndRemainder(dividingBy: max(1, report.users))
         let tenths = ones * 10 + rest * 10 / max(1, report.users)
-        return OverviewPage.Glance(
+        return PeriodSummary(
             messages: NumberText.grouped(report.messages),
             users: NumberText.grouped(report.users),
             average: "\(NumberText.grouped(tenths / 10)).\(tenths % 10) for each user",
@@ -145,19 +147,19 @@ struct OverviewPresenter {
         )
     }
 
-    private var glanceMissing: String {
-        guard figures.periods.value != nil else { return missing(figures.periods) }
-        guard figures.period == .open else { return "Nobody has used anything in this period." }
-        return "No period is open now. Choose a billing period above to see an earlier one."
+    private var summaryPlaceholder: String {
+        guard figures.periods.value != nil else { return placeholder(figures.periods) }
+        guard figures.period == .open else { return "No usage in this period." }
+        return "No period is open now. Choose an earlier billing period above."
     }
 
     // MARK: Top users
 
-    private var top: OverviewPage.Top? {
+    private var top: TopUsersSection? {
         guard let users = figures.top.value, !users.isEmpty else { return nil }
-        return OverviewPage.Top(
+        return TopUsersSection(
             rows: users.enumerated().map { index, usage in
-                OverviewPage.Top.Row(
+                TopUsersSection.Row(
                     rank: index + 1,
                     user: usage.user.description,
                     used: NumberText.grouped(usage.used),
@@ -170,26 +172,26 @@ struct OverviewPresenter {
         )
     }
 
-    private var topMissing: String {
-        // Nothing has to be read to know that.
+    private var topPlaceholder: String {
+        // A period without users has no top users, whether or not these are loaded.
         let hasUsers = figures.periods.value.map { $0.report(of: figures.period).users > 0 } ?? true
-        guard figures.top.value != nil || !hasUsers && figures.top.isUnderWay else { return missing(figures.top) }
-        return "Nobody has sent a message in this period."
+        guard figures.top.value != nil || !hasUsers && figures.top.isLoading else { return placeholder(figures.top) }
+        return "No messages in this period."
     }
 
-    // MARK: What is not there
+    // MARK: Placeholders and ages
 
-    func missing<Value>(_ figure: Figure<Value>) -> String {
+    func placeholder<Value>(_ figure: Figure<Value>) -> String {
         switch figure {
-        case .missing(let error): error.advice
-        case .counting, .known:
-            "This is being counted: the table is large, and it is read slowly so that messages go on. "
-                + "Without scripts, reload the page in a few seconds."
+        case .failed(let error): error.advice
+        case .loading, .loaded:
+            "Still counting: a large table is read slowly so that messages are not held up. "
+                + "If scripts are off, reload the page in a few seconds."
         }
     }
 
     func age<Value>(_ figure: Figure<Value>) -> String {
         guard let age = figure.age.map(NumberText.age) else { return "" }
-        return figure.isUnderWay ? "\(age), and being read again now" : age
+        return figure.isLoading ? "\(age), being updated now" : age
     }
 }

@@ -1,34 +1,33 @@
 import Mustache
 
-/// The pages' templates, which are part of the program: nothing is read from a disk, and a template that cannot be parsed
-/// stops the first test that draws any page.
+/// The pages' templates, compiled into the program.
 struct PageLibrary: Sendable {
     enum Page: String, CaseIterable {
         case overview, user, find, confirm, problem
         case signIn = "sign-in"
     }
 
-    private static let templates = [
-        "frame": Frame.template,
-        "notice": Notice.template,
-        "time": TimeElement.template,
-        "chart": OverviewPage.chartTemplate,
-        "live": LiveView.template,
-        "plans": PlansPart.template,
-        "failed-events": FailedEventsPart.template,
-        "first-steps": FirstSteps.template,
-        "actions": UserPage.actionsTemplate,
-        "records": UserPage.recordsTemplate,
-        Page.overview.rawValue: OverviewPage.template,
-        Page.user.rawValue: UserPage.template,
-        Page.find.rawValue: FindPage.template,
-        Page.signIn.rawValue: SignInPage.template,
-        Page.confirm.rawValue: ConfirmPage.template,
-        Page.problem.rawValue: ProblemPage.template,
+    /// Each file of Templates/ by its name without the suffix.
+    static let templates: [String: [UInt8]] = [
+        "actions": PackageResources.actions_mustache,
+        "chart": PackageResources.chart_mustache,
+        "confirm": PackageResources.confirm_mustache,
+        "failed-events": PackageResources.failed_events_mustache,
+        "find": PackageResources.find_mustache,
+        "first-steps": PackageResources.first_steps_mustache,
+        "frame": PackageResources.frame_mustache,
+        "live": PackageResources.live_mustache,
+        "notice": PackageResources.notice_mustache,
+        "overview": PackageResources.overview_mustache,
+        "plans": PackageResources.plans_mustache,
+        "problem": PackageResources.problem_mustache,
+        "records": PackageResources.records_mustache,
+        "sign-in": PackageResources.sign_in_mustache,
+        "user": PackageResources.user_mustache,
     ]
 
-    /// The library's own escaping goes by characters, and lets a `<` pass that is one with a scalar beside it, such as
-    /// U+0600 before it or U+0301 after it. To a browser it is markup all the same.
+    /// Mustache's own escaping works on characters and misses a `<` that forms one character with a combining scalar,
+    /// such as U+0600 before it or U+0301 after it. Browsers take such a `<` as markup.
     private struct EscapingScalars: MustacheContentType {
         func escapeText(_ text: String) -> String { escaped(text) }
     }
@@ -41,16 +40,17 @@ struct PageLibrary: Sendable {
         MustacheContentTypes.register(EscapingScalars(), named: PageLibrary.contentType)
         var library = MustacheLibrary()
         for (name, template) in PageLibrary.templates {
-            // In front of every one: a partial does not take over the content type of what it stands in.
-            try library.register("{{% CONTENT_TYPE:\(PageLibrary.contentType)}}\n" + template, named: name)
+            // In every template: a partial does not inherit the content type.
+            let text = "{{% CONTENT_TYPE:\(PageLibrary.contentType)}}\n" + String(decoding: template, as: UTF8.self)
+            try library.register(text, named: name)
         }
         self.library = library
     }
 
-    /// Everything that a page's values say is escaped, but for charts, which escape by themselves.
+    /// Escapes all values except charts, which escape their own texts.
     func render(_ page: Page, _ values: Any) -> String {
         guard let html = library.render(values, withTemplate: page.rawValue) else {
-            preconditionFailure("every page is registered")
+            preconditionFailure("no template of the name \(page.rawValue)")
         }
         return html
     }

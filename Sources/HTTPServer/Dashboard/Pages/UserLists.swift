@@ -14,8 +14,8 @@ extension UserPresenter {
         )
     }
 
-    /// From two periods on there is something to compare.
-    func chart(_ periods: [PeriodUsage]) -> OverviewPage.Chart? {
+    /// Nil for fewer than two periods, which leave nothing to compare.
+    func chart(_ periods: [PeriodUsage]) -> ChartSection? {
         guard periods.count > 1 else { return nil }
         let columns = periods.reversed().map { usage in
             ColumnChart.Column(
@@ -25,8 +25,8 @@ extension UserPresenter {
                 isUnfinished: usage.period == answer?.snapshot.period
             )
         }
-        let summary = "\(columns.count) periods, oldest first. The table below has the numbers."
-        return OverviewPage.Chart(
+        let summary = "\(columns.count) periods, oldest first. The table below lists the values."
+        return ChartSection(
             svg: ColumnChart(id: "periods", title: "Messages by billing period", summary: summary, columns: columns)
                 .svg,
             unit: "Period",
@@ -38,18 +38,18 @@ extension UserPresenter {
 
     func subscription(_ subscription: UserRecords.Subscription) -> UserPage.Subscription {
         var more: [String] = []
-        func add(_ words: String, _ instant: Instant?) {
-            if let instant { more.append("\(words) \(TimeText(instant).person)") }
+        func add(_ label: String, _ instant: Instant?) {
+            if let instant { more.append("\(label) \(TimeText(instant).text)") }
         }
-        // Access ended then, however long it was paid for.
+        // A revocation ends access before the end of the paid time.
         let end = [subscription.expiresAt, subscription.revokedAt].compactMap(\.self).min()
         if subscription.revokedAt != nil {
             more.append("revoked")
             if let paidUntil = subscription.expiresAt, paidUntil != end { add("paid until", paidUntil) }
         }
-        add("payment trouble since", subscription.billingIssueAt)
-        add("grace until", subscription.graceUntil)
-        add("unsubscribed", subscription.unsubscribedAt)
+        add("payment failing since", subscription.billingIssueAt)
+        add("grace period until", subscription.graceUntil)
+        add("renewal turned off", subscription.unsubscribedAt)
         if let next = subscription.nextPlan { more.append("next plan \(next)") }
         if let product = subscription.product { more.append("product \(product)") }
         return UserPage.Subscription(
@@ -83,14 +83,14 @@ extension UserPresenter {
     func change(_ change: AuditTrailReader.Event) -> UserPage.Change {
         let parts = (change.detail ?? "").split(separator: ", ").map(String.init)
         let changed = parts.filter { $0.contains("→") }
-        // A row that came or went has nothing on the other side.
-        let told = changed.isEmpty ? parts : changed
-        let rest = changed.isEmpty ? [] : parts.filter { !$0.contains("→") }
+        // A row that was added or removed has no other side to compare with.
+        let shown = changed.isEmpty ? parts : changed
+        let unchanged = changed.isEmpty ? [] : parts.filter { !$0.contains("→") }
         return UserPage.Change(
             at: TimeText(change.at),
-            what: change.what.spaced,
-            changed: told.isEmpty ? nil : told.joined(separator: ", "),
-            unchanged: rest.isEmpty ? nil : rest.joined(separator: ", "),
+            kind: change.what.spaced,
+            changed: shown.isEmpty ? nil : shown.joined(separator: ", "),
+            unchanged: unchanged.isEmpty ? nil : unchanged.joined(separator: ", "),
             actor: change.actor,
             reason: change.reason
         )

@@ -1,34 +1,33 @@
 import Engine
 import Usage
 
-/// What one user's page is drawn from.
+/// The values that a user's page shows.
 struct UserFigures: Sendable {
     var user: UserID
-    /// The snapshot now, or why it cannot be read.
     var usage: Result<Answer, EngineError>
     var history: Result<[PeriodUsage], EngineError>
     var records: Result<UserRecords, EngineError>
 }
 
-/// Draws one user's figures as texts and a bar.
+/// Turns one user's figures into texts and a bar.
 struct UserPresenter {
     let figures: UserFigures
 
-    /// - Parameter actions: the operator's forms; nil for who may only look.
+    /// - Parameter actions: the operator's forms; nil for a viewer that may not change anything.
     func page(_ frame: Frame, notices: [Notice], actions: UserPage.Actions?) -> UserPage {
         let records = try? figures.records.get()
         let periods = (try? figures.history.get()) ?? []
         return UserPage(
             frame: frame,
             user: figures.user.description,
-            notices: notices + troubles + stateNotices + (isUnknown ? [UserPresenter.unknown] : []),
+            notices: notices + errorNotices + stateNotices + (isUnknown ? [UserPresenter.unknown] : []),
             usage: answer.map { usage($0) },
-            words: answer.map { words($0.snapshot) },
+            texts: answer.map { texts($0.snapshot) },
             actions: answer == nil ? nil : actions,
             chart: chart(periods),
             periods: periods.map(period),
             hasPeriods: !periods.isEmpty,
-            recordsMissing: recordsMissing,
+            recordsPlaceholder: recordsPlaceholder,
             hasRecords: records != nil,
             subscriptions: (records?.subscriptions ?? []).map(subscription),
             hasSubscriptions: records?.subscriptions.isEmpty == false,
@@ -36,18 +35,18 @@ struct UserPresenter {
             hasEvents: records?.events.isEmpty == false,
             changes: (records?.changes ?? []).map(change),
             hasChanges: records?.changes.isEmpty == false,
-            isCut: (records?.changes.count ?? 0) >= UserPresenter.listMaximum
+            isTruncated: (records?.changes.count ?? 0) >= UserPresenter.listMaximum
         )
     }
 
-    /// Of each list; `headroom audit` has the rest.
+    /// The length of each list; `headroom audit` prints the rest.
     static let listMaximum = 100
 
     var answer: Answer? { try? figures.usage.get() }
 
     var currentPeriod: BillingPeriod? { answer?.snapshot.period }
 
-    /// Something that is needed cannot be read.
+    /// Something could not be loaded.
     var isIncomplete: Bool { !errors.isEmpty }
 
     private var errors: [EngineError] {
@@ -58,33 +57,39 @@ struct UserPresenter {
         return errors
     }
 
-    private var troubles: [Notice] {
+    private var errorNotices: [Notice] {
         errors.first.map { [Notice(.warning, $0.headline, $0.advice)] } ?? []
     }
 
-    /// What has to be known before the numbers: they look as ever while a payment is missing.
+    /// Problems of the subscription that the numbers do not show.
     private var stateNotices: [Notice] {
         guard let snapshot = answer?.snapshot else { return [] }
         switch snapshot.state {
         case .gracePeriod:
-            let end = snapshot.expiresAt.map { " until \(TimeText($0).person)" } ?? ""
-            return [Notice(.bad, "A payment failed.", "The user has access\(end), and is asked to mend the payment.")]
+            let end = snapshot.expiresAt.map { " until \(TimeText($0).text)" } ?? ""
+            return [
+                Notice(
+                    .bad,
+                    "A payment failed.",
+                    "The user keeps access\(end) and is asked to update the payment method."
+                )
+            ]
         case .billingRetry:
             let text = "The user has no access until the payment is made."
             return [Notice(.bad, "A payment failed, and its grace period is over.", text)]
         case .revoked:
-            let text = "It was refunded, or is no longer shared by a family. The user has no access."
+            let text = "It was refunded or is no longer shared with a family. The user has no access."
             return [Notice(.bad, "The subscription is revoked.", text)]
         case .trial, .active, .cancelled, .expired, .free: return []
         }
     }
 
-    private var recordsMissing: OverviewPage.Missing? {
+    private var recordsPlaceholder: String? {
         guard case .failure(let error) = figures.records else { return nil }
-        return OverviewPage.Missing(text: error.advice)
+        return error.advice
     }
 
-    /// Nobody has told of the user, and the user has sent nothing.
+    /// No message, no store event and no change.
     private var isUnknown: Bool {
         guard let answer, let periods = try? figures.history.get(), let records = try? figures.records.get() else {
             return false
@@ -94,8 +99,8 @@ struct UserPresenter {
 
     private static let unknown = Notice(
         .warning,
-        "This user is not known yet.",
-        "Below is how a first message would find things. If you expected more, compare the id with your product’s."
+        "No data about this user yet.",
+        "The page shows the state before a first message. If you expected more, check the id."
     )
 
     // MARK: Usage now
@@ -105,15 +110,15 @@ struct UserPresenter {
         let limit = snapshot.limit
         let used = NumberText.grouped(snapshot.used)
         let thresholds = limit.map { limit in
-            // The first count that is in the tier: rounded up, as in the arithmetic without division.
+            // The lowest count in the tier, rounded up.
             [snapshot.plan.gentlePercent, snapshot.plan.prominentPercent].map { (limit * $0 + 99) / 100 }
         }
         let bar = limit.map { limit in
             ShareBar(
                 id: "usage",
                 title: snapshot.accessible,
-                summary:
-                    "\(NumberText.percent(snapshot.used, of: max(limit, 1))) of the limit; tier \(snapshot.tier.rawValue)",
+                summary: NumberText.percent(snapshot.used, of: max(limit, 1))
+                    + " of the limit; tier \(snapshot.tier.rawValue)",
                 parts: [
                     ShareBar.Part(name: snapshot.tier.rawValue, count: snapshot.used),
                     ShareBar.Part(name: "held", count: snapshot.held),
@@ -122,70 +127,70 @@ struct UserPresenter {
                 marks: thresholds ?? []
             ).svg
         }
+        let stateClass = UserPresenter.stateClass(snapshot)
         return UserPage.Usage(
             used: limit.map { "\(used) of \(NumberText.grouped($0))" } ?? used,
             sentence: sentence(snapshot, thresholds),
             bar: bar,
             state: snapshot.denialReason == .trialEnded ? "trial ended" : snapshot.state.rawValue.spaced,
-            stateLook: UserPresenter.look(snapshot),
+            stateClass: stateClass,
             tier: snapshot.tier.rawValue,
-            tierLook: UserPresenter.look(snapshot) == "good" ? snapshot.tier.rawValue : "",
-            facts: facts(snapshot),
-            age: "just now"
+            tierClass: stateClass == "good" ? snapshot.tier.rawValue : "",
+            details: details(snapshot)
         )
     }
 
     private func sentence(_ snapshot: UsageSnapshot, _ thresholds: [Int]?) -> String {
         guard let thresholds, snapshot.limit != 0 else { return snapshot.accessible + "." }
         let marks = thresholds.map(NumberText.grouped)
-        return snapshot.accessible + ". The marks are where gentle (\(marks[0])) and prominent (\(marks[1])) begin."
+        return snapshot.accessible
+            + ". The marks show where the tiers gentle (\(marks[0])) and prominent (\(marks[1])) begin."
     }
 
-    private func facts(_ snapshot: UsageSnapshot) -> [UserPage.Fact] {
-        var facts = [
-            UserPage.Fact(name: "Plan", text: snapshot.plan.label, more: snapshot.plan.name),
-            UserPage.Fact(name: "State", text: snapshot.state.rawValue.spaced),
-            UserPage.Fact(name: "Remaining", text: snapshot.remaining.map(NumberText.grouped) ?? "unlimited"),
-            UserPage.Fact(name: "Billing period", text: TimeText.period(snapshot.period)),
+    private func details(_ snapshot: UsageSnapshot) -> [UserPage.Detail] {
+        var details = [
+            UserPage.Detail(name: "Plan", text: snapshot.plan.label, more: snapshot.plan.name),
+            UserPage.Detail(name: "State", text: snapshot.state.rawValue.spaced),
+            UserPage.Detail(name: "Remaining", text: snapshot.remaining.map(NumberText.grouped) ?? "unlimited"),
+            UserPage.Detail(name: "Billing period", text: TimeText.period(snapshot.period)),
         ]
         if snapshot.held > 0 {
-            facts.append(
-                UserPage.Fact(name: "Held", text: NumberText.grouped(snapshot.held), more: "not yet committed")
+            details.append(
+                UserPage.Detail(name: "Held", text: NumberText.grouped(snapshot.held), more: "not yet committed")
             )
         }
         if let denialReason = snapshot.denialReason ?? snapshot.refusal(of: 1) {
-            facts.append(UserPage.Fact(name: "Refused because", text: denialReason.rawValue.spaced))
+            details.append(UserPage.Detail(name: "Denial reason", text: denialReason.rawValue.spaced))
         }
         if let availableAgainAt = snapshot.availableAgainAt {
-            facts.append(UserPage.Fact(name: "Comes back", time: TimeText(availableAgainAt)))
+            details.append(UserPage.Detail(name: "Available again", time: TimeText(availableAgainAt)))
         }
         if let (day, days) = snapshot.trialDay {
-            facts.append(UserPage.Fact(name: "Trial", text: "day \(day) of \(days)"))
+            details.append(UserPage.Detail(name: "Trial", text: "day \(day) of \(days)"))
         }
-        if let access = UserPresenter.access(snapshot) { facts.append(access) }
+        if let access = UserPresenter.access(snapshot) { details.append(access) }
         if let previous = snapshot.previousPlan {
-            facts.append(UserPage.Fact(name: "Plan before", text: previous))
+            details.append(UserPage.Detail(name: "Previous plan", text: previous))
         }
-        return facts
+        return details
     }
 
-    /// How long the user has access, or that there is none. What was paid for may last longer: a revoked subscription gives
-    /// nothing at all.
-    private static func access(_ snapshot: UsageSnapshot) -> UserPage.Fact? {
+    /// The end of access, or that there is none. A revoked subscription gives no access, whatever was paid for.
+    private static func access(_ snapshot: UsageSnapshot) -> UserPage.Detail? {
         let expiresAt = snapshot.expiresAt
         guard snapshot.denialReason == nil else {
             guard let expiresAt, expiresAt <= snapshot.observedAt, snapshot.state != .revoked else {
-                return UserPage.Fact(name: "Access", text: "none")
+                return UserPage.Detail(name: "Access", text: "none")
             }
-            return UserPage.Fact(name: "Access ended", time: TimeText(expiresAt))
+            return UserPage.Detail(name: "Access ended", time: TimeText(expiresAt))
         }
         return expiresAt.map { end in
-            UserPage.Fact(name: snapshot.renewsAt != nil ? "Renews" : "Access until", time: TimeText(end))
+            UserPage.Detail(name: snapshot.renewsAt != nil ? "Renews" : "Access until", time: TimeText(end))
         }
     }
 
-    /// Of the stylesheet's states.
-    private static func look(_ snapshot: UsageSnapshot) -> String {
+    /// A class of the stylesheet.
+    private static func stateClass(_ snapshot: UsageSnapshot) -> String {
         switch snapshot.state {
         case .gracePeriod, .billingRetry, .revoked: "bad"
         case .cancelled, .expired: "warning"
@@ -195,18 +200,13 @@ struct UserPresenter {
         }
     }
 
-    private func words(_ snapshot: UsageSnapshot) -> UserPage.Words {
-        UserPage.Words(
+    private func texts(_ snapshot: UsageSnapshot) -> UserPage.Texts {
+        UserPage.Texts(
             display: snapshot.display.rawValue,
             banner: snapshot.banner,
             notice: snapshot.notice,
             label: snapshot.label,
-            isSilent: snapshot.banner == nil && snapshot.notice == nil
+            isEmpty: snapshot.banner == nil && snapshot.notice == nil
         )
     }
-}
-
-extension String {
-    /// A name of the protocol's as words.
-    var spaced: String { String(map { $0 == "_" ? " " : $0 }) }
 }

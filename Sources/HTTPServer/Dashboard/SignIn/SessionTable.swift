@@ -1,14 +1,14 @@
 import Crypto
 import Synchronization
 
-/// Who has signed in with which token, in this process: a restart ends all sessions, and so does signing out.
+/// The sessions of this process; a restart ends them all.
 ///
-/// A browser holds a random name and nothing else. Here that name is kept as its digest, so that looking it up takes a
-/// time which tells nothing about it.
+/// A browser has a random identifier as its cookie. The table is keyed by the identifier's digest, so that the time of
+/// a lookup reveals nothing about the identifier.
 final class SessionTable: Sendable {
     /// A working day.
     static let lifetime = Duration.seconds(8 * 3_600)
-    /// Far more than people who look; with one more the oldest ends. Each takes a live token to make.
+    /// When exceeded, the oldest session ends. Each session takes a valid token to open.
     static let capacity = 1_024
 
     private struct Session {
@@ -18,9 +18,9 @@ final class SessionTable: Sendable {
 
     private let sessions = Mutex<[SHA256.Digest: Session]>([:])
 
-    /// - Returns: the session's name, for its browser alone.
+    /// - Returns: the session's identifier.
     func open(tokenID: Int64, at now: ContinuousClock.Instant = .now) -> String {
-        let name = RandomName.make()
+        let identifier = RandomIdentifier.make()
         sessions.withLock { sessions in
             sessions = sessions.filter { $0.value.expiresAt > now }
             if sessions.count >= SessionTable.capacity,
@@ -28,26 +28,29 @@ final class SessionTable: Sendable {
             {
                 sessions[oldest] = nil
             }
-            sessions[SessionTable.digest(name)] = Session(tokenID: tokenID, expiresAt: now + SessionTable.lifetime)
+            sessions[SessionTable.digest(identifier)] = Session(
+                tokenID: tokenID,
+                expiresAt: now + SessionTable.lifetime
+            )
         }
-        return name
+        return identifier
     }
 
-    /// The token that opened the session; whether that is live still, the caller has to ask.
-    func tokenID(of name: String, at now: ContinuousClock.Instant = .now) -> Int64? {
-        guard RandomName.isOne(name) else { return nil }
-        let digest = SessionTable.digest(name)
+    /// The token that opened the session, which may have been revoked since.
+    func tokenID(of identifier: String, at now: ContinuousClock.Instant = .now) -> Int64? {
+        guard RandomIdentifier.isWellFormed(identifier) else { return nil }
+        let digest = SessionTable.digest(identifier)
         return sessions.withLock { sessions in
             guard let session = sessions[digest], session.expiresAt > now else { return nil }
             return session.tokenID
         }
     }
 
-    func close(_ name: String) {
-        sessions.withLock { $0[SessionTable.digest(name)] = nil }
+    func close(_ identifier: String) {
+        sessions.withLock { $0[SessionTable.digest(identifier)] = nil }
     }
 
-    private static func digest(_ name: String) -> SHA256.Digest {
-        SHA256.hash(data: Array(name.utf8))
+    private static func digest(_ identifier: String) -> SHA256.Digest {
+        SHA256.hash(data: Array(identifier.utf8))
     }
 }

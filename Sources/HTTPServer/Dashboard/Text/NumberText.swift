@@ -1,6 +1,6 @@
-/// Numbers as people read them.
+/// Numbers as text for people.
 enum NumberText {
-    /// Thousands apart: `1,234,567`.
+    /// With commas between thousands: `1,234,567`.
     static func grouped(_ number: Int) -> String {
         let digits = Array(String(number.magnitude))
         var text = number < 0 ? "-" : ""
@@ -11,7 +11,7 @@ enum NumberText {
         return text
     }
 
-    /// For an axis, where room is short: `950`, `1.5k`, `20M`. Rounded down to one decimal.
+    /// Short, for an axis: `950`, `1.5k`, `20M`. Rounded down to one decimal.
     static func compact(_ number: Int) -> String {
         let units: [(size: Int, name: String)] = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")]
         guard let unit = units.first(where: { number >= $0.size }) else { return String(number) }
@@ -19,8 +19,8 @@ enum NumberText {
         return tenths % 10 == 0 ? "\(tenths / 10)\(unit.name)" : "\(tenths / 10).\(tenths % 10)\(unit.name)"
     }
 
-    /// A share with one decimal, so that they stand under each other: `12.3 %`, `4.0 %`. What is not nothing never reads
-    /// as nothing, and what is not all never as all.
+    /// With one decimal, so that columns align: `12.3 %`, `4.0 %`. A part that is neither nothing nor all never rounds
+    /// to 0 % or 100 %.
     static func percent(_ part: Int, of whole: Int) -> String {
         guard whole > 0, part > 0 else { return "0.0 %" }
         let tenths = Int((Double(part) * 1_000 / Double(whole)).rounded())
@@ -34,7 +34,7 @@ enum NumberText {
         "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
     }
 
-    /// How long ago a figure was read: `just now`, `12 s ago`, `3 min ago`, `2 h ago`.
+    /// The age of a figure: `just now`, `12 s ago`, `3 min ago`, `2 h ago`.
     static func age(_ age: Duration) -> String {
         let seconds = max(0, age.components.seconds)
         return switch seconds {

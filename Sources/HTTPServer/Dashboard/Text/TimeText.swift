@@ -1,17 +1,18 @@
 import Usage
 
-/// An instant for a `<time>` element: what a machine reads, and what a person does, in UTC and said so.
+/// An instant for a `<time>` element, in UTC.
 struct TimeText: Equatable {
-    let machine: String
-    let person: String
+    let iso8601: String
+    /// `21 November 2026, 07:05:09 UTC`
+    let text: String
 
     init(_ instant: Instant) {
-        machine = instant.text
+        iso8601 = instant.text
         let secondOfDay = instant.secondsSince1970 - instant.date.daysSince1970 * 86_400
         var clock = [secondOfDay / 3_600, secondOfDay / 60 % 60, secondOfDay % 60].map(TimeText.twoDigits)
-        // What stores and operators say is mostly to the minute.
+        // Stores and operators mostly give times to the minute.
         if clock[2] == "00" { clock.removeLast() }
-        person = "\(TimeText.day(instant.date)), \(clock.joined(separator: ":")) UTC"
+        text = "\(TimeText.day(instant.date)), \(clock.joined(separator: ":")) UTC"
     }
 
     /// `21 November 2026`
@@ -24,7 +25,7 @@ struct TimeText: Equatable {
         "\(date.day) \(monthName(date.month).prefix(3))"
     }
 
-    /// `November 2026`, or the name of a period that never resets, as it is.
+    /// `November 2026`, or the name of a period that never resets.
     static func period(_ period: BillingPeriod) -> String {
         if period == .open { return "Open now" }
         guard let (year, month) = period.month else { return period.label }

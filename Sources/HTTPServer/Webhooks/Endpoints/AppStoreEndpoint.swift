@@ -8,14 +8,14 @@ struct AppStoreEndpoint: WebhookEndpoint {
 
     let verifier: AppStoreVerifier
 
-    init?(_ configuration: WebhookConfiguration) throws(StoreSenders.Unusable) {
+    init?(_ configuration: WebhookConfiguration) throws(WebhookEndpoints.UnusableFile) {
         guard let app = configuration.appStore else { return nil }
-        let bytes = try StoreSenders.bytes(app.rootCertificate, setting: Settings.appStoreRootCertificate)
+        let bytes = try WebhookEndpoints.bytes(app.rootCertificate, setting: Settings.appStoreRootCertificate)
         let root: PinnedRoot
         do {
             root = try PinnedRoot(file: bytes)
         } catch {
-            throw StoreSenders.Unusable(
+            throw WebhookEndpoints.UnusableFile(
                 description: "\(app.rootCertificate) cannot be appstore-root-certificate: \(error)"
             )
         }
@@ -30,7 +30,7 @@ struct AppStoreEndpoint: WebhookEndpoint {
     }
 
     func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent {
-        let kept = try await AppStoreNotification.sanitized(body: request.body, verifier: verifier)
-        return try AppStoreNotification.translate(payload: kept)
+        let payload = try await AppStoreNotification.sanitized(body: request.body, verifier: verifier)
+        return try AppStoreNotification.translate(payload: payload)
     }
 }

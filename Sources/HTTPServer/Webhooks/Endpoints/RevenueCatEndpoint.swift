@@ -10,12 +10,12 @@ struct RevenueCatEndpoint: WebhookEndpoint {
     let sender: RevenueCatSender
     let environments: AcceptedEnvironments
 
-    init?(_ configuration: WebhookConfiguration) throws(StoreSenders.Unusable) {
-        let authorizations = try StoreSenders.texts(
+    init?(_ configuration: WebhookConfiguration) throws(WebhookEndpoints.UnusableFile) {
+        let authorizations = try WebhookEndpoints.texts(
             configuration.revenueCatAuthorizations,
             setting: Settings.revenueCatAuthorizationFile
         )
-        let secrets = try StoreSenders.texts(
+        let secrets = try WebhookEndpoints.texts(
             configuration.revenueCatSigningSecrets,
             setting: Settings.revenueCatSigningSecretFile
         )
@@ -43,8 +43,8 @@ struct RevenueCatEndpoint: WebhookEndpoint {
             now: request.now
         )
         let event = try RevenueCatEvent.translate(payload: try RevenueCatEvent.sanitized(body: request.body))
-        // The dashboard's test is told as the sandbox's, and does nothing.
-        // Where an event names no environment it can concern either.
+        // The test event of RevenueCat's dashboard has the sandbox's environment and changes nothing. An event without
+        // an environment can concern either.
         if event.typeClass != "TEST", event.payload["event"]?["environment"] != nil {
             try environments.check(event.environment)
         }

@@ -11,9 +11,9 @@ struct StripeEndpoint: WebhookEndpoint {
     let refundRevokes: Bool
     let environments: AcceptedEnvironments
 
-    init?(_ configuration: WebhookConfiguration) throws(StoreSenders.Unusable) {
+    init?(_ configuration: WebhookConfiguration) throws(WebhookEndpoints.UnusableFile) {
         let stripe = configuration.stripe
-        let secrets = try StoreSenders.texts(stripe.signingSecrets, setting: Settings.stripeSigningSecretFile)
+        let secrets = try WebhookEndpoints.texts(stripe.signingSecrets, setting: Settings.stripeSigningSecretFile)
         guard !secrets.isEmpty else { return nil }
         signature = StripeSignature(secrets: secrets, windowSeconds: stripe.windowSeconds)
         refundRevokes = stripe.refundRevokes
@@ -25,10 +25,10 @@ struct StripeEndpoint: WebhookEndpoint {
     }
 
     func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent {
-        // Before anything of the body is parsed.
+        // Before the body is parsed.
         try signature.verify(request.headers.value(StripeSignature.header), body: request.body, now: request.now)
-        let kept = try StripeEvent.sanitized(body: request.body, refundRevokes: refundRevokes)
-        let event = try StripeEvent.translate(payload: kept)
+        let payload = try StripeEvent.sanitized(body: request.body, refundRevokes: refundRevokes)
+        let event = try StripeEvent.translate(payload: payload)
         try environments.check(event.environment)
         return event
     }

@@ -3,36 +3,34 @@ import HTTPTypes
 import HeadroomServer
 import Usage
 
-/// Where a store's events arrive, `POST /webhooks/<source>`, and what shows that a request is the store's.
-///
-/// `StoreSenders.all` lists them; nothing else names a store.
+/// Verifies and decodes the events of one store, `POST /webhooks/<source>`. `WebhookEndpoints.types` lists all.
 protocol WebhookEndpoint: Sendable {
     static var source: BillingEvent.Source { get }
-    /// Begins "… are not taken here: set …".
+    /// The subject of "… are not accepted: set …".
     static var events: String { get }
-    /// Ends it: the names of the settings without which there is no endpoint.
+    /// The end of that sentence: the required settings.
     static var settings: String { get }
 
     /// Reads the files that the settings name.
     ///
-    /// - Returns: nil where nothing is set for the store.
-    /// - Throws: when a file cannot be used.
-    init?(_ configuration: WebhookConfiguration) throws(StoreSenders.Unusable)
+    /// - Returns: nil if the store has no settings.
+    /// - Throws: if a file cannot be used.
+    init?(_ configuration: WebhookConfiguration) throws(WebhookEndpoints.UnusableFile)
 
-    /// Refuses what cannot be the store's whatever the body. Called before any of the body is read.
+    /// Rejects a request that cannot be the store's, whatever its body. Called before the body is read.
     ///
     /// - Throws: `BillingError`, unverified.
     func checkHead(_ headers: HTTPFields) throws(BillingError)
 
-    /// Verifies a request before anything is parsed that is not needed for it, keeps what may be kept of it and translates
-    /// that.
+    /// Verifies a request, removes personal data from it, and translates the rest. Parses no more than verification
+    /// needs before that succeeds.
     ///
-    /// - Throws: `BillingError` where nothing may be kept.
+    /// - Throws: `BillingError` if nothing of the request may be stored.
     func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent
 }
 
 extension WebhookEndpoint {
-    /// Nothing in the head shows whose a request is.
+    /// For a store whose requests cannot be verified by their head.
     func checkHead(_ headers: HTTPFields) throws(BillingError) {}
 }
 
@@ -42,10 +40,10 @@ extension HTTPFields {
     }
 }
 
-/// What a store posted, before anything was read of it.
+/// A store's request, unverified.
 struct WebhookRequest: Sendable {
     var headers: HTTPFields
     var body: [UInt8]
-    /// This machine's time: signatures have one in them.
+    /// This machine's time, which is compared with the time in signatures.
     var now: Instant
 }

@@ -1,0 +1,66 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import LineProtocol
+import Usage
+
+/// The query of a request. As in the line protocol, unknown and repeated parameters are errors.
+struct QueryParameters {
+    private let values: [String: String]
+
+    /// - Throws: 400 for a parameter that is unknown or repeated.
+    init(_ request: Request, allowing names: String...) throws(Problem) {
+        var values: [String: String] = [:]
+        for (name, value) in request.uri.queryParameters {
+            guard names.contains(String(name)) else {
+                let known = names.isEmpty ? "none" : names.joined(separator: ", ")
+                throw .badArgument("unknown parameter; this path takes \(known)")
+            }
+            guard values.updateValue(String(value), forKey: String(name)) == nil else {
+                throw .badArgument("the parameter \(name) is given twice; give it once")
+            }
+        }
+        self.values = values
+    }
+
+    func period() throws(Problem) -> BillingPeriod? {
+        guard let text = values["period"] else { return nil }
+        return try QueryParameters.period(text)
+    }
+
+    static func period(_ text: String) throws(Problem) -> BillingPeriod {
+        guard let period = BillingPeriod(text) else {
+            throw .badArgument("period must be a month as YYYY-MM, or a plan's name such as trial")
+        }
+        return period
+    }
+
+    /// - Parameter standard: used if the parameter is missing.
+    func number(_ name: String, in range: ClosedRange<Int>, default standard: Int) throws(Problem) -> Int {
+        guard let text = values[name] else { return standard }
+        let isPlain = !text.isEmpty && text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard isPlain, text == "0" || text.first != "0", let number = Int(text), range.contains(number) else {
+            throw .badArgument("\(name) must be a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+}
+
+extension HTTPContext {
+    /// The path's value for `{name}`, percent-decoded.
+    func pathParameter(_ name: String) -> String? {
+        parameters.get(name)?.removingPercentEncoding
+    }
+
+    /// The user in the path.
+    func user() throws(Problem) -> UserID {
+        guard let text = pathParameter("user"), let user = UserID(text) else {
+            throw .badArgument("user must be a UUID: 8-4-4-4-12 hexadecimal digits")
+        }
+        return user
+    }
+}
+
+extension Problem {
+    static func badArgument(_ detail: String) -> Problem { Problem(ReplyError(code: .badArg, text: detail)) }
+}

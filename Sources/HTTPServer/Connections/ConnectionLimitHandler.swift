@@ -1,0 +1,168 @@
+import HeadroomServer
+import NIOCore
+
+/// The first handler of a connection of the HTTP port: registers it with the limiter, and closes it on a timeout or
+/// when the limiter evicts it. Stands before TLS, because TLS waits for the peer before it closes a connection.
+///
+/// The other handlers are added with the first byte, so that silent connections are cheap.
+final class ConnectionLimitHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    /// Adds the other handlers of a connection.
+    typealias Build = (ConnectionLimitHandler, any Channel) throws -> Void
+
+    private let limiter: ConnectionLimiter
+    private let build: Build
+    private var isBuilt = false
+    private var timeouts: RequestTimeoutStateMachine
+    /// Nil before the connection is registered and after it is released.
+    private var id: Int?
+    private var context: ChannelHandlerContext?
+    private var timer: Scheduled<Void>?
+    private var timerFiresAt = NIODeadline.distantFuture
+    /// Hummingbird has a task for the connection, which may end after the connection.
+    private var hasTask = false
+    /// Continues when a response is sent.
+    var pacing: RequestPacingHandler?
+
+    init(_ limiter: ConnectionLimiter, build: @escaping Build) {
+        self.limiter = limiter
+        self.build = build
+        timeouts = RequestTimeoutStateMachine(limiter.timeouts)
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.context = context
+        let network = context.remoteAddress.flatMap(PeerNetwork.init)
+        id = limiter.opened(self, from: network, on: context.eventLoop)
+        timeouts.connected(at: context.eventLoop.now)
+        schedule()
+        context.fireChannelActive()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        timer?.cancel()
+        timer = nil
+        pacing = nil
+        self.context = nil
+        releaseIfOver()
+        context.fireChannelInactive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        timeouts.bytesReceived(at: context.eventLoop.now)
+        schedule()
+        if !isBuilt {
+            isBuilt = true
+            do {
+                try build(self, context.channel)
+            } catch {
+                // Without handlers, nothing would ever answer.
+                close()
+                return
+            }
+        }
+        context.fireChannelRead(data)
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        timeouts.writabilityChanged(context.channel.isWritable, at: context.eventLoop.now)
+        schedule()
+        context.fireChannelWritabilityChanged()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if !isBuilt, case .some(ChannelEvent.inputClosed) = event as? ChannelEvent { close() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    // MARK: Requests
+
+    /// Requests whose response the kernel does not have yet.
+    var unanswered: Int { timeouts.unanswered }
+
+    /// A request's head has been received, and its last byte has not.
+    var isWithinRequest: Bool { timeouts.isWithinRequest }
+
+    /// - Returns: false if the request must be refused, because the maximum of connections is busy.
+    func requestBegan(isHealthCheck: Bool) -> Bool {
+        timeouts.headReceived()
+        guard let id, let context else { return true }
+        return limiter.requestBegan(id, isHealthCheck: isHealthCheck, on: context.eventLoop)
+    }
+
+    func requestEnded() {
+        timeouts.requestEnded()
+    }
+
+    func responseWritten() {
+        guard let context else { return }
+        timeouts.responseWritten(at: context.eventLoop.now)
+        schedule()
+    }
+
+    func responseSent() {
+        guard let context, let id else { return }
+        timeouts.responseSent(at: context.eventLoop.now)
+        if timeouts.unanswered == 0 { limiter.becameIdle(id) }
+        schedule()
+        pacing?.proceed()
+    }
+
+    func taskStarted() {
+        hasTask = true
+    }
+
+    func taskEnded() {
+        hasTask = false
+        releaseIfOver()
+    }
+
+    // MARK: Closing
+
+    /// Closes at once and discards unsent data.
+    func close() {
+        context?.close(promise: nil)
+    }
+
+    /// For shutdown: an open request is answered first.
+    func quiesce() {
+        guard let context else { return }
+        if hasTask {
+            context.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent())
+        } else if timeouts.unanswered == 0 {
+            close()
+        }
+    }
+
+    /// A connection counts until its task has ended. Otherwise peers that send a request and reset the connection could
+    /// pile up any number of tasks.
+    private func releaseIfOver() {
+        guard context == nil, !hasTask, let id else { return }
+        self.id = nil
+        limiter.closed(id)
+    }
+
+    /// One timer per connection. If it fires early, because the deadline has moved, it is set again.
+    private func schedule() {
+        guard let context, let next = timeouts.nextDeadline, next < timerFiresAt else { return }
+        timer?.cancel()
+        timerFiresAt = next
+        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+        timer = context.eventLoop.scheduleTask(deadline: next) { handler.value.timerFired() }
+    }
+
+    private func timerFired() {
+        timer = nil
+        timerFiresAt = .distantFuture
+        guard let context else { return }
+        let now = context.eventLoop.now
+        if let reason = timeouts.expired(at: now) {
+            limiter.countRejection(reason, on: context.eventLoop)
+            close()
+        } else if timeouts.isIdle(at: now) {
+            close()
+        } else {
+            schedule()
+        }
+    }
+}

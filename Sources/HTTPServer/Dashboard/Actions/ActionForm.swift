@@ -1,0 +1,79 @@
+import LineProtocol
+import Usage
+
+/// An operator's action on a user, decoded from a form.
+struct ActionForm: Equatable, Sendable {
+    enum Action: Equatable, Sendable {
+        case grant(messages: Int)
+        case reset
+
+        /// The last component of the form's path.
+        var name: String {
+            switch self {
+            case .grant: "grant"
+            case .reset: "reset"
+            }
+        }
+    }
+
+    var action: Action
+    /// For the audit log; 1 to 1,024 bytes.
+    var reason: String
+
+    static let messagesRange = 1...1_000_000
+    static let reasonBytesMaximum = 1_024
+
+    /// A field whose value was rejected, and how to correct it.
+    struct InvalidField: Error, Equatable {
+        var field: String
+        var message: String
+    }
+
+    /// - Parameters:
+    ///   - messages: surrounding spaces and commas between thousands are ignored.
+    static func read(action: String, messages: String?, reason: String?) throws(InvalidField) -> ActionForm {
+        let reason = trimmed(reason ?? "")
+        guard !reason.isEmpty else {
+            throw InvalidField(field: "reason", message: "Enter a reason for the audit log, such as a ticket number.")
+        }
+        guard reason.utf8.count <= reasonBytesMaximum else {
+            throw InvalidField(field: "reason", message: "Too long: enter at most 1,024 bytes.")
+        }
+        guard reason.unicodeScalars.allSatisfy({ !isInvisible($0) }) else {
+            throw InvalidField(
+                field: "reason",
+                message: "Remove line breaks, control characters and formatting characters."
+            )
+        }
+        switch action {
+        case "reset":
+            return ActionForm(action: .reset, reason: reason)
+        case "grant":
+            let digits = trimmed(messages ?? "").filter { $0 != "," }
+            guard !digits.isEmpty, digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+                let number = Int(digits), messagesRange.contains(number)
+            else {
+                throw InvalidField(field: "messages", message: "Enter a number of messages from 1 to 1,000,000.")
+            }
+            return ActionForm(action: .grant(messages: number), reason: reason)
+        default:
+            throw InvalidField(field: "action", message: "There is no such action.")
+        }
+    }
+
+    /// Control and formatting characters: one that reverses the writing direction makes a record look like another.
+    private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        [.control, .format].contains(scalar.properties.generalCategory)
+    }
+
+    /// Limits rejected input that is shown again. By scalars, because one character can have any number of them.
+    static func truncated(_ text: String, toScalars scalars: Int) -> String {
+        String(text.unicodeScalars.prefix(scalars))
+    }
+
+    /// Without surrounding spaces, which pasted text often has.
+    static func trimmed(_ text: String) -> String {
+        let front = text.drop { $0 == " " || $0 == "\t" }
+        return String(front.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+    }
+}

@@ -1,0 +1,105 @@
+/// A billing period in figures.
+struct PeriodSummary {
+    struct TierRow {
+        /// Also a class of the stylesheet.
+        var name: String
+        var meaning: String
+        var users: String
+        var share: String
+    }
+
+    var messages: String
+    var users: String
+    var average: String
+    var blocked: String
+    var blockedShare: String
+    var hasBlocked: Bool
+    var bar: String
+    var tiers: [TierRow]
+    var age: String
+}
+
+/// A column chart, and the same numbers as a table.
+struct ChartSection {
+    struct Row {
+        var name: String
+        var link: String?
+        var messages: String
+        var blocked: String?
+        var users: String?
+        var isUnfinished: Bool
+    }
+
+    var svg: String
+    /// The heading of the table's first column.
+    var unit: String
+    var hasBlocked: Bool
+    var rows: [Row]
+    var note: String?
+    var age: String
+}
+
+/// The users with the most messages in a period.
+struct TopUsersSection {
+    struct Row {
+        var rank: Int
+        var user: String
+        var used: String
+        var limit: String
+        var share: String
+        var tier: String
+    }
+
+    var rows: [Row]
+    var age: String
+}
+
+/// Plans with their users in a period, and the present trials.
+struct PlansSection {
+    struct Row {
+        var label: String
+        /// The name in requests.
+        var name: String?
+        var allowance: String
+        var users: String
+        var messages: String
+        var blocked: String
+        /// Rows are sorted by it.
+        var userCount: Int
+    }
+
+    struct Trials {
+        /// Of the plan.
+        var label: String
+        var running: String
+        var usedUp: String
+        var over: String
+    }
+
+    var trials: [Trials]
+    var rows: [Row]
+    var hasRows: Bool
+    var age: String
+}
+
+/// The newest store events that could not be applied.
+struct FailedEventsSection {
+    struct Event {
+        var at: TimeText
+        var source: String
+        var type: String
+        var user: String?
+        var problem: String
+    }
+
+    /// `3 store events`
+    var count: String
+    var events: [Event]
+    var age: String
+}
+
+/// Instructions for an installation that has counted no message yet.
+struct FirstSteps {
+    /// A shell command that counts a first message; nil where the port needs TLS.
+    var command: String?
+}

@@ -1,0 +1,61 @@
+import Foundation
+import HTTPTypes
+import HeadroomServer
+import NIOCore
+import NIOHTTP1
+
+/// The checks of load balancers and orchestrators, which need no token.
+enum HealthCheck: String, CaseIterable {
+    case liveness = "/healthz"
+    case readiness = "/readyz"
+
+    /// - Returns: nil for another request, and for one with a body, which could be slow to arrive.
+    init?(_ head: HTTPRequestHead) {
+        guard head.method == .GET || head.method == .HEAD, !head.headers.contains(name: "Transfer-Encoding"),
+            head.headers["Content-Length"].allSatisfy({ $0 == "0" })
+        else { return nil }
+        self.init(rawValue: String(head.uri.prefix { $0 != "?" }))
+    }
+}
+
+/// Answers health checks, on the port's event loop and without Hummingbird's tasks, so that they do not wait for other
+/// requests.
+struct HealthResponder: Sendable {
+    struct Reply {
+        var status: HTTPResponse.Status
+        var fields: HTTPFields
+        var body: ByteBuffer
+    }
+
+    let date = DateField()
+    private let metrics: HTTPMetrics
+    private let readiness: @Sendable () -> Readiness
+
+    init(metrics: HTTPMetrics, readiness: @escaping @Sendable () -> Readiness) {
+        self.metrics = metrics
+        self.readiness = readiness
+    }
+
+    func reply(to check: HealthCheck) -> Reply {
+        switch check {
+        case .liveness: return reply(.ok, "text/plain; charset=utf-8", Data("ok\n".utf8))
+        case .readiness:
+            let readiness = readiness()
+            let status: HTTPResponse.Status = readiness.ready ? .ok : .serviceUnavailable
+            return reply(status, "application/json", JSON.encode(readiness))
+        }
+    }
+
+    private func reply(_ status: HTTPResponse.Status, _ type: String, _ body: Data) -> Reply {
+        let fields: HTTPFields = [
+            .contentType: type, .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+        ]
+        return Reply(status: status, fields: fields, body: ByteBuffer(bytes: body))
+    }
+
+    /// Counts a check that did not reach `RequestCountingMiddleware`.
+    func count(_ check: HealthCheck, _ method: String, _ reply: Reply, _ duration: Duration) {
+        let status = "\(reply.status.code / 100)xx"
+        metrics.count(HTTPMetrics.Kind(route: check.rawValue, method: method, status: status), duration)
+    }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+
+/// A body with its entity tag. A client that has the body already gets 304 without it.
+struct TaggedBody: Sendable {
+    private let bytes: ByteBuffer
+    private let mediaType: String
+    private let tag: EntityTag
+    private let caching: String
+
+    /// - Parameter caching: the value of Cache-Control.
+    init(_ bytes: some Collection<UInt8>, mediaType: String, caching: String) {
+        self.bytes = ByteBuffer(bytes: bytes)
+        self.mediaType = mediaType
+        tag = EntityTag(of: Data(bytes))
+        self.caching = caching
+    }
+
+    /// Usage as JSON: for the client alone, and revalidated with every request.
+    init(json value: some Encodable) {
+        self.init(JSON.encode(value), mediaType: "application/json", caching: "private, no-cache")
+    }
+
+    func response(to request: Request) -> Response {
+        var fields: HTTPFields = [.eTag: tag.text, .cacheControl: caching]
+        // Repeated fields form one list.
+        let known = request.headers[values: .ifNoneMatch].joined(separator: ", ")
+        if !known.isEmpty, tag.matches(ifNoneMatch: known) {
+            return Response(status: .notModified, headers: fields)
+        }
+        fields[.contentType] = mediaType
+        return Response(status: .ok, headers: fields, body: ResponseBody(byteBuffer: bytes))
+    }
+}
+
+enum JSON {
+    /// Sorts keys, so that equal values have equal entity tags.
+    ///
+    /// - Parameter value: of texts, integers, booleans and finite numbers, for which encoding cannot fail.
+    static func encode(_ value: some Encodable) -> Data {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(value)) ?? Data()
+    }
+}
