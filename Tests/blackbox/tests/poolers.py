@@ -44,7 +44,7 @@ class PoolerCase(Case):
         service = self.start(pool)
         self.assertNotEqual(service.wait(), 0)
         self.assertIn(ADVICE, service.log())
-        self.assertEqual(service.log().count("trying again"), 0, "waiting does not help")
+        self.assertEqual(service.log().count("retrying"), 0, "waiting does not help")
         self.assertEqual(service.output(), "")
         for words in (["migrate"], ["migrate", "--status"], ["token", "list"], ["prune"]):
             ran = command(*words, database_url=pool.url(self.database))
