@@ -2,11 +2,11 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Looks after the database's own state every few seconds, on a connection and a thread of its own: no request waits for
-/// it, and INFO never waits for the database. The tokens it looks at too, and at once when the database says that they
-/// changed; where nobody can listen, behind some poolers, looking every few seconds has to do.
+/// Reads the database's state and the tokens every few seconds, on a connection and a thread of its own: no request waits
+/// for it, and INFO never waits for the database. It also listens for changes of tokens and reads them at once; some
+/// poolers do not allow LISTEN, and then polling has to suffice.
 public final class DatabaseMonitor: Sendable {
-    /// What was seen at the last look; all nil while the database is away.
+    /// What the last poll found; all nil while the database is unavailable.
     public struct Facts: Sendable, Equatable {
         /// `15.14`
         public var serverVersion: String?
@@ -14,8 +14,8 @@ public final class DatabaseMonitor: Sendable {
         public var schemaVersion: Int?
         /// Of the slowest standby; nil where there is none.
         public var replicationLagMilliseconds: Int64?
-        /// Settings with which a commit that was answered may be lost, as `name=value`: PostgreSQL's own, and the
-        /// default of sessions like ours. Nil while the database is away.
+        /// Settings with which a confirmed commit may be lost, as `name=value`: the server's, and the defaults of sessions
+        /// like ours. Nil while the database is unavailable.
         public var durabilityRisks: [String]?
 
         public init() {}
@@ -31,10 +31,10 @@ public final class DatabaseMonitor: Sendable {
     private struct State {
         var facts = Facts()
         var isClosed = false
-        var hasLooked = false
+        var hasPolled = false
         /// Logged already.
         var reportedRisks: [String] = []
-        /// Of the last look.
+        /// Of the last poll.
         var failure: PostgresError?
     }
 
@@ -52,10 +52,10 @@ public final class DatabaseMonitor: Sendable {
 
     public var facts: Facts { state.withLock { $0.facts } }
 
-    /// Whether the database answered at the last look; true until the first one is over.
-    public var databaseAnswers: Bool { state.withLock { !$0.hasLooked || $0.facts.serverVersion != nil } }
+    /// Whether the database answered the last poll; true until the first poll is over.
+    public var databaseAnswers: Bool { state.withLock { !$0.hasPolled || $0.facts.serverVersion != nil } }
 
-    /// Why it did not, for everybody to see; nil where it did.
+    /// Why the last poll failed, in words that hold no secret; nil if it succeeded.
     public var problem: String? { state.withLock { $0.failure?.summary } }
 
     /// Runs until `close()` was called.
@@ -74,59 +74,52 @@ public final class DatabaseMonitor: Sendable {
     }
 
     private func watch() {
-        var connection: Connection?
+        let session = ReconnectingSession<Void>(options: options, wake: wake, logger: logger)
         while !state.withLock({ $0.isClosed }) {
-            connection = look(on: connection)
-            rest(connection)
+            poll(in: session)
+            rest(session.connection)
         }
-        connection?.close()
+        session.close()
     }
 
-    /// One look at everything. The two statements are apart: where one is refused, or waits for a lock, the other one's
-    /// facts are seen all the same.
-    ///
-    /// - Returns: the connection, where it can be used on.
-    private func look(on idle: Connection?) -> Connection? {
+    /// Reads the database's state and the tokens. By separate statements: if one fails, or waits for a lock, the other still
+    /// succeeds.
+    private func poll(in session: ReconnectingSession<Void>) {
         let connection: Connection
         do throws(PostgresError) {
-            connection = if let idle { idle } else { try connect() }
+            connection = try session.connect(listen)
         } catch {
-            // The lanes say it when the database is away.
-            logger.debug("the database cannot be asked for its state", metadata: ["error": "\(error)"])
             tokens.miss(error)
-            take(Facts(), error)
-            return nil
+            update(Facts(), error)
+            return
         }
         var failure: PostgresError?
         do throws(PostgresError) {
-            take(try DatabaseMonitor.readFacts(connection), nil)
+            update(try DatabaseMonitor.readFacts(connection), nil)
         } catch {
             failure = error
             logger.debug("the database's state could not be read", metadata: ["error": "\(error)"])
-            // A server that answers has a version, also where it refuses to tell the rest.
+            // A server that answers has a version, even if it refuses the statement.
             var facts = Facts()
             if connection.isUsable { facts.serverVersion = DatabaseMonitor.text(ofVersion: connection.serverVersion) }
-            take(facts, error)
+            update(facts, error)
         }
         do throws(PostgresError) {
             if let failure, !connection.isUsable { throw failure }
-            try lookAtTokens(connection)
+            try readTokens(connection)
         } catch {
+            failure = error
             tokens.miss(error)
         }
-        guard connection.isUsable else {
-            connection.close()
-            return nil
-        }
-        return connection
+        if let failure, !connection.isUsable { session.drop(failure) }
     }
 
-    private func take(_ facts: Facts, _ failure: PostgresError?) {
+    private func update(_ facts: Facts, _ failure: PostgresError?) {
         let (risks, isNewlyShared) = state.withLock { state in
             let isShared = failure?.isAboutSharedSession ?? false
             let wasShared = state.failure?.isAboutSharedSession ?? false
-            (state.facts, state.failure, state.hasLooked) = (facts, failure, true)
-            // While the database is away nothing is known of them, and what comes back with it is no news.
+            (state.facts, state.failure, state.hasPolled) = (facts, failure, true)
+            // An outage does not change the settings: log them once, and not again after it.
             guard let risks = facts.durabilityRisks, risks != state.reportedRisks else {
                 return ([String](), isShared && !wasShared)
             }
@@ -143,18 +136,17 @@ public final class DatabaseMonitor: Sendable {
         )
     }
 
-    private func connect() throws(PostgresError) -> Connection {
-        let connection = try Connection.connect(options)
+    @Sendable
+    private func listen(_ connection: Connection, _: ContinuousClock.Instant) throws(PostgresError) {
         do throws(PostgresError) {
             try connection.execute("listen headroom_tokens", deadline: .now + .seconds(2))
         } catch let error where connection.isUsable {
-            logger.debug("tokens are looked at, not listened for", metadata: ["error": "\(error)"])
+            logger.debug("cannot listen for changes of tokens; polling only", metadata: ["error": "\(error)"])
         }
-        return connection
     }
 
-    private func lookAtTokens(_ connection: Connection) throws(PostgresError) {
-        // What is said after this is found while resting.
+    private func readTokens(_ connection: Connection) throws(PostgresError) {
+        // Drop older notifications. A later one ends the rest.
         _ = try connection.takeNotifications()
         tokens.take(try TokenReading(connection, deadline: .now + .seconds(2)))
         let used = tokens.takeUsed()
@@ -162,17 +154,17 @@ public final class DatabaseMonitor: Sendable {
         do throws(PostgresError) {
             try TokenReading.markUsed(used, on: connection, deadline: .now + .seconds(2))
         } catch let error where connection.isUsable {
-            // A standby takes no writes; nothing depends on this one.
-            logger.debug("the use of tokens was not noted", metadata: ["error": "\(error)"])
+            // A standby is read-only, and nothing depends on this statement.
+            logger.debug("the use of tokens was not recorded", metadata: ["error": "\(error)"])
         }
     }
 
-    /// Until it is time for the next look, or the database says that tokens have changed.
+    /// Sleeps until the next poll is due, or until a notification that tokens have changed.
     private func rest(_ connection: Connection?) {
         let until = ContinuousClock.now + interval
         while true {
             do throws(PostgresError) {
-                // It may have come with an answer: then nothing is left to read on the socket.
+                // A notification may have arrived with a reply: then the socket has nothing to read.
                 if let connection, try connection.takeNotifications() { return }
             } catch {
                 return

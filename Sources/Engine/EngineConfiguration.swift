@@ -55,7 +55,7 @@ extension EngineConfiguration {
             name,
             databaseURL,
             connectTimeout: connectTimeout,
-            settings: LaneSession.settings(unknownUsers: unknownUsers, requestTimeout: requestTimeout)
+            settings: LaneSettings.all(unknownUsers: unknownUsers, requestTimeout: requestTimeout)
                 + (readOnly ? [("default_transaction_read_only", "on")] : [])
         )
     }

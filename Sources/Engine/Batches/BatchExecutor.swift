@@ -16,7 +16,7 @@ struct BatchExecutor {
     /// The most users in one statement of the slow path.
     private static let slowPathUsersMaximum = 128
 
-    let link: LaneLink
+    let link: LaneConnection
     let trips: ExactlyOnce
     let configuration: EngineConfiguration
     let metrics: LaneMetrics
@@ -25,7 +25,7 @@ struct BatchExecutor {
     private var users: UserCache
 
     init(
-        link: LaneLink,
+        link: LaneConnection,
         wake: WakePipe,
         configuration: EngineConfiguration,
         metrics: LaneMetrics,

@@ -23,12 +23,12 @@ struct ExactlyOnce {
         case rejected(PostgresError)
     }
 
-    private let link: LaneLink
+    private let link: LaneConnection
     private let wake: WakePipe
     private let metrics: LaneMetrics
     private let logger: Logger
 
-    init(link: LaneLink, wake: WakePipe, metrics: LaneMetrics, logger: Logger) {
+    init(link: LaneConnection, wake: WakePipe, metrics: LaneMetrics, logger: Logger) {
         self.link = link
         self.wake = wake
         self.metrics = metrics

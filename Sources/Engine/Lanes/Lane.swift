@@ -62,7 +62,7 @@ final class Lane: Sendable {
 
     /// The lane's thread.
     func run() {
-        let link = LaneLink(options: configuration.sessionOptions("lane"), wake: wake, logger: logger)
+        let link = LaneConnection(options: configuration.sessionOptions("lane"), wake: wake, logger: logger)
         var carrier = BatchExecutor(
             link: link,
             wake: wake,
@@ -117,7 +117,7 @@ final class Lane: Sendable {
         metrics.queueWaits.record(.now - (first.deadline - configuration.requestTimeout))
     }
 
-    private func checkIdle(_ connection: Connection, _ link: LaneLink) {
+    private func checkIdle(_ connection: Connection, _ link: LaneConnection) {
         do throws(PostgresError) {
             _ = try connection.query("select 1", deadline: .now + configuration.requestTimeout)
         } catch {
@@ -134,7 +134,7 @@ final class Lane: Sendable {
     }
 
     /// A short absence is ridden out; once it has lasted as long as anybody waits, waiting helps nobody.
-    private func refuseWhenAway(_ link: LaneLink) {
+    private func refuseWhenAway(_ link: LaneConnection) {
         guard let since = link.downSince, ContinuousClock.now - since > configuration.requestTimeout else { return }
         queue.withLock { $0.refuse() }
     }

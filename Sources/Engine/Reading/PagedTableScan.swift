@@ -36,18 +36,18 @@ struct PagedTableScan {
 
     /// Reads one portion.
     ///
-    /// - Parameter deadline: see `SessionLink.query`.
+    /// - Parameter deadline: see `ReconnectingSession.query`.
     /// - Returns: the outcome, when there is nothing left to read.
     mutating func advance(
-        on link: SessionLink,
+        on session: ReconnectingSession<Void>,
         deadline: () -> ContinuousClock.Instant?
     ) throws(PostgresError) -> Outcome? {
-        if extent == nil { extent = try readTableSize(on: link, deadline: deadline) }
+        if extent == nil { extent = try readTableSize(on: session, deadline: deadline) }
         guard let (pages, calendarMonth) = extent else { return nil }
         // The last portion has no end, because the table grows meanwhile. With one portion all is of one instant.
         let isLast = nextPage + reading.portionPages >= pages
         let end = isLast ? PagedTableScan.lastPage : nextPage + reading.portionPages
-        try readPortion(nextPage..<end, on: link, deadline: deadline)
+        try readPortion(nextPage..<end, on: session, deadline: deadline)
         nextPage = end
         guard isLast else { return nil }
         switch reading {
@@ -66,16 +66,16 @@ struct PagedTableScan {
     }
 
     private func readTableSize(
-        on link: SessionLink,
+        on session: ReconnectingSession<Void>,
         deadline: () -> ContinuousClock.Instant?
     ) throws(PostgresError) -> (pages: Int64, calendarMonth: BillingPeriod) {
-        let result = try link.query(.readTableSize, deadline: deadline)
+        let result = try session.query(.readTableSize, deadline: deadline)
         return (try result.int64(0, 0), BillingPeriod(storedLabel: result.text(0, 1)))
     }
 
     private mutating func readPortion(
         _ portion: Range<Int64>,
-        on link: SessionLink,
+        on session: ReconnectingSession<Void>,
         deadline: () -> ContinuousClock.Instant?
     ) throws(PostgresError) {
         var parameters = Parameters()
@@ -84,7 +84,7 @@ struct PagedTableScan {
         switch reading {
         case .report(let period):
             parameters.append(text: period == .open ? nil : period.label)
-            let result = try link.query(.readReportPageRange, parameters, deadline: deadline)
+            let result = try session.query(.readReportPageRange, parameters, deadline: deadline)
             for row in 0..<result.rowCount {
                 report.add(
                     users: Int(try result.int64(row, 1)),
@@ -96,10 +96,10 @@ struct PagedTableScan {
             parameters.append(text: period == .open ? nil : period.label)
             parameters.append(int32: Int32(count))
             parameters.append(int32: Int32(top.fewestThatMatter))
-            let result = try link.query(.readTopPageRange, parameters, deadline: deadline)
+            let result = try session.query(.readTopPageRange, parameters, deadline: deadline)
             top.merge((0..<result.rowCount).compactMap { usage(result, $0) })
         case .allPeriods:
-            let result = try link.query(.readPeriodsPageRange, parameters, deadline: deadline)
+            let result = try session.query(.readPeriodsPageRange, parameters, deadline: deadline)
             for row in 0..<result.rowCount { try addPeriod(result, row) }
         }
     }

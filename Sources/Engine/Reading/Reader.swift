@@ -52,7 +52,7 @@ public final class Reader: Sendable {
 
     /// The reader's thread.
     func run() {
-        let link = SessionLink(
+        let session = ReconnectingSession<Void>(
             options: configuration.readerOptions,
             statements: PagedTableScan.statements,
             wake: wake,
@@ -64,20 +64,20 @@ public final class Reader: Sendable {
             guard let turn = queue.withLock({ $0.next() }) else {
                 underWay = nil
                 if queue.withLock({ $0.isDrained }) { break }
-                rest(link)
+                session.sleepIdle(timeout: Reader.idleTimeout)
                 continue
             }
-            link.advance()
-            guard link.connection != nil else {
+            session.advance()
+            guard session.connection != nil else {
                 // What was summed up is kept for no other connection: begin again.
                 underWay = nil
-                awaitConnection(link)
+                awaitConnection(session)
                 continue
             }
             var table = table(turn, underWay)
             let started = ContinuousClock.now
             do throws(PostgresError) {
-                if let outcome = try table.advance(on: link, deadline: expire) {
+                if let outcome = try table.advance(on: session, deadline: expire) {
                     finish(outcome)
                     underWay = nil
                 } else {
@@ -85,11 +85,11 @@ public final class Reader: Sendable {
                 }
             } catch {
                 underWay = nil
-                fail(error, link)
+                fail(error, session)
             }
             pause(for: (ContinuousClock.now - started) * Reader.restPerWork)
         }
-        link.close()
+        session.close()
     }
 
     private func table(_ turn: ReadingQueue.Turn, _ underWay: PagedTableScan?) -> PagedTableScan {
@@ -112,37 +112,23 @@ public final class Reader: Sendable {
         mailboxes.deliver(queue.withLock { $0.finish(outcome) })
     }
 
-    private func fail(_ error: PostgresError, _ link: SessionLink) {
+    private func fail(_ error: PostgresError, _ session: ReconnectingSession<Void>) {
         if error.isTransient {
-            link.drop(error)
+            session.drop(error)
         } else {
             logger.error("a reading failed", metadata: ["error": "\(error)"])
             finish(.failure(EngineError(.internal, "the reading failed; the service's log says why")))
         }
     }
 
-    /// Until something is asked for; the connection is kept for a while.
-    private func rest(_ link: SessionLink) {
-        guard let connection = link.connection else {
-            link.close()
-            _ = wake.sleep(orUntilReadable: -1, until: nil)
-            return
-        }
-        let until = ContinuousClock.now + Reader.idleTimeout
-        // An idle connection has nothing to say unless it is closing.
-        if wake.sleep(orUntilReadable: connection.socket, until: until) || ContinuousClock.now >= until {
-            link.close()
-        }
-    }
-
     /// A short absence is ridden out, for as long as any other request would be.
-    private func awaitConnection(_ link: SessionLink) {
-        if let since = link.downSince, ContinuousClock.now - since > configuration.requestTimeout {
+    private func awaitConnection(_ session: ReconnectingSession<Void>) {
+        if let since = session.downSince, ContinuousClock.now - since > configuration.requestTimeout {
             mailboxes.deliver(queue.withLock { $0.refuseAll(.readerIsAway) })
-            link.close()
+            session.close()
             return
         }
-        let deadlines = [queue.withLock { $0.nextDeadline }, link.retryAt].compactMap(\.self)
+        let deadlines = [queue.withLock { $0.nextDeadline }, session.retryAt].compactMap(\.self)
         _ = wake.sleep(orUntilReadable: -1, until: deadlines.min())
     }
 

@@ -3,14 +3,14 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Database sessions for what is asked seldom and may take long, away from the lanes: each with a thread of its own, since
-/// libpq blocks. Opened when first needed, given back when idle.
+/// Database sessions for rare requests that may take long, apart from the lanes: each with a thread of its own, since libpq
+/// blocks. A session is opened when first needed and closed when idle.
 package final class SessionPool: Sendable {
-    /// Why work was not done, or not to its end.
+    /// Why work was not done, or not completed.
     package enum Failure: Error, Sendable, Equatable {
-        /// As many wait already as may; nothing was done.
+        /// The queue is full; nothing was done.
         case overloaded
-        /// Its time was up before a session was free; nothing was done.
+        /// The deadline passed before a session was free; nothing was done.
         case tooLate
         /// The service shuts down; nothing was done.
         case closed
@@ -22,7 +22,7 @@ package final class SessionPool: Sendable {
     private struct Job {
         var number: UInt64
         var deadline: ContinuousClock.Instant
-        /// Does the work, and returns how its result is told; that is told once no error can come any more.
+        /// Does the work, and returns a function that delivers the result. It is called when no error is possible any more.
         var attempt: @Sendable (Connection) throws(PostgresError) -> @Sendable () -> Void
         var fail: @Sendable (Failure) -> Void
     }
@@ -35,7 +35,7 @@ package final class SessionPool: Sendable {
         var isClosed = false
     }
 
-    /// A connection that nobody needs is given back after so long.
+    /// An unused connection is closed after this time.
     private static let idleTimeout = Duration.seconds(30)
 
     private let options: ConnectionOptions
@@ -47,8 +47,8 @@ package final class SessionPool: Sendable {
     private let invalidValues: InvalidValueLog
 
     /// - Parameters:
-    ///   - name: of the threads, and of the sessions in `pg_stat_activity`, each after "headroom".
-    ///   - capacity: jobs that may wait; one more is refused as overload.
+    ///   - name: of the threads, and of the sessions in `pg_stat_activity`, in both after the word "headroom".
+    ///   - capacity: jobs that may wait; one more fails with `overloaded`.
     package init(
         name: String,
         _ configuration: EngineConfiguration,
@@ -65,19 +65,19 @@ package final class SessionPool: Sendable {
         invalidValues = InvalidValueLog(logger)
     }
 
-    /// Does work in a session, as soon as one is free.
+    /// Runs work in a session, as soon as one is free.
     ///
     /// If the task is cancelled, waiting work is dropped. Work that has begun may still complete; its result is discarded.
     ///
     /// - Parameters:
-    ///   - deadline: by which the work has to bound itself too, as `Connection`'s methods do.
-    ///   - work: blocks. Done again on a new connection when an idle one turns out to be broken, so it must be safe to
+    ///   - deadline: no work begins after it. The work itself must observe it too, as `Connection`'s methods do.
+    ///   - work: may block. Repeated on a new connection if an idle one turns out to be broken, so it must be safe to
     ///     repeat.
     package func perform<Value: Sendable>(
         by deadline: ContinuousClock.Instant,
         _ work: @escaping @Sendable (Connection) throws(PostgresError) -> Value
     ) async throws(Failure) -> Value {
-        let promise = OneResult<Value, Failure>()
+        let promise = Promise<Value, Failure>()
         let number = state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
@@ -87,24 +87,24 @@ package final class SessionPool: Sendable {
             deadline: deadline,
             attempt: { connection throws(PostgresError) in
                 let value = try work(connection)
-                return { promise.settle(.success(value)) }
+                return { promise.complete(.success(value)) }
             },
-            fail: { promise.settle(.failure($0)) }
+            fail: { promise.complete(.failure($0)) }
         )
         if let failure = enqueue(job) { throw failure }
         return try await withTaskCancellationHandler {
             await promise.result
         } onCancel: {
-            withdraw(number)
-            promise.settle(.failure(.cancelled))
+            removeWaiting(number)
+            promise.complete(.failure(.cancelled))
         }.get()
     }
 
-    private func withdraw(_ number: UInt64) {
+    private func removeWaiting(_ number: UInt64) {
         state.withLock { $0.waiting.removeAll { $0.number == number } }
     }
 
-    /// Pieces of work that no session has taken up yet.
+    /// Jobs that no session has begun.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     private func enqueue(_ job: Job) -> Failure? {
@@ -118,7 +118,7 @@ package final class SessionPool: Sendable {
         return failure
     }
 
-    /// Runs until `close()` was called and everything that was taken in is done.
+    /// Runs until `close()` was called and every job that has begun is done.
     package func run() async {
         await withTaskGroup(of: Void.self) { group in
             for number in wakes.indices {
@@ -134,7 +134,7 @@ package final class SessionPool: Sendable {
         }
     }
 
-    /// Takes in nothing more, and does nothing more of what waits.
+    /// Accepts no more work. Waiting jobs fail with `closed`.
     package func close() {
         let waiting = state.withLock { state in
             state.isClosed = true
@@ -147,34 +147,24 @@ package final class SessionPool: Sendable {
 
     // MARK: On a thread of the pool
 
-    private enum Turn {
+    private enum Step {
         case job(Job)
         case sleep
         case end
     }
 
     private func serve(_ number: Int) {
-        var connection: Connection?
+        let session = ReconnectingSession<Void>(options: options, wake: wakes[number], logger: logger)
         while true {
-            switch nextTurn(number) {
-            case .end:
-                connection?.close()
-                return
-            case .sleep:
-                let until = connection.map { _ in ContinuousClock.now + SessionPool.idleTimeout }
-                let isReadable = wakes[number].sleep(orUntilReadable: connection?.socket ?? -1, until: until)
-                // An idle connection has nothing to say unless it is closing.
-                if isReadable || until.map({ ContinuousClock.now >= $0 }) ?? false {
-                    connection?.close()
-                    connection = nil
-                }
-            case .job(let job):
-                connection = carry(job, on: connection)
+            switch nextStep(number) {
+            case .end: return session.close()
+            case .sleep: session.sleepIdle(timeout: SessionPool.idleTimeout)
+            case .job(let job): run(job, in: session)
             }
         }
     }
 
-    private func nextTurn(_ number: Int) -> Turn {
+    private func nextStep(_ number: Int) -> Step {
         state.withLock { state in
             state.idle.removeAll { $0 == number }
             if let job = state.waiting.popFirst() { return .job(job) }
@@ -184,85 +174,73 @@ package final class SessionPool: Sendable {
         }
     }
 
-    private func connect() throws(PostgresError) -> Connection {
-        let connection = try Connection.connect(options)
-        try connection.answerOnlyWhatIsDurable(deadline: .now + options.connectTimeout)
-        return connection
+    private func run(_ job: Job, in session: ReconnectingSession<Void>) {
+        while true {
+            guard ContinuousClock.now < job.deadline else { return job.fail(.tooLate) }
+            // A new connection that breaks at once breaks again: repeat the work only after one that was idle.
+            let mayRepeat = session.connection != nil
+            do throws(PostgresError) {
+                let connection = try session.connect { connection, deadline throws(PostgresError) in
+                    try connection.requireDurableCommits(deadline: deadline)
+                }
+                return try job.attempt(connection)()
+            } catch {
+                if session.connection?.isUsable == false { session.drop(error) }
+                if mayRepeat, case .connectionLost = error.kind { continue }
+                log(error)
+                return job.fail(.database(error))
+            }
+        }
     }
 
-    /// - Returns: the connection, where it can be used on.
-    private func carry(_ job: Job, on idle: Connection?) -> Connection? {
-        var connection = idle
-        while true {
-            guard ContinuousClock.now < job.deadline else {
-                job.fail(.tooLate)
-                return connection
-            }
-            // A new connection that breaks at once breaks again: only one that was idle is worth another attempt.
-            let mayRepeat = connection != nil
-            do throws(PostgresError) {
-                let open = if let connection { connection } else { try connect() }
-                connection = open
-                try job.attempt(open)()
-                return open
-            } catch {
-                if let open = connection, !open.isUsable {
-                    open.close()
-                    connection = nil
-                }
-                if mayRepeat, case .connectionLost = error.kind { continue }
-                // Class 22 and unknown users are what was asked with; the rest is for who runs this.
-                let isAboutRequest = error.sqlState?.isClass("22") == true || error.sqlState == .unknownUser
-                if error.isAboutInvalidValue {
-                    invalidValues.record(error)
-                } else if !error.isTransient, !isAboutRequest {
-                    logger.error("work in a session failed", metadata: ["pool": "\(name)", "error": "\(error)"])
-                }
-                job.fail(.database(error))
-                return connection
-            }
+    private func log(_ error: PostgresError) {
+        // Errors of class 22 and unknown users are the request's; an operator can do nothing about them.
+        let isAboutRequest = error.sqlState?.isClass("22") == true || error.sqlState == .unknownUser
+        if error.isAboutInvalidValue {
+            invalidValues.record(error)
+        } else if !error.isTransient, !isAboutRequest {
+            logger.error("work in a session failed", metadata: ["pool": "\(name)", "error": "\(error)"])
         }
     }
 }
 
-/// A result that several may settle: the first one does.
-private final class OneResult<Value: Sendable, Failure: Error>: Sendable {
+/// A result that is completed once and awaited once: attempts to complete it again have no effect.
+private final class Promise<Value: Sendable, Failure: Error>: Sendable {
     private enum State {
-        /// Can transition to: awaited, settled.
+        /// Can transition to: awaited, completed.
         case open
-        /// Can transition to: settled.
+        /// Can transition to: completed.
         case awaited(CheckedContinuation<Result<Value, Failure>, Never>)
         /// Final.
-        case settled(Result<Value, Failure>)
+        case completed(Result<Value, Failure>)
     }
 
     private let state = Mutex(State.open)
 
-    func settle(_ result: Result<Value, Failure>) {
+    func complete(_ result: Result<Value, Failure>) {
         let awaiting = state.withLock { state -> CheckedContinuation<Result<Value, Failure>, Never>? in
             switch state {
-            case .settled: return nil
+            case .completed: return nil
             case .open:
-                state = .settled(result)
+                state = .completed(result)
                 return nil
             case .awaited(let continuation):
-                state = .settled(result)
+                state = .completed(result)
                 return continuation
             }
         }
         awaiting?.resume(returning: result)
     }
 
-    /// Awaited once.
     var result: Result<Value, Failure> {
         get async {
             await withCheckedContinuation { continuation in
-                let settled = state.withLock { state -> Result<Value, Failure>? in
-                    if case .settled(let result) = state { return result }
+                let completed = state.withLock { state -> Result<Value, Failure>? in
+                    if case .completed(let result) = state { return result }
                     state = .awaited(continuation)
                     return nil
                 }
-                if let settled { continuation.resume(returning: settled) }
+                if let completed { continuation.resume(returning: completed) }
             }
         }
     }

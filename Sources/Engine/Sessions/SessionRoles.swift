@@ -32,3 +32,16 @@ extension ConnectionOptions {
         )
     }
 }
+
+extension Connection {
+    /// Makes commits of this session durable before they are confirmed, whatever the database's default.
+    func requireDurableCommits(deadline: ContinuousClock.Instant) throws(PostgresError) {
+        try execute(
+            """
+            select set_config('synchronous_commit', 'on', false)
+            where current_setting('synchronous_commit') in ('off', 'local')
+            """,
+            deadline: deadline
+        )
+    }
+}

@@ -11,7 +11,7 @@ struct WatchPoll {
         case rest(until: ContinuousClock.Instant)
     }
 
-    private let link: SessionLink
+    private let session: ReconnectingSession<Void>
     private let configuration: EngineConfiguration
     private let invalidValues: InvalidValueLog
     private var catalog = PlanCatalog.empty
@@ -29,8 +29,8 @@ struct WatchPoll {
 
     static let statements: [PreparedQuery] = [.pollClock, .pollWatchedUsers, .readWatchedUsers, .readPlans]
 
-    init(link: SessionLink, configuration: EngineConfiguration, invalidValues: InvalidValueLog) {
-        self.link = link
+    init(session: ReconnectingSession<Void>, configuration: EngineConfiguration, invalidValues: InvalidValueLog) {
+        self.session = session
         self.configuration = configuration
         self.invalidValues = invalidValues
     }
@@ -68,7 +68,7 @@ struct WatchPoll {
     }
 
     private mutating func beginRound(_ list: inout WatchList) throws(PostgresError) {
-        let clock = try link.query(.pollClock, deadline: deadline())
+        let clock = try session.query(.pollClock, deadline: deadline())
         let now = Instant(microsecondsSince1970: try clock.timestamp(0, 0))
         let seen = clock.text(0, 2)
         // Null where somebody has deleted the only row.
@@ -90,7 +90,7 @@ struct WatchPoll {
         var parameters = Parameters()
         parameters.appendUUIDs(count: asked.count) { (asked[first + $0].user.high, asked[first + $0].user.low) }
         parameters.appendTexts(count: asked.count) { asked[first + $0].fingerprint }
-        let changed = try link.query(.pollWatchedUsers, parameters, deadline: deadline())
+        let changed = try session.query(.pollWatchedUsers, parameters, deadline: deadline())
         list.markUnread((0..<changed.rowCount).map { asked[first + changed.ordinal($0, 0)].user })
         remaining = remaining.dropFirst(asked.count)
     }
@@ -118,7 +118,7 @@ struct WatchPoll {
         parameters.append(text: configuration.unknownUsers.rawValue)
         let result: QueryResult
         do throws(PostgresError) {
-            result = try link.query(.readWatchedUsers, parameters, deadline: deadline())
+            result = try session.query(.readWatchedUsers, parameters, deadline: deadline())
         } catch let error where error.isAboutOneRow && taken.count > 1 {
             let middle = first + taken.count / 2
             return try read(taken[..<middle], &list) + read(taken[middle...], &list)
@@ -129,7 +129,7 @@ struct WatchPoll {
         if result.rowCount > 0, let revision = UsageSnapshotRow(result, row: 0).planRevision,
             catalog.revision != revision
         {
-            catalog = PlanCatalog(try link.query(.readPlans, deadline: deadline()))
+            catalog = PlanCatalog(try session.query(.readPlans, deadline: deadline()))
         }
         var publications: [Publication] = []
         for index in 0..<result.rowCount {

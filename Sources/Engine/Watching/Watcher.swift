@@ -72,13 +72,13 @@ public final class Watcher: Sendable {
     // MARK: The watcher's thread
 
     func run() {
-        let link = SessionLink(
+        let session = ReconnectingSession<Void>(
             options: configuration.sessionOptions("watcher", readOnly: true),
             statements: WatchPoll.statements,
             wake: wake,
             logger: logger
         )
-        var poll = WatchPoll(link: link, configuration: configuration, invalidValues: invalidValues)
+        var poll = WatchPoll(session: session, configuration: configuration, invalidValues: invalidValues)
         var list = WatchList(usersMaximum: Watcher.usersMaximum)
         while true {
             let (orders, isClosed) = inbox.withLock { inbox in
@@ -89,22 +89,22 @@ public final class Watcher: Sendable {
             mailboxes.deliver(list.expire(at: .now))
             if isClosed { break }
             guard !list.isEmpty else {
-                link.close()
+                session.close()
                 poll.forget()
                 _ = wake.sleep(orUntilReadable: -1, until: nil)
                 continue
             }
-            link.advance()
-            guard link.connection != nil else {
+            session.advance()
+            guard session.connection != nil else {
                 // What changes meanwhile is found when the database is back.
                 poll.forget()
-                _ = wake.sleep(orUntilReadable: -1, until: earliest(link.retryAt, list.nextDeadline))
+                _ = wake.sleep(orUntilReadable: -1, until: earliest(session.retryAt, list.nextDeadline))
                 continue
             }
-            step(&poll, &list, link)
+            step(&poll, &list, session)
         }
         mailboxes.deliver(list.refuseAll())
-        link.close()
+        session.close()
     }
 
     private static func carryOut(_ order: Order, _ list: inout WatchList) -> Completion? {
@@ -116,7 +116,7 @@ public final class Watcher: Sendable {
         return nil
     }
 
-    private func step(_ poll: inout WatchPoll, _ list: inout WatchList, _ link: SessionLink) {
+    private func step(_ poll: inout WatchPoll, _ list: inout WatchList, _ session: ReconnectingSession<Void>) {
         do throws(PostgresError) {
             switch try poll.step(&list) {
             case .progress(let publications):
@@ -129,7 +129,7 @@ public final class Watcher: Sendable {
             if !error.isTransient {
                 logger.error("changes could not be read", metadata: ["error": "\(error)"])
             }
-            link.drop(error)
+            session.drop(error)
         }
     }
 

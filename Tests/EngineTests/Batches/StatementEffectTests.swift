@@ -10,7 +10,7 @@ struct VerdictTests {
     private let trips: ExactlyOnce = {
         let logger = Logger.silent
         let wake = WakePipe()
-        let link = LaneLink(options: ConnectionOptions(conninfo: ""), wake: wake, logger: logger)
+        let link = LaneConnection(options: ConnectionOptions(conninfo: ""), wake: wake, logger: logger)
         return ExactlyOnce(link: link, wake: wake, metrics: LaneMetrics(), logger: logger)
     }()
 

@@ -1,0 +1,32 @@
+import Usage
+
+/// Session settings of a lane.
+enum LaneSettings {
+    /// - Parameters:
+    ///   - requestTimeout: a statement is cancelled somewhat before it, so that the answer can be "nothing was counted"
+    ///     instead of "unknown".
+    static func all(unknownUsers: UnknownUsers, requestTimeout: Duration) -> [(String, String)] {
+        [
+            // The plans that would lock rows in another order than that of the arrays. See
+            // docs/decisions/0003-lock-order.md.
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+            ("enable_seqscan", "off"),
+            ("enable_bitmapscan", "off"),
+            ("max_parallel_workers_per_gather", "0"),
+            // One plan for every size of batch, made once.
+            ("plan_cache_mode", "force_generic_plan"),
+            // Disabled plan types cost 10^10 each, which looks worth compiling to the planner and never is.
+            ("jit", "off"),
+            ("lock_timeout", milliseconds(requestTimeout / 4)),
+            ("statement_timeout", milliseconds(requestTimeout * 3 / 4)),
+            ("idle_in_transaction_session_timeout", milliseconds(requestTimeout * 2)),
+            ("headroom.unknown_users", unknownUsers.rawValue),
+        ]
+    }
+
+    private static func milliseconds(_ duration: Duration) -> String {
+        let (seconds, attoseconds) = duration.components
+        return "\(max(1, seconds * 1_000 + attoseconds / 1_000_000_000_000_000))"
+    }
+}

@@ -1,0 +1,203 @@
+import Logging
+import Postgres
+import Synchronization
+
+/// A database session that is opened when needed, and again after a loss. Used by one thread alone.
+///
+/// A thread that has deadlines to meet calls `advance`, which opens the session on another thread, because connecting
+/// may take as long as the connect timeout. Any other thread calls `connect`, which waits. Use one of the two.
+final class ReconnectingSession<Setup: Sendable> {
+    /// Prepares a new connection for use, within the connect timeout.
+    typealias SetUp = @Sendable (Connection, ContinuousClock.Instant) throws(PostgresError) -> Setup
+
+    private var machine = ReconnectStateMachine(at: .now)
+    private(set) var connection: Connection?
+    private var opening: OneShot<Opened>?
+    private var generator = SystemRandomNumberGenerator()
+    private let options: ConnectionOptions
+    private let statements: [PreparedQuery]
+    private let reportsOutages: Bool
+    private let wake: WakePipe
+    private let logger: Logger
+
+    private struct Opened {
+        var connection: Connection
+        var setup: Setup
+    }
+
+    /// - Parameters:
+    ///   - statements: prepared on each new connection.
+    ///   - wake: woken when `advance` has something to do.
+    ///   - reportsOutages: whether outages are logged above level debug. The lanes do so, and once is enough.
+    init(
+        options: ConnectionOptions,
+        statements: [PreparedQuery] = [],
+        wake: WakePipe,
+        reportsOutages: Bool = false,
+        logger: Logger
+    ) {
+        self.options = options
+        self.statements = statements
+        self.wake = wake
+        self.reportsOutages = reportsOutages
+        self.logger = logger
+    }
+
+    /// When `advance` next has something to do; nil while open, or opening, which ends with a wake.
+    var retryAt: ContinuousClock.Instant? {
+        if case .closed(let retryAt) = machine.state { retryAt } else { nil }
+    }
+
+    var downSince: ContinuousClock.Instant? { machine.downSince }
+    var reconnects: Int { machine.reconnects }
+
+    /// Starts to open the session when it is time, and takes over the connection when it is ready. Never waits.
+    ///
+    /// - Returns: the result of `setUp` if the session was opened just now.
+    func advance(_ setUp: @escaping SetUp) -> Setup? {
+        if machine.startOpening(at: .now) {
+            let opening = OneShot<Opened>()
+            self.opening = opening
+            let (options, statements, wake) = (options, statements, wake)
+            startThread(named: "headroom.connect") {
+                opening.complete(
+                    Result { () throws(PostgresError) in try Self.open(options, statements, setUp) }
+                )
+                wake.wake()
+            }
+        }
+        switch opening?.take() {
+        case nil: return nil
+        case .success(let opened): return adopt(opened)
+        case .failure(let error):
+            drop(error)
+            return nil
+        }
+    }
+
+    /// Opens the session unless it is open, whenever the last attempt was. Waits for the connect timeout at most.
+    func connect(_ setUp: @escaping SetUp) throws(PostgresError) -> Connection {
+        if let connection { return connection }
+        do throws(PostgresError) {
+            let opened = try Self.open(options, statements, setUp)
+            _ = adopt(opened)
+            return opened.connection
+        } catch {
+            drop(error)
+            throw error
+        }
+    }
+
+    private func adopt(_ opened: Opened) -> Setup {
+        opening = nil
+        connection = opened.connection
+        if let outage = machine.opened(at: .now) {
+            logger.log(
+                level: reportsOutages ? .notice : .debug,
+                "database is back",
+                metadata: ["database.away": "\(outage)"]
+            )
+        }
+        return opened.setup
+    }
+
+    private static func open(
+        _ options: ConnectionOptions,
+        _ statements: [PreparedQuery],
+        _ setUp: SetUp
+    ) throws(PostgresError) -> Opened {
+        let deadline = ContinuousClock.now + options.connectTimeout
+        let connection = try Connection.connect(options)
+        do throws(PostgresError) {
+            for statement in statements {
+                try connection.prepare(statement.name, statement.sql, deadline: deadline)
+            }
+            return Opened(connection: connection, setup: try setUp(connection, deadline))
+        } catch {
+            connection.close()
+            throw error
+        }
+    }
+
+    /// The connection broke or cannot be trusted any more. Attempts to open the next one follow at growing intervals.
+    func drop(_ error: PostgresError) {
+        discard()
+        let failure = machine.failed(error.sqlState, at: .now, using: &generator)
+        let metadata: Logger.Metadata = ["error": "\(error)"]
+        let level: Logger.Level = reportsOutages ? .warning : .debug
+        switch failure {
+        case .first: logger.log(level: level, "database is away", metadata: metadata)
+        // A role that was revoked, for example: an operator has to act.
+        case .refused: logger.log(level: level, "database refuses", metadata: metadata)
+        case .repeated: logger.debug("database is still away", metadata: metadata)
+        }
+    }
+
+    /// Closes the connection; the session may be opened again at once.
+    func close() {
+        discard()
+        machine.closed(at: .now)
+    }
+
+    /// An attempt that is under way closes its connection at its end.
+    private func discard() {
+        connection?.close()
+        connection = nil
+        opening = nil
+    }
+
+    /// Sleeps until woken. An open session is closed when it was idle for the whole timeout, or when the server ends it.
+    func sleepIdle(timeout: Duration) {
+        guard let connection else {
+            close()
+            _ = wake.sleep(orUntilReadable: -1, until: nil)
+            return
+        }
+        let until = ContinuousClock.now + timeout
+        // The server sends nothing on an idle connection unless it closes it.
+        if wake.sleep(orUntilReadable: connection.socket, until: until) || ContinuousClock.now >= until { close() }
+    }
+}
+
+extension ReconnectingSession where Setup == Void {
+    func advance() { _ = advance { _, _ in } }
+
+    /// Runs a prepared statement on the open connection.
+    ///
+    /// - Parameter deadline: evaluated every 100 ms while the statement runs, because requests that wait for the result
+    ///   may expire meanwhile. Nil: nothing waits for it any more.
+    /// - Throws: `.timedOut` at the deadline; drop the session then, as after any transient error.
+    func query(
+        _ statement: PreparedQuery,
+        _ parameters: borrowing Parameters = .init(),
+        deadline: () -> ContinuousClock.Instant?
+    ) throws(PostgresError) -> QueryResult {
+        guard let connection else { throw PostgresError(.connectionLost, "the connection is closed") }
+        try connection.send(prepared: statement.name, parameters)
+        while let limit = deadline(), ContinuousClock.now < limit {
+            if let result = try connection.awaitResult(until: min(limit, .now + .milliseconds(100))) { return result }
+        }
+        connection.cancel()
+        connection.close()
+        throw PostgresError(.timedOut, "no answer from the database within the deadline")
+    }
+}
+
+/// A result that one thread completes and another one takes, once.
+///
+/// @unchecked Sendable: the thread that completes it does not use the value afterwards, and the lock guards the result.
+private final class OneShot<Value>: @unchecked Sendable {
+    private let lock = Mutex<Void>(())
+    private var result: Result<Value, PostgresError>?
+
+    func complete(_ result: Result<Value, PostgresError>) {
+        lock.withLock { _ in self.result = result }
+    }
+
+    func take() -> Result<Value, PostgresError>? {
+        lock.withLock { _ in
+            defer { result = nil }
+            return result
+        }
+    }
+}
