@@ -93,7 +93,7 @@ enum BillingBody {
         for (name, text) in zip(["signedTransactionInfo", "signedRenewalInfo"], texts.dropFirst()) where !text.isEmpty {
             parts[name] = try PayloadFields(try JSONValue(parsing: text), path: "data.\(name)")
         }
-        return try AppStoreNotification.kept(
+        return try AppStoreNotification.stored(
             of: try PayloadFields(try JSONValue(parsing: texts[0]), path: "signedPayload"),
             parts: parts,
             app: AppStoreVerifier.App(bundleID: "com.example.chat", appleID: nil, environments: .any)
@@ -126,7 +126,7 @@ enum BillingBody {
         try checkRefusal(error)
     }
 
-    private static let stripe = StripeSignature(secrets: ["whsec_of the fuzzer"], windowSeconds: 300)
+    private static let stripe = StripeVerifier(secrets: ["whsec_of the fuzzer"], windowSeconds: 300)
 
     // MARK: Refusals
 

@@ -50,7 +50,7 @@ extension Decisions {
         let codes: [EngineError.Code] = [
             .unavailable, .unknown, .overloaded, .notFound, .badArgument, .conflict, .expired, .internal,
         ]
-        if flag() { return isSubscription ? .watching : .answer(answer(counting: count())) }
+        if flag() { return isSubscription ? .subscribed : .answer(answer(counting: count())) }
         if isSubscription || flag() { return .failure(EngineError(one(of: codes), "why")) }
         return one(of: [
             .done, .history([]), .report(PeriodReport(period: BillingPeriod(year: 2026, month: 1 + below(12)))),

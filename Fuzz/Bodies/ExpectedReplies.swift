@@ -147,7 +147,7 @@ struct ExpectedReplies {
         case .answer(let answer): return .answer(answer)
         case .history(let periods): return .history(periods)
         case .report(let report): return .report(report)
-        case .done, .watching: return .ok
+        case .done, .subscribed: return .ok
         case .periods: preconditionFailure("no verb reads all periods")
         case .failure(let error):
             switch command {

@@ -44,7 +44,7 @@ enum SignedPayloadBody {
     }
 
     private static func refusal(of certificate: [UInt8]) -> String? {
-        do throws(ChainFault) {
+        do throws(CertificateChainError) {
             _ = try CertificateChain.decode([certificate])
             return nil
         } catch {

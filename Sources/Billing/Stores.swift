@@ -1,14 +1,14 @@
-/// A store, as far as its events are concerned: what it is called, which types of events it documents, and how an event
-/// that was kept is translated. One folder has all of it; `Stores.all` lists it.
+/// A store's events: its name, the types it documents, and the translation of stored payloads. Each store has a folder;
+/// `Stores.all` lists the adapters.
 public protocol StoreAdapter: Sendable {
     static var source: BillingEvent.Source { get }
 
-    /// Types without subtype or reason. Metrics count by them, and any other type as `other`.
+    /// Types without subtype or reason: the values of a metric label. Any other type counts as `other`.
     static var eventTypes: Set<String> { get }
 
-    /// - Parameter payload: JSON, exactly what `BillingEvent.payload` was when the event was kept.
-    /// - Throws: `BillingError` when that is not what the store's adapter keeps. An event that the adapter knows and
-    ///   that lacks something it needs is no error: it comes back with its `problem`.
+    /// - Parameter payload: `BillingEvent.payload` as it was stored.
+    /// - Throws: `BillingError` for a payload that this adapter never stores. A known event that lacks a field is no error:
+    ///   it is returned with its `problem`.
     static func translate(payload: JSONValue) throws(BillingError) -> BillingEvent
 }
 
@@ -18,7 +18,7 @@ extension StoreAdapter {
     }
 }
 
-/// The stores whose events Headroom takes.
+/// The stores whose events Headroom accepts.
 public enum Stores {
     public static let all: [any StoreAdapter.Type] = [
         RevenueCatEvent.self, AppStoreNotification.self, StripeEvent.self,
@@ -30,17 +30,16 @@ public enum Stores {
         return names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
     }
 
-    /// - Returns: nil for a source that is none of the stores'.
+    /// - Returns: nil for a source that is not a store.
     public static func adapter(of source: BillingEvent.Source) -> (any StoreAdapter.Type)? {
         all.first { $0.source == source }
     }
 }
 
 extension BillingEvent {
-    /// The store's word without subtype or reason, where its documentation has it, else `other`: a bounded number of
-    /// words, for counting by.
+    /// The type without subtype or reason if the store documents it, else `other`: a bounded number of values, for metrics.
     public var typeClass: String {
-        let word = String(type.prefix { $0 != ":" })
-        return Stores.adapter(of: source)?.eventTypes.contains(word) == true ? word : "other"
+        let name = String(type.prefix { $0 != ":" })
+        return Stores.adapter(of: source)?.eventTypes.contains(name) == true ? name : "other"
     }
 }

@@ -10,9 +10,9 @@ public final class BatchingEngine: Sendable {
     public let configuration: EngineConfiguration
     private let lanes: [Lane]
     /// For what is asked about all users of a period.
-    public let reader: Reader
+    public let reports: ReportReader
     /// For who wants to be told of changes.
-    public let watcher: Watcher
+    public let changes: ChangePublisher
     private let mailboxes = MailboxRegistry()
     private let running = Mutex(0)
 
@@ -23,8 +23,8 @@ public final class BatchingEngine: Sendable {
         lanes = (0..<configuration.lanes).map { index in
             Lane(configuration, mailboxes: mailboxes, index: index, invalidValues: invalidValues, logger: logger)
         }
-        reader = Reader(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
-        watcher = Watcher(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
+        reports = ReportReader(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
+        changes = ChangePublisher(configuration, mailboxes: mailboxes, invalidValues: invalidValues, logger: logger)
     }
 
     /// What INFO tells.
@@ -82,9 +82,9 @@ public final class BatchingEngine: Sendable {
             for (index, lane) in lanes.enumerated() {
                 group.addTask { await BatchingEngine.onThread(named: "headroom.lane\(index)") { lane.run() } }
             }
-            let (reader, watcher) = (reader, watcher)
-            group.addTask { await BatchingEngine.onThread(named: "headroom.reader") { reader.run() } }
-            group.addTask { await BatchingEngine.onThread(named: "headroom.watcher") { watcher.run() } }
+            let (reports, changes) = (reports, changes)
+            group.addTask { await BatchingEngine.onThread(named: "headroom.reports") { reports.run() } }
+            group.addTask { await BatchingEngine.onThread(named: "headroom.changes") { changes.run() } }
         }
     }
 
@@ -100,8 +100,8 @@ public final class BatchingEngine: Sendable {
     /// Takes in nothing more.
     public func close() {
         for lane in lanes { lane.close() }
-        reader.close()
-        watcher.close()
+        reports.close()
+        changes.close()
     }
 }
 

@@ -115,7 +115,7 @@ public final class LineServer: Service, CustomStringConvertible {
             logger.debug("the port was closed already", metadata: ["error": "\(error)"])
         }
         // Reports may take longer than the drain time. A quarter of it is left for their error replies.
-        engine.reader.drain(by: .now + configuration.drainTimeout * 3 / 4)
+        engine.reports.drain(by: .now + configuration.drainTimeout * 3 / 4)
         for group in groups { await group.drain() }
         // Logged once no more requests are accepted; operators and tests rely on it.
         logger.notice("draining", metadata: ["connections": "\(connectionCounter.snapshot.current)"])

@@ -36,7 +36,7 @@ struct EventsList: AsyncParsableCommand {
     func run() async throws {
         let (failed, user, limit) = (failed, user?.id, limit)
         let entries = try await StoreCommands.run(database) { url in
-            try BillingEventRegister(databaseURL: url).list(onlyFailed: failed, of: user, limit: limit)
+            try BillingEventLog(databaseURL: url).list(onlyFailed: failed, of: user, limit: limit)
         }
         let table = NotificationTable(
             entries.map { entry in
@@ -76,8 +76,8 @@ struct EventsShow: AsyncParsableCommand {
     @OptionGroup var database: DatabaseOptions
 
     func run() async throws {
-        let name = BillingEventRegister.Name(source: source, id: id)
-        let event = try await StoreCommands.run(database) { url in try BillingEventRegister(databaseURL: url).show(name)
+        let name = BillingEventLog.Name(source: source, id: id)
+        let event = try await StoreCommands.run(database) { url in try BillingEventLog(databaseURL: url).show(name)
         }
         guard let event else {
             throw CommandFailure.noData("there is no such event; headroom events list shows all").exit()
@@ -111,9 +111,9 @@ struct EventsReplay: AsyncParsableCommand {
 
     func run() async throws {
         let (failed, json) = (failed, json)
-        let name = source.flatMap { source in id.map { BillingEventRegister.Name(source: source, id: $0) } }
+        let name = source.flatMap { source in id.map { BillingEventLog.Name(source: source, id: $0) } }
         let failures = try await StoreCommands.run(database) { url -> Int? in
-            let register = try BillingEventRegister(databaseURL: url)
+            let register = try BillingEventLog(databaseURL: url)
             let names = try register.names(name, onlyFailed: failed)
             guard name == nil || !names.isEmpty else { return nil }
             var failures = 0
@@ -131,8 +131,8 @@ struct EventsReplay: AsyncParsableCommand {
     }
 
     private static func replay(
-        _ name: BillingEventRegister.Name,
-        _ register: borrowing BillingEventRegister
+        _ name: BillingEventLog.Name,
+        _ register: borrowing BillingEventLog
     ) throws -> NotificationTable.Replay {
         func result(_ outcome: String, _ problem: String?) -> NotificationTable.Replay {
             NotificationTable.Replay(source: name.source, id: name.id, outcome: outcome, problem: problem)

@@ -62,7 +62,7 @@ struct ProductMap: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let mapped = ProductRegister.Product(
+        let mapped = ProductCatalog.Product(
             source: source,
             product: product,
             entitlement: entitlement,
@@ -87,7 +87,7 @@ struct ProductMap: AsyncParsableCommand {
         }
     }
 
-    private static func text(of product: ProductRegister.Product) -> String {
+    private static func text(of product: ProductCatalog.Product) -> String {
         [product.plan.map { "plan \($0)" }, product.messages.map { "\($0) messages" }]
             .compactMap(\.self).joined(separator: " and ")
     }
@@ -165,8 +165,8 @@ struct ProductUnmap: AsyncParsableCommand {
 private enum ProductAccess {
     static func run<Value: Sendable>(
         _ database: DatabaseOptions,
-        _ work: @escaping @Sendable (ProductRegister) throws -> Value
+        _ work: @escaping @Sendable (ProductCatalog) throws -> Value
     ) async throws -> Value {
-        try await StoreCommands.run(database) { url in try work(ProductRegister(databaseURL: url)) }
+        try await StoreCommands.run(database) { url in try work(ProductCatalog(databaseURL: url)) }
     }
 }

@@ -134,10 +134,10 @@ struct TokenRevoke: AsyncParsableCommand {
 private enum TokenAccess {
     static func run<Value: Sendable>(
         _ database: DatabaseOptions,
-        _ work: @escaping @Sendable (TokenRegister) throws -> Value
+        _ work: @escaping @Sendable (TokenRegistry) throws -> Value
     ) async throws -> Value {
         try await DatabaseAccess(database).run(onThreadNamed: "headroom.token", failingWith: failure) { url in
-            try work(TokenRegister(databaseURL: url))
+            try work(TokenRegistry(databaseURL: url))
         }
     }
 

@@ -45,7 +45,7 @@ struct SubscriptionsTests {
                 Issue.record("SUBSCRIBE watches nothing")
                 return
             }
-            machine.complete(slot: slot, .watching)
+            machine.complete(slot: slot, .subscribed)
             _ = receive(withMessages: false)
         }
 
@@ -74,7 +74,7 @@ struct SubscriptionsTests {
         let action = peer.send("SUBSCRIBE usage:\(ben) usage:\(ada)")
         #expect(action == .watch([ben, ada], slot: 0))
         #expect(peer.receive() == "", "not confirmed yet")
-        peer.machine.complete(slot: 0, .watching)
+        peer.machine.complete(slot: 0, .subscribed)
         #expect(peer.receive() == confirmed(ben, 1) + confirmed(ada, 2))
     }
 
@@ -84,10 +84,10 @@ struct SubscriptionsTests {
         #expect(peer.send("SUBSCRIBE usage:\(ada)") == .watch([ada], slot: 1))
         #expect(peer.send("PING") == .replied)
         #expect(peer.send("SUBSCRIBE usage:\(ben)") == .watch([ben], slot: 3))
-        peer.machine.complete(slot: 3, .watching)
+        peer.machine.complete(slot: 3, .subscribed)
         peer.machine.push(answer(ben, used: 5))
         #expect(peer.receive() == "", "the first is not confirmed, and nothing overtakes it")
-        peer.machine.complete(slot: 1, .watching)
+        peer.machine.complete(slot: 1, .subscribed)
         #expect(
             peer.receive()
                 == confirmed(ada, 1, mark: ">") + "+PONG\r\n" + confirmed(ben, 2, mark: ">")
@@ -101,7 +101,7 @@ struct SubscriptionsTests {
         let name = "usage:\(user)".replacing("abcd", with: "ABcd")
         var peer = Peer()
         _ = peer.send("SUBSCRIBE \(name)")
-        peer.machine.complete(slot: 0, .watching)
+        peer.machine.complete(slot: 0, .subscribed)
         peer.machine.push(answer(user, used: 1))
         let text = peer.receive()
         #expect(text.contains("subscribe\r\n$42\r\n\(name)\r\n"))
@@ -112,10 +112,10 @@ struct SubscriptionsTests {
     func duplicates() {
         var peer = Peer()
         _ = peer.send("SUBSCRIBE usage:\(ada) usage:\(ada)")
-        peer.machine.complete(slot: 0, .watching)
+        peer.machine.complete(slot: 0, .subscribed)
         #expect(peer.receive() == confirmed(ada, 1) + confirmed(ada, 1))
         _ = peer.send("SUBSCRIBE usage:\(ada)")
-        peer.machine.complete(slot: 1, .watching)
+        peer.machine.complete(slot: 1, .subscribed)
         #expect(peer.receive() == confirmed(ada, 1))
         peer.machine.push(answer(ada, used: 1))
         #expect(peer.receive() == message(ada, used: 1))
@@ -181,7 +181,7 @@ struct SubscriptionsTests {
         _ = peer.send("SUBSCRIBE usage:\(ada)")
         #expect(peer.send("UNSUBSCRIBE usage:\(ada)") == .unwatch([ada]))
         #expect(peer.receive() == "")
-        peer.machine.complete(slot: 0, .watching)
+        peer.machine.complete(slot: 0, .subscribed)
         #expect(peer.receive() == confirmed(ada, 1) + confirmed(ada, 0, "unsubscribe"))
     }
 
@@ -261,8 +261,8 @@ struct SubscriptionsTests {
         #expect(peer.send("HELLO 3") == .replied)
         #expect(peer.send("SUBSCRIBE usage:\(ben)") == .watch([ben], slot: 3))
         #expect(peer.send("USAGE \(ben)") == .submit(ben, .usage, slot: 4), "it will be RESP3")
-        peer.machine.complete(slot: 0, .watching)
-        peer.machine.complete(slot: 3, .watching)
+        peer.machine.complete(slot: 0, .subscribed)
+        peer.machine.complete(slot: 3, .subscribed)
         let replies = peer.receive()
         #expect(replies.hasPrefix(confirmed(ada, 1) + confirmed(ada, 0, "unsubscribe") + "%7\r\n"))
         #expect(replies.hasSuffix(confirmed(ben, 1, mark: ">")))
@@ -298,7 +298,7 @@ struct SubscriptionsTests {
         _ = peer.send("SUBSCRIBE usage:\(ada)")
         peer.machine.inputEnded()
         #expect(!peer.machine.isFinished)
-        peer.machine.complete(slot: 0, .watching)
+        peer.machine.complete(slot: 0, .subscribed)
         #expect(peer.receive() == confirmed(ada, 1))
         #expect(peer.machine.isFinished)
     }

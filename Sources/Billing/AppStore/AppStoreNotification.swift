@@ -11,18 +11,18 @@ public enum AppStoreNotification: StoreAdapter {
         "RENEWAL_EXTENDED", "RENEWAL_EXTENSION", "RESCIND_CONSENT", "REVOKE", "SUBSCRIBED", "TEST",
     ]
 
-    private static let keptFields: KeyValuePairs<String, PayloadFields.Form> = [
+    private static let storedFields: KeyValuePairs<String, PayloadFields.Format> = [
         "notificationUUID": .text, "notificationType": .word, "subtype": .word, "version": .word,
         "signedDate": .instant,
     ]
     /// Fields kept of `data`, or of the object that stands in its place (`appObjects`).
-    private static let keptAppFields: KeyValuePairs<String, PayloadFields.Form> = [
+    private static let storedAppFields: KeyValuePairs<String, PayloadFields.Format> = [
         "appAppleId": .integer, "bundleId": .text, "environment": .text, "status": .integer,
         "consumptionRequestReason": .text, "productId": .text, "requestIdentifier": .text,
         "succeededCount": .integer, "failedCount": .integer,
     ]
     /// Prices, currencies, storefronts and offer identifiers are not kept.
-    private static let keptTransactionFields: KeyValuePairs<String, PayloadFields.Form> = [
+    private static let storedTransactionFields: KeyValuePairs<String, PayloadFields.Format> = [
         "originalTransactionId": .text, "transactionId": .text, "webOrderLineItemId": .text, "bundleId": .text,
         "productId": .text, "subscriptionGroupIdentifier": .text, "purchaseDate": .instant,
         "originalPurchaseDate": .instant, "expiresDate": .instant, "quantity": .integer, "type": .text,
@@ -30,7 +30,7 @@ public enum AppStoreNotification: StoreAdapter {
         "revocationReason": .integer, "revocationDate": .instant, "isUpgraded": .flag, "offerType": .integer,
         "offerDiscountType": .text, "environment": .text, "transactionReason": .text,
     ]
-    private static let keptRenewalFields: KeyValuePairs<String, PayloadFields.Form> = [
+    private static let storedRenewalFields: KeyValuePairs<String, PayloadFields.Format> = [
         "originalTransactionId": .text, "productId": .text, "autoRenewProductId": .text, "autoRenewStatus": .integer,
         "expirationIntent": .integer, "isInBillingRetryPeriod": .flag, "gracePeriodExpiresDate": .instant,
         "priceIncreaseStatus": .integer, "offerType": .integer, "offerDiscountType": .text,
@@ -55,22 +55,22 @@ public enum AppStoreNotification: StoreAdapter {
     /// An object within `data` that has a signature of its own.
     private struct SignedPart {
         let name: String
-        let keptName: String
-        let fields: KeyValuePairs<String, PayloadFields.Form>
+        let storedName: String
+        let fields: KeyValuePairs<String, PayloadFields.Format>
         let informativeFields: Set<String>
     }
 
     private static let signedParts = [
         SignedPart(
             name: "signedTransactionInfo",
-            keptName: "transaction",
-            fields: keptTransactionFields,
+            storedName: "transaction",
+            fields: storedTransactionFields,
             informativeFields: informativeTransactionFields
         ),
         SignedPart(
             name: "signedRenewalInfo",
-            keptName: "renewal",
-            fields: keptRenewalFields,
+            storedName: "renewal",
+            fields: storedRenewalFields,
             informativeFields: informativeRenewalFields
         ),
     ]
@@ -93,7 +93,7 @@ public enum AppStoreNotification: StoreAdapter {
                 parts[part.name] = try await verifier.payload(of: compact, name: "data.\(part.name)")
             }
         }
-        return try kept(of: notification, parts: parts, app: verifier.app)
+        return try stored(of: notification, parts: parts, app: verifier.app)
     }
 
     /// The JWS in what was posted, as it stands there.
@@ -114,25 +114,25 @@ public enum AppStoreNotification: StoreAdapter {
     /// - Parameters:
     ///   - notification: verified, as are the parts.
     ///   - parts: what is signed by itself within `data`, by the names there.
-    static func kept(
+    static func stored(
         of notification: PayloadFields,
         parts: [String: PayloadFields],
         app expected: AppStoreVerifier.App
     ) throws(BillingError) -> JSONValue {
-        var kept = try notification.kept(keptFields, informative: informativeFields)
+        var stored = try notification.stored(storedFields, informative: informativeFields)
         for name in appObjects {
             guard let app = try notification.object(name) else { continue }
             try expected.check(app)
-            var keptApp = try app.kept(keptAppFields, informative: informativeFields)
+            var storedApp = try app.stored(storedAppFields, informative: informativeFields)
             for part in signedParts where name == "data" {
                 guard let fields = parts[part.name] else { continue }
                 // Signed by itself: it could be of another app that the same root signs for.
                 try expected.check(fields)
-                keptApp[part.keptName] = .object(try fields.kept(part.fields, informative: part.informativeFields))
+                storedApp[part.storedName] = .object(try fields.stored(part.fields, informative: part.informativeFields))
             }
-            kept[name] = .object(keptApp)
+            stored[name] = .object(storedApp)
         }
-        let payload = JSONValue.object(kept)
+        let payload = JSONValue.object(stored)
         // What is required is looked for here, so that nothing is kept that could not be read again.
         _ = try translate(payload: payload)
         return payload

@@ -62,12 +62,14 @@ public final class AppStoreVerifier: Sendable {
         let signedAt = try fields.required("signedDate", PayloadFields.instant)
         let time = Date(timeIntervalSince1970: Double(signedAt.microsecondsSince1970) / 1_000_000)
         guard chain.validity.contains(time) else {
-            throw .badChain(name, ChainFault("a certificate in it was not valid at the time of signing"))
+            throw .badChain(name, CertificateChainError("a certificate in it was not valid at the time of signing"))
         }
         return fields
     }
 
-    private func verifiedChain(_ certificates: [[UInt8]]) async throws(ChainFault) -> CertificateChain.Verified {
+    private func verifiedChain(
+        _ certificates: [[UInt8]]
+    ) async throws(CertificateChainError) -> CertificateChain.Verified {
         // DER certificates are self-delimiting, so no other three have these bytes one after the other.
         let digest = SHA256.hash(data: certificates.flatMap { $0 })
         if let known = chains.withLock({ $0[digest] }) { return known }
@@ -81,7 +83,7 @@ public final class AppStoreVerifier: Sendable {
 }
 
 extension BillingError {
-    fileprivate static func badChain(_ name: String, _ fault: ChainFault) -> BillingError {
+    fileprivate static func badChain(_ name: String, _ fault: CertificateChainError) -> BillingError {
         BillingError(.unverified, "\(name)'s certificate chain is not good: \(fault.reason)")
     }
 }

@@ -25,46 +25,46 @@ enum CertificateChain {
     ///
     /// - Parameter encoded: DER, the signer first.
     /// - Throws: a text that says what is wrong with the chain.
-    static func verify(_ encoded: [[UInt8]], root: Certificate) async throws(ChainFault) -> Verified {
+    static func verify(_ encoded: [[UInt8]], root: Certificate) async throws(CertificateChainError) -> Verified {
         let certificates = try decode(encoded)
         guard certificates.count == length, certificates[2] == root else {
-            throw ChainFault("it does not end at the certificate in appstore-root-certificate")
+            throw CertificateChainError("it does not end at the certificate in appstore-root-certificate")
         }
         guard let key = P256.Signing.PublicKey(certificates[0].publicKey) else {
-            throw ChainFault("the signer's key is not of the curve P-256")
+            throw CertificateChainError("the signer's key is not of the curve P-256")
         }
         let validity = try validity(of: certificates)
         var verifier = Verifier(rootCertificates: CertificateStore([root])) {
             // All are valid throughout it. The time of signing is compared with it once the payload may be decoded.
             RFC5280Policy(fixedExpiryValidationTime: validity.lowerBound)
             KeyUsePolicy()
-            AppleMarksPolicy()
+            AppleMarkerPolicy()
         }
         let result = await verifier.validate(leaf: certificates[0], intermediates: CertificateStore([certificates[1]]))
         switch result {
         // The verifier looks for any way to the root; it must be the one that was sent.
         case .validCertificate(let chain) where Array(chain) == certificates:
             return Verified(signerKey: key, validity: validity)
-        case .validCertificate: throw ChainFault("its certificates do not sign each other in their order")
-        case .couldNotValidate(let failures): throw ChainFault(reason(failures.last?.policyFailureReason))
+        case .validCertificate: throw CertificateChainError("its certificates do not sign each other in their order")
+        case .couldNotValidate(let failures): throw CertificateChainError(reason(failures.last?.policyFailureReason))
         }
     }
 
     /// When all of the certificates are valid.
     ///
     /// - Throws: where there is no such time.
-    private static func validity(of certificates: [Certificate]) throws(ChainFault) -> ClosedRange<Date> {
+    private static func validity(of certificates: [Certificate]) throws(CertificateChainError) -> ClosedRange<Date> {
         guard let begin = certificates.map(\.notValidBefore).max(), let end = certificates.map(\.notValidAfter).min(),
             begin <= end
-        else { throw ChainFault("its certificates are never valid at the same time") }
+        else { throw CertificateChainError("its certificates are never valid at the same time") }
         return begin...end
     }
 
-    static func decode(_ encoded: [[UInt8]]) throws(ChainFault) -> [Certificate] {
+    static func decode(_ encoded: [[UInt8]]) throws(CertificateChainError) -> [Certificate] {
         var certificates: [Certificate] = []
         for bytes in encoded {
             guard let certificate = try? Certificate(derEncoded: bytes) else {
-                throw ChainFault("it holds something that is no certificate")
+                throw CertificateChainError("it holds something that is no certificate")
             }
             certificates.append(certificate)
         }
@@ -79,7 +79,7 @@ enum CertificateChain {
     }
 }
 
-struct ChainFault: Error {
+struct CertificateChainError: Error {
     let reason: String
 
     init(_ reason: String) {
@@ -89,7 +89,7 @@ struct ChainFault: Error {
 
 /// Apple's marks, as extensions of the signer and of the intermediate. The values are those that Apple's own libraries
 /// look for; each is documented in Apple's certification practice statements.
-private struct AppleMarksPolicy: VerifierPolicy {
+private struct AppleMarkerPolicy: VerifierPolicy {
     /// "Mac App Store Receipt Signing".
     private static let signer: ASN1ObjectIdentifier = [1, 2, 840, 113635, 100, 6, 11, 1]
     /// "Worldwide Developer Relations".
@@ -102,10 +102,10 @@ private struct AppleMarksPolicy: VerifierPolicy {
         guard chain.count == CertificateChain.length else {
             return .failsToMeetPolicy(reason: "it must be three certificates long")
         }
-        guard chain[0].extensions.contains(where: { $0.oid == AppleMarksPolicy.signer }) else {
+        guard chain[0].extensions.contains(where: { $0.oid == AppleMarkerPolicy.signer }) else {
             return .failsToMeetPolicy(reason: "the signer has not the mark of the App Store")
         }
-        guard chain[1].extensions.contains(where: { $0.oid == AppleMarksPolicy.intermediate }) else {
+        guard chain[1].extensions.contains(where: { $0.oid == AppleMarkerPolicy.intermediate }) else {
             return .failsToMeetPolicy(reason: "the intermediate has not the mark of Apple's developer relations")
         }
         return .meetsPolicy

@@ -1,12 +1,12 @@
 import Usage
 
-/// An event in Headroom's own words, for billing systems that have no adapter: what `POST /v1/billing-events` takes.
+/// An event in Headroom's own format, for billing systems without an adapter: the body of `POST /v1/billing-events`.
 ///
-/// It names the plan itself, and users by their UUID. docs/billing-events.md describes the fields.
+/// It names plans directly, and users by their UUID. docs/billing-events.md describes the fields.
 public enum DirectEvent {
     /// A direct event must not use the name of a store.
     private static let reservedSources = Set(Stores.all.map { $0.source.rawValue })
-    /// Users stand under it among the names of customers.
+    /// The prefix of users in `headroom.customer_names`.
     private static let usersPrefix = "user"
     static let fields: Set<String> = [
         "source", "id", "at", "user", "transaction", "kind", "plan", "product", "next_plan", "next_product", "started",
@@ -15,7 +15,7 @@ public enum DirectEvent {
 
     private static let transferFields: Set<String> = ["source", "id", "at", "kind", "from", "to", "environment"]
 
-    /// - Throws: malformed, with the field and what it has to be.
+    /// - Throws: malformed, with the field and its rule.
     public static func parse(body: [UInt8]) throws(BillingError) -> BillingEvent {
         let value = try JSONValue(parsing: body)
         let object = try PayloadFields(value, path: "")
@@ -42,7 +42,7 @@ public enum DirectEvent {
             type: effect.kind.rawValue,
             at: at,
             environment: try object.word("environment").map { BillingEvent.Environment(rawValue: $0) },
-            identities: user.map { [CustomerIdentity.kept($0)] } ?? [],
+            identities: user.map { [CustomerIdentity.stored($0)] } ?? [],
             effects: [effect],
             payload: value
         )
@@ -82,7 +82,7 @@ public enum DirectEvent {
         return effect
     }
 
-    /// What a kind cannot be without, and what has no meaning in it.
+    /// Checks that the fields fit the kind.
     private static func check(_ effect: BillingEffect) throws(BillingError) {
         switch effect.kind {
         case .purchased where effect.plan == nil && effect.product == nil:
@@ -117,7 +117,7 @@ public enum DirectEvent {
                 )
             }
             guard texts.allSatisfy(isUser) else { throw .malformed("\(name) must be an array of users' UUIDs") }
-            return texts.map(CustomerIdentity.kept)
+            return texts.map(CustomerIdentity.stored)
         }
         let effect = BillingEffect.transferred(from: try users("from"), to: try users("to"))
         if let stray = object.members.keys.sorted().first(where: { !transferFields.contains($0) }) {
@@ -142,10 +142,10 @@ public enum DirectEvent {
         return instant
     }
 
-    /// Whether a store or a billing system may have this name.
+    /// Whether a text is a valid name of a store or a billing system.
     public static func isSource(_ text: String) -> Bool { Plan.isName(text) }
 
-    /// A UUID, or what stands in the place of a forgotten user's in an event that is replayed.
+    /// A UUID, or in a replayed event the replacement of a forgotten user's.
     private static func isUser(_ text: String) -> Bool { UserID(text) != nil || CustomerIdentity.isForgotten(text) }
 
     private static func quoted(_ name: String) -> String {

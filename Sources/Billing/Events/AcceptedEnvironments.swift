@@ -1,4 +1,4 @@
-/// Which of a store's environments are taken: purchases in a sandbox cost nothing, and anybody can test with them.
+/// The store environments whose events are accepted. Sandbox purchases cost nothing, and any tester can make them.
 public enum AcceptedEnvironments: String, Sendable, CaseIterable {
     case production, sandbox, any
 

@@ -9,17 +9,17 @@ public struct BillingEffect: Codable, Sendable, Equatable {
         case expired, revoked, reinstated
         case productChanged = "product_changed"
         case extended
-        /// Messages that were bought once.
+        /// A one-time purchase of messages.
         case granted
-        /// Access that the store could not verify yet; 24 hours at most.
+        /// Access before the store has verified a purchase; 24 hours at most.
         case temporary
-        /// A subscription that goes from one customer to another.
+        /// Subscriptions move from one customer to another.
         case transferred
-        /// Several names of one customer.
+        /// Several identities belong to one customer.
         case merged
     }
 
-    /// What is paid for until the next renewal.
+    /// The kind of period until the next renewal.
     public enum Period: String, Codable, Sendable, CaseIterable {
         case normal, trial, intro
     }
@@ -29,25 +29,25 @@ public struct BillingEffect: Codable, Sendable, Equatable {
     public var transaction: String?
     public var product: String?
     public var period: Period?
-    /// What the next renewal brings; absent, nothing waits any more.
+    /// The product from the next renewal on; nil cancels a pending change.
     public var nextProduct: String?
     public var started: Instant?
     public var expires: Instant?
     public var graceUntil: Instant?
-    /// Of a one-time purchase: how many of the product.
+    /// The number of units of a one-time purchase.
     public var quantity: Int?
-    /// Another name of the product, by which it may be mapped instead: of a Stripe price, its product.
+    /// Another name by which the product may be mapped: the product of a Stripe price.
     public var alternateProduct: String?
-    /// What gives access, as the store names it, whatever was bought for it.
+    /// The store's names of the access that was bought.
     public var entitlements: [String]?
     /// The plan of the product, set by `resolved(by:at:)`. A direct event names the plan itself.
     public var plan: String?
-    /// Of a trial: the plan that the product is afterwards.
+    /// Of a trial: the plan of the product afterwards.
     public var regularPlan: String?
     public var nextPlan: String?
-    /// Of a one-time purchase, once it is resolved: what all of it grants.
+    /// The messages of a one-time purchase in total, set by `resolved(by:at:)`.
     public var messages: Int?
-    /// Where it is not the day of the month on which the subscription began.
+    /// Nil if it is the day of the month on which the subscription began.
     public var anchorDay: Int?
     public var from: [String]?
     public var to: [String]?

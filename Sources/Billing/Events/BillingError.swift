@@ -1,16 +1,16 @@
-/// Why a request with an event is refused. The text says what is wrong and what to do. It goes to the sender and repeats no
-/// values; for a direct event it may repeat the name of an unknown field.
+/// Why a request with an event is rejected. The text says what is wrong and what to do. The sender receives it, so it repeats
+/// no values; for a direct event it may repeat the name of an unknown field.
 public struct BillingError: Error, Sendable, Equatable, CustomStringConvertible {
     public enum Kind: Sendable {
-        /// Not what the store sends.
+        /// Not in the format of the store.
         case malformed
-        /// In another encoding than UTF-8.
+        /// Not UTF-8.
         case encoding
-        /// Larger, or nested deeper, than anything the store sends.
+        /// Larger, or nested deeper, than any event of the store.
         case tooLarge
-        /// Not from the store, or not shown to be.
+        /// Not proved to come from the store.
         case unverified
-        /// Genuine, and meant for somebody else: another app, another environment.
+        /// Genuine, but for another app or environment.
         case elsewhere
     }
 

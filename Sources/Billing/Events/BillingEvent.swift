@@ -1,12 +1,11 @@
 import Usage
 
-/// An event in Headroom's words, of a store or of another billing system.
+/// An event of a store or of another billing system, in Headroom's own form.
 ///
-/// Made from what is kept of its sender's payload and from nothing else, so that a replay of a kept event gives the
-/// same.
+/// Translated from the stored payload and nothing else, so that a replay gives the same event.
 public struct BillingEvent: Sendable, Equatable {
-    /// Its sender's name in commands, paths and the database: see `DirectEvent.isSource`. Each store's folder declares
-    /// its own.
+    /// The sender's name in commands, paths and the database: see `DirectEvent.isSource`. Each store's folder declares its
+    /// own.
     public struct Source: RawRepresentable, Sendable, Hashable {
         public let rawValue: String
 
@@ -15,7 +14,7 @@ public struct BillingEvent: Sendable, Equatable {
         }
     }
 
-    /// A store's are these two; another billing system may name its own.
+    /// Stores have these two; other billing systems may name their own.
     public struct Environment: RawRepresentable, Sendable, Hashable {
         public static let production = Environment(rawValue: "production")
         public static let sandbox = Environment(rawValue: "sandbox")
@@ -28,23 +27,22 @@ public struct BillingEvent: Sendable, Equatable {
     }
 
     public var source: Source
-    /// Its sender's name for the event: 1 to 255 characters, the same whenever it is sent again.
+    /// The sender's id of the event: 1 to 255 characters, the same in each repetition.
     public var id: String
-    /// As its sender names it, with its subtype or reason: `RENEWAL`, `CANCELLATION: UNSUBSCRIBE`,
+    /// The sender's name of the type, with its subtype or reason: `RENEWAL`, `CANCELLATION: UNSUBSCRIBE`,
     /// `DID_RENEW: BILLING_RECOVERY`.
     public var type: String
     /// When it happened, not when it was sent.
     public var at: Instant
-    /// Nil where another billing system does not say; a store always does.
+    /// Nil only for other billing systems.
     public var environment: Environment?
-    /// The names of its customer, best first. See `CustomerIdentity`.
+    /// The identities of the customer, best first. See `CustomerIdentity`.
     public var identities: [String]
-    /// In the order in which they take effect. Empty: the event is acknowledged and kept, and changes nothing.
+    /// In the order in which they take effect. Empty: the event is stored and changes nothing.
     public var effects: [BillingEffect]
-    /// What is kept for support and replay: of a store's event, ids, dates and words of the store's own lists, nothing
-    /// else.
+    /// What is stored for support and replay: of a store's event, only ids, dates and values of enumerations.
     public var payload: JSONValue
-    /// Why a genuine event could not be understood. It is kept and listed as failed; a replay tries again.
+    /// Why a genuine event could not be translated. It is stored and listed as failed; a replay tries again.
     public var problem: String?
 
     public init(
@@ -71,12 +69,12 @@ public struct BillingEvent: Sendable, Equatable {
 }
 
 extension BillingEvent {
-    /// The rows of a set plan, and of a trial that a message began, in `headroom.subscriptions`.
+    /// The transactions in `headroom.subscriptions` of a plan set by an operator, and of a trial that a message began.
     private static let reservedTransactions: Set = ["operator", "first message"]
 
-    /// An event that is recorded, read anew from what is kept of its sender's words.
+    /// Translates the stored payload of a recorded event.
     ///
-    /// - Parameter source: a store's name, or the name that a billing system goes by in `DirectEvent`.
+    /// - Parameter source: a store's name, or a billing system's name in `DirectEvent`.
     public init(source: String, payload: [UInt8]) throws(BillingError) {
         if let adapter = Stores.adapter(of: Source(rawValue: source)) {
             self = try adapter.translate(payload: payload)
@@ -85,21 +83,21 @@ extension BillingEvent {
         }
     }
 
-    /// Lists of names, each of one person.
+    /// Lists of identities, each of one customer.
     private var identityLists: [[String]] {
         [identities] + effects.flatMap { [$0.from, $0.to, $0.identities].compactMap { $0 } }
     }
 
-    /// What its customer is found by, as `headroom.customer_names` has it.
+    /// The names that find the customer in `headroom.customer_names`.
     public var customerNames: [String] {
-        let people = identityLists.joined().map { identity in
+        let names = identityLists.joined().map { identity in
             UserID(identity).map { "user:\($0)" } ?? "\(source.rawValue):\(identity)"
         }
         let transactions = effects.compactMap(\.transaction).map { "\(source.rawValue):transaction:\($0)" }
-        return Array(Set(people + transactions)).sorted()
+        return Array(Set(names + transactions)).sorted()
     }
 
-    /// The users who may get something by it. An event without effects that names one identity only concerns no user.
+    /// The users that the event may affect. An event without effects and with a single identity affects none.
     public var users: [UserID] {
         guard !effects.isEmpty || identities.count > 1 else { return [] }
         return Array(Set(identityLists.compactMap { $0.lazy.compactMap { UserID($0) }.first })).sorted()

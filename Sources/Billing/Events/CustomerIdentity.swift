@@ -1,23 +1,23 @@
 import Crypto
 import Usage
 
-/// How a store's customer is named in what is kept.
+/// The stored form of a store's customer id.
 ///
-/// A UUID stays, in lower case: it may be the user's. Any other id is whatever an app's developer chose, often an
-/// e-mail address, so only its digest is kept: enough to recognise it again, and nothing to read.
+/// A UUID is stored in lower case: it may be the user's. The app's developer chose any other id, often an e-mail address, so
+/// only its digest is stored: it can be recognised, and not read.
 enum CustomerIdentity {
     static let digestPrefix = "sha256:"
-    /// Of the name that `headroom.forget_billing` puts in a forgotten user's place.
+    /// `headroom.forget_billing` replaces a forgotten user's id by one with this prefix.
     static let forgottenPrefix = "forgotten:"
     private static let digestLength = 64
 
-    static func kept(_ id: String) -> String {
+    static func stored(_ id: String) -> String {
         if let user = UserID(id) { return user.description }
         if isForgotten(id) { return id }
         return digestPrefix + SHA256.hash(data: Array(id.utf8)).map(hexadecimal).joined()
     }
 
-    /// Nothing else with the prefix is one: an app's own id could be anything.
+    /// The prefix alone is not enough: an app's own id could begin with it.
     static func isForgotten(_ id: String) -> Bool {
         guard id.hasPrefix(forgottenPrefix) else { return false }
         let digits = id.utf8.dropFirst(forgottenPrefix.utf8.count)
@@ -29,7 +29,7 @@ enum CustomerIdentity {
         (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }
 
-    /// In the order in which they came, each once.
+    /// Without repetitions, in the same order.
     static func distinct(_ identities: [String]) -> [String] {
         var seen: Set<String> = []
         return identities.filter { seen.insert($0).inserted }

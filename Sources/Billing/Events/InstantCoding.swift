@@ -1,7 +1,7 @@
 import Usage
 
-/// ISO 8601 in UTC, with milliseconds or microseconds where there are any: stores tell milliseconds, and two events of
-/// one second have an order.
+/// ISO 8601 in UTC, with milliseconds or microseconds unless they are zero: stores give milliseconds, which order events of
+/// one second.
 extension Instant: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
@@ -16,7 +16,7 @@ extension Instant: Codable {
         try container.encode(preciseText)
     }
 
-    /// `2026-11-24T09:30:00.123Z`; without a fraction where it is a whole second.
+    /// `2026-11-24T09:30:00.123Z`; a whole second has no fraction.
     public var preciseText: String {
         let microseconds = microsecondsSince1970 - secondsSince1970 * 1_000_000
         guard microseconds != 0 else { return text }
@@ -28,7 +28,7 @@ extension Instant: Codable {
 }
 
 extension Instant {
-    /// - Returns: nil outside the years 2000 to 9999, which is what the database takes.
+    /// - Returns: nil outside the years 2000 to 9999, the range of the database.
     init?(millisecondsSince1970 milliseconds: Int64) {
         guard (946_684_800_000..<253_402_300_800_000).contains(milliseconds) else { return nil }
         self.init(microsecondsSince1970: milliseconds * 1_000)

@@ -1,7 +1,7 @@
-/// Why a genuine event has no effect yet. It is kept all the same, with this as its problem.
+/// Why a genuine event could not be translated. It is stored with this problem.
 protocol TranslationProblem: Error, CustomStringConvertible {}
 
-/// A genuine event lacks what its effect needs.
+/// A genuine event lacks a field that its effect needs.
 struct MissingField: TranslationProblem {
     let type: String
     let name: String
@@ -10,7 +10,7 @@ struct MissingField: TranslationProblem {
 }
 
 extension BillingEvent {
-    /// Takes over what a translation says, or the problem that it found.
+    /// Runs a translation, and records the problem if it throws one.
     ///
     /// - Parameter translation: throws a `TranslationProblem`, or a `BillingError`, and nothing else.
     mutating func translate(_ translation: (inout BillingEvent) throws -> Void) throws(BillingError) {

@@ -1,38 +1,37 @@
-/// Parses a JSON text (RFC 8259) from outside. Syntax and bounds are checked in one pass over the same bytes, so that
-/// nothing is read in another way than it is counted. Foundation's decoder also takes UTF-16 and UTF-32, in which the same
-/// bytes have other commas and brackets.
+/// Parses an untrusted JSON text (RFC 8259). Syntax and limits are checked in one pass over the same bytes. Foundation's
+/// decoder also accepts UTF-16 and UTF-32, in which a check of the bytes would see other commas and brackets.
 ///
-/// A value costs some dozen bytes and a level a stack frame, and the largest body that is allowed has room for many of
-/// both: therefore the limits.
+/// A value costs some dozen bytes and a level costs a stack frame, and the largest permitted body has room for many of both:
+/// hence the limits.
 struct JSONParser {
-    /// No store nests deeper than six.
+    /// Stores nest at most six levels.
     static let depthMaximum = 32
     static let valuesMaximum = 20_000
     /// The largest `Double` has 309 digits.
     static let numberLengthMaximum = 400
 
     private let bytes: [UInt8]
-    private var place = 0
+    private var position = 0
     private var depth = 0
     private var values = 0
 
     /// - Throws: `BillingError`: encoding, too large or malformed.
     static func parse(_ bytes: [UInt8]) throws(BillingError) -> JSONValue {
-        // A zero byte has no place in JSON, and is what most characters of UTF-16 and UTF-32 contain.
+        // A zero byte is not valid in JSON, and most characters of UTF-16 and UTF-32 contain one.
         guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
             throw BillingError(.encoding, "the body is not UTF-8; send JSON in UTF-8")
         }
         var parser = JSONParser(bytes)
         let value = try parser.value()
         parser.skipSpace()
-        guard parser.place == bytes.count else { throw .notJSON }
+        guard parser.position == bytes.count else { throw .notJSON }
         return value
     }
 
     private init(_ bytes: [UInt8]) {
         self.bytes = bytes
         // A byte order mark may be ignored (RFC 8259, 8.1).
-        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { place = 3 }
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     }
 
     private mutating func value() throws(BillingError) -> JSONValue {
@@ -55,14 +54,14 @@ struct JSONParser {
     // MARK: Objects and arrays
 
     private mutating func descend() throws(BillingError) {
-        place += 1
+        position += 1
         depth += 1
         guard depth <= JSONParser.depthMaximum else {
             throw BillingError(.tooLarge, "the body is nested deeper than \(JSONParser.depthMaximum)")
         }
     }
 
-    /// Of two members with one name the later one counts.
+    /// Of two members with the same name the later one counts.
     private mutating func members() throws(BillingError) -> [String: JSONValue] {
         try descend()
         defer { depth -= 1 }
@@ -99,17 +98,17 @@ struct JSONParser {
     // MARK: Texts
 
     private mutating func string() throws(BillingError) -> String {
-        place += 1
-        let start = place
-        // Most texts have no escapes and are taken as they stand.
-        while let byte = next, byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") { place += 1 }
+        position += 1
+        let start = position
+        // Fast path: most texts have no escapes.
+        while let byte = next, byte >= 0x20, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") { position += 1 }
         if next == UInt8(ascii: "\"") {
-            defer { place += 1 }
-            return String(decoding: bytes[start..<place], as: UTF8.self)
+            defer { position += 1 }
+            return String(decoding: bytes[start..<position], as: UTF8.self)
         }
-        var text = Array(bytes[start..<place])
+        var text = Array(bytes[start..<position])
         while let byte = next, byte >= 0x20 {
-            place += 1
+            position += 1
             switch byte {
             case UInt8(ascii: "\""): return String(decoding: text, as: UTF8.self)
             case UInt8(ascii: "\\"): text += String(try escaped()).utf8
@@ -122,7 +121,7 @@ struct JSONParser {
     /// After a backslash.
     private mutating func escaped() throws(BillingError) -> Unicode.Scalar {
         guard let byte = next else { throw .notJSON }
-        place += 1
+        position += 1
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return Unicode.Scalar(byte)
         case UInt8(ascii: "b"): return "\u{8}"
@@ -138,7 +137,7 @@ struct JSONParser {
             guard let scalar = Unicode.Scalar(unit) else { throw .notJSON }
             return scalar
         }
-        // A surrogate alone is no character, so no text could hold it.
+        // A single surrogate is not a character.
         guard take(UInt8(ascii: "\\")), take(UInt8(ascii: "u")) else { throw .notJSON }
         let trail = try codeUnit()
         guard UTF16.isTrailSurrogate(trail),
@@ -157,67 +156,67 @@ struct JSONParser {
             case UInt8(ascii: "A")...UInt8(ascii: "F"): unit = unit << 4 | UInt16(byte - UInt8(ascii: "A") + 10)
             default: throw .notJSON
             }
-            place += 1
+            position += 1
         }
         return unit
     }
 
-    // MARK: Numbers and words
+    // MARK: Numbers and literals
 
-    /// A whole number is an integer however it is written, where it fits: 1, 1.0 and 1e0 are the same value.
+    /// A whole number that fits is an integer in every notation: 1, 1.0 and 1e0 are the same value.
     private mutating func number() throws(BillingError) -> JSONValue {
-        let start = place
+        let start = position
         _ = take(UInt8(ascii: "-"))
         if !take(UInt8(ascii: "0")) { try digits() }
-        let integerEnd = place
+        let integerEnd = position
         if take(UInt8(ascii: ".")) { try digits() }
         if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
             if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
             try digits()
         }
-        guard place - start <= JSONParser.numberLengthMaximum else {
+        guard position - start <= JSONParser.numberLengthMaximum else {
             throw BillingError(
                 .tooLarge,
                 "the body has a number of more than \(JSONParser.numberLengthMaximum) characters"
             )
         }
-        let text = String(decoding: bytes[start..<place], as: UTF8.self)
-        if place == integerEnd, let integer = Int64(text) { return .integer(integer) }
+        let text = String(decoding: bytes[start..<position], as: UTF8.self)
+        if position == integerEnd, let integer = Int64(text) { return .integer(integer) }
         guard let decimal = Double(text), decimal.isFinite else { throw .notJSON }
         return Int64(exactly: decimal).map { .integer($0) } ?? .decimal(decimal)
     }
 
     private mutating func digits() throws(BillingError) {
-        let start = place
-        while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { place += 1 }
-        guard place > start else { throw .notJSON }
+        let start = position
+        while let byte = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { position += 1 }
+        guard position > start else { throw .notJSON }
     }
 
     private mutating func literal(_ word: StaticString, _ value: JSONValue) throws(BillingError) -> JSONValue {
         let count = word.utf8CodeUnitCount
-        guard place + count <= bytes.count,
-            bytes[place..<place + count].elementsEqual(UnsafeBufferPointer(start: word.utf8Start, count: count))
+        guard position + count <= bytes.count,
+            bytes[position..<position + count].elementsEqual(UnsafeBufferPointer(start: word.utf8Start, count: count))
         else { throw .notJSON }
-        place += count
+        position += count
         return value
     }
 
     // MARK: Bytes
 
-    private var next: UInt8? { place < bytes.count ? bytes[place] : nil }
+    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
     private mutating func take(_ byte: UInt8) -> Bool {
         guard next == byte else { return false }
-        place += 1
+        position += 1
         return true
     }
 
     private mutating func skipSpace() {
-        while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { place += 1 }
+        while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 { position += 1 }
     }
 }
 
 extension BillingError {
-    /// In words that repeat nothing of what was sent.
+    /// Repeats nothing of the body.
     fileprivate static let notJSON = BillingError(.malformed, "the body is not JSON")
 }

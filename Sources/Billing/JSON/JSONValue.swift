@@ -4,13 +4,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A JSON text's contents. Read by `JSONParser`; written with sorted names, so that equal values are equal texts.
+/// A JSON value. Parsed by `JSONParser`; written with sorted names, so that equal values have equal texts.
 public enum JSONValue: Sendable, Equatable {
     case object([String: JSONValue])
     case array([JSONValue])
     case string(String)
     case integer(Int64)
-    /// A number with a fraction or an exponent, or one that is too large for an integer.
+    /// A number that does not fit an `Int64`.
     case decimal(Double)
     case bool(Bool)
     case null
@@ -28,7 +28,7 @@ public enum JSONValue: Sendable, Equatable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard let data = try? encoder.encode(self) else {
-            preconditionFailure("a number that was decoded is finite, and nothing else cannot be encoded")
+            preconditionFailure("only numbers that are not finite cannot be encoded, and none is parsed")
         }
         return String(decoding: data, as: UTF8.self)
     }
@@ -37,7 +37,7 @@ public enum JSONValue: Sendable, Equatable {
 extension JSONValue: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // What is found most comes first: each way that is tried in vain makes an error.
+        // The most frequent types come first: each failed attempt creates an error.
         if let string = try? container.decode(String.self) {
             self = .string(string)
         } else if container.decodeNil() {

@@ -1,35 +1,35 @@
 import Usage
 
-/// The members of one object of a store's payload, read by name and form. An error names the field as who wrote the
-/// payload knows it, and never repeats what was in it.
+/// The members of a JSON object in a store's payload, read by name and format. An error names the field by its path in the
+/// payload and never repeats its value.
 ///
-/// null counts as absent; members that nobody asks for are left alone, because stores add fields at any time.
+/// null counts as absent. Unknown members are ignored, because stores add fields at any time.
 struct PayloadFields {
-    /// Ids and words of stores are short; this is also what the database takes.
+    /// The limit of the database. Ids and enumeration values of stores are shorter.
     static let textLengthMaximum = 255
-    /// Types, reasons and other words of a store's own lists.
+    /// Types, reasons and other values of a store's enumerations.
     static let wordLengthMaximum = 64
-    /// Customers with hundreds of aliases exist; those that matter come first.
+    /// Some customers have hundreds of aliases; the important ones come first.
     static let identitiesMaximum = 100
-    /// A subscription has at most 20 items, and an event shows the first 10 lines of an invoice. More than this is not kept.
+    /// A subscription has at most 20 items, and an event has the first 10 lines of an invoice. More elements are dropped.
     static let objectsMaximum = 50
 
-    enum Form {
+    enum Format {
         case text, texts, word, integer, flag, identity, identities
         /// Milliseconds since 1970.
         case instant
         /// Seconds since 1970.
         case seconds
-        /// A UUID. Any other text is left out: an app's developer chose it, and it names nobody here.
+        /// A UUID. Any other text is dropped: the app's developer chose it, and it identifies no user here.
         case user
-        /// The id of another object, or that object, of which only the id is kept.
+        /// The id of another object, or the object itself, of which only the id is stored.
         case reference
     }
 
     private let path: String
     let members: [String: JSONValue]
 
-    /// - Parameter path: how errors call the object; empty for the outermost one.
+    /// - Parameter path: the name of the object in errors; empty for the outermost object.
     init(_ value: JSONValue?, path: String) throws(BillingError) {
         guard case .object(let members)? = value else {
             let what = path.isEmpty ? "the body" : path
@@ -65,7 +65,7 @@ struct PayloadFields {
         guard let value = value(name) else { return [] }
         guard case .array(let elements) = value else { throw .malformed("\(full(name)) must be an array of texts") }
         var texts: [String] = []
-        // An empty name is nobody's.
+        // An empty id identifies no customer.
         for element in elements.prefix(PayloadFields.identitiesMaximum) where element != .string("") {
             texts.append(try text(element, name))
         }
@@ -87,7 +87,7 @@ struct PayloadFields {
         }
     }
 
-    /// Of milliseconds since 1970, as RevenueCat and the App Store write them.
+    /// From milliseconds since 1970, the format of RevenueCat and the App Store.
     func instant(_ name: String) throws(BillingError) -> Instant? {
         guard let milliseconds = try integer(name) else { return nil }
         guard let instant = Instant(millisecondsSince1970: milliseconds) else {
@@ -96,7 +96,7 @@ struct PayloadFields {
         return instant
     }
 
-    /// Of whole seconds since 1970, as Stripe writes them.
+    /// From whole seconds since 1970, Stripe's format.
     func seconds(_ name: String) throws(BillingError) -> Instant? {
         guard let seconds = try integer(name) else { return nil }
         guard (946_684_800..<253_402_300_800).contains(seconds) else {
@@ -105,13 +105,13 @@ struct PayloadFields {
         return Instant(secondsSince1970: seconds)
     }
 
-    /// In the form in which users are known. nil also where it is no UUID.
+    /// A UUID in canonical form. nil for any other value.
     func user(_ name: String) -> String? {
         guard case .string(let text)? = members[name] else { return nil }
         return UserID(text)?.description
     }
 
-    /// Of an object that is named by its id, or stands there itself.
+    /// The id of an object that is given by its id or in full.
     func reference(_ name: String) throws(BillingError) -> String? {
         guard case .object? = value(name) else { return try text(name) }
         return try object(name)?.text("id")
@@ -135,36 +135,36 @@ struct PayloadFields {
         return value
     }
 
-    /// What is kept: these fields, where they are there and have the right form, and nothing else.
+    /// These fields and no others, for storing.
     ///
-    /// - Parameter informative: fields that no effect depends on: one that has another form than today's is left out, and
-    ///   its event is not refused for it.
-    func kept(
-        _ forms: KeyValuePairs<String, Form>,
+    /// - Parameter informative: fields that no effect depends on. If one has an unexpected format, it is dropped and the event
+    ///   is accepted; any other field throws.
+    func stored(
+        _ formats: KeyValuePairs<String, Format>,
         informative: Set<String> = []
     ) throws(BillingError) -> [String: JSONValue] {
-        var kept: [String: JSONValue] = [:]
-        for (name, form) in forms {
-            // That a field is there and null can say something: no grace period, say.
-            if members[name] == .null { kept[name] = .null }
+        var stored: [String: JSONValue] = [:]
+        for (name, format) in formats {
+            // null can have a meaning of its own, such as "no grace period".
+            if members[name] == .null { stored[name] = .null }
             guard value(name) != nil else { continue }
             if informative.contains(name) {
-                kept[name] = (try? keptValue(name, form)) ?? nil
+                stored[name] = (try? storedValue(name, format)) ?? nil
             } else {
-                kept[name] = try keptValue(name, form)
+                stored[name] = try storedValue(name, format)
             }
         }
-        return kept
+        return stored
     }
 
-    private func keptValue(_ name: String, _ form: Form) throws(BillingError) -> JSONValue? {
-        switch form {
+    private func storedValue(_ name: String, _ format: Format) throws(BillingError) -> JSONValue? {
+        switch format {
         case .text: return try text(name).map { .string($0) }
         case .texts: return .array(try texts(name).map { .string($0) })
         case .word: return try word(name).map { .string($0) }
-        case .identity: return try text(name).map { .string(CustomerIdentity.kept($0)) }
+        case .identity: return try text(name).map { .string(CustomerIdentity.stored($0)) }
         case .identities:
-            return .array(CustomerIdentity.distinct(try texts(name).map(CustomerIdentity.kept)).map { .string($0) })
+            return .array(CustomerIdentity.distinct(try texts(name).map(CustomerIdentity.stored)).map { .string($0) })
         case .flag: return try flag(name).map { .bool($0) }
         case .integer: return try integer(name).map { .integer($0) }
         case .instant: return try instant(name).map { .integer($0.microsecondsSince1970 / 1_000) }

@@ -15,7 +15,7 @@ extension BillingProblem {
         }
     }
 
-    /// What it lacks, where that may still come: as `headroom.billing_events` has it.
+    /// What is missing and may still arrive, as the column `lacks` of `headroom.billing_events` has it.
     public var lacks: String? {
         switch self {
         case .unknownUser: "user"

@@ -1,13 +1,13 @@
 import Usage
 
-/// All that is recorded of one customer: what `CustomerReducer` computes the customer's state from.
+/// All recorded events and declarations of one customer: the input of `CustomerReducer`.
 ///
-/// A customer is everybody whom events connect: the identities and transactions that stand in one event belong together,
-/// so a transfer's giver and receiver are one customer.
+/// Identities and transactions that occur in one event belong to one customer. So the giver and the receiver of a transfer
+/// are one customer, with several users.
 public struct CustomerHistory: Sendable, Equatable {
     /// In any order.
     public var events: [RecordedEvent]
-    /// What is known of the users among the customer's identities from elsewhere. Absent: nothing.
+    /// Facts about the customer's users that do not come from store events. May lack users.
     public var users: [UserID: UserRecord]
     public var plans: [String: Plan.Cycle]
 
@@ -20,7 +20,7 @@ public struct CustomerHistory: Sendable, Equatable {
 
 /// An event with the plans of its products, as they were mapped when it was last applied or replayed.
 public struct RecordedEvent: Sendable, Equatable {
-    /// A store names an event once, and only among its own.
+    /// An id is unique within its source.
     public struct Key: Hashable, Sendable, Comparable {
         public var source: String
         public var id: String
@@ -41,10 +41,10 @@ public struct RecordedEvent: Sendable, Equatable {
     /// When it first arrived.
     public var receivedAt: Instant
     public var environment: String?
-    /// Whom it names, best first: UUIDs and digests. See `CustomerIdentity`.
+    /// UUIDs and digests of the customer, best first. See `CustomerIdentity`.
     public var identities: [String]
     public var effects: [BillingEffect]
-    /// Why the effects cannot be applied. The identities of the event still count.
+    /// Why the effects cannot be applied. The identities are used nevertheless.
     public var problem: BillingProblem?
 
     public init(
@@ -66,7 +66,7 @@ public struct RecordedEvent: Sendable, Equatable {
     }
 }
 
-/// Why an event has no effect although it should have one. It is recorded, listed and tried again.
+/// Why an event that should have an effect has none. It is recorded, listed and tried again.
 public enum BillingProblem: Hashable, Sendable {
     /// No user is known for its identities or its transaction.
     case unknownUser
@@ -77,21 +77,21 @@ public enum BillingProblem: Hashable, Sendable {
     case malformed(String)
 }
 
-/// What is known of a user from elsewhere than store events.
+/// Facts about a user that do not come from store events.
 public struct UserRecord: Sendable, Equatable {
     /// When an operator last set the plan. Events that happened or arrived before that are outdated.
     public var declaredAt: Instant?
-    /// The plan that was set, where it is monthly.
+    /// The plan that was set, if it is monthly.
     public var declaredPlan: String?
     public var declaredAnchorDay: Int
     public var declaredPreviousPlan: String?
-    /// The trial that a first message or an operator started. It may still run.
-    public var trial: OwnTrial?
+    /// The trial that a first message or an operator started, running or ended.
+    public var trial: Trial?
 
-    public struct OwnTrial: Sendable, Equatable {
+    public struct Trial: Sendable, Equatable {
         public var startedAt: Instant
         public var endsAt: Instant
-        /// When its last message was counted, if none is left.
+        /// When its last message was counted; nil while messages are left.
         public var usedUpAt: Instant?
 
         public init(startedAt: Instant, endsAt: Instant, usedUpAt: Instant? = nil) {
@@ -111,7 +111,7 @@ public struct UserRecord: Sendable, Equatable {
         declaredPlan: String? = nil,
         declaredAnchorDay: Int = 1,
         declaredPreviousPlan: String? = nil,
-        trial: OwnTrial? = nil
+        trial: Trial? = nil
     ) {
         self.declaredAt = declaredAt
         self.declaredPlan = declaredPlan
@@ -122,7 +122,8 @@ public struct UserRecord: Sendable, Equatable {
 }
 
 extension String {
-    /// Order by UTF-8 bytes, as PostgreSQL's collation "C" has it: `<` is Unicode's and treats different ids as equal.
+    /// Order by UTF-8 bytes, as PostgreSQL's collation "C": `<` uses Unicode's order, which treats some different ids as
+    /// equal.
     func precedes(_ other: String) -> Bool {
         utf8.lexicographicallyPrecedes(other.utf8)
     }

@@ -1,7 +1,7 @@
 import Usage
 
-/// Computes what a customer has from all that was recorded of them: a pure function of the set of events, so every order
-/// of arrival and every repetition ends alike.
+/// Computes a customer's state from the recorded events. A pure function of the set of events, so the result does not depend
+/// on the order of arrival or on repetitions.
 public struct CustomerReducer {
     /// An event may be dated at most one day after the database's clock. A later date would override all events until then.
     static let aheadSecondsMaximum: Int64 = 86_400
@@ -9,25 +9,25 @@ public struct CustomerReducer {
     private typealias Transaction = Ownership.Transaction
 
     private let history: CustomerHistory
-    /// In the order in which they happened, without those of the future.
+    /// In the order in which they happened, without `futureEvents`.
     private let events: [RecordedEvent]
-    private let early: [RecordedEvent]
+    private let futureEvents: [RecordedEvent]
     private let identities: Identities
     private let ownership: Ownership
     private let trials: StoreTrials
-    /// The newest refund of each transaction, or of one that was taken back.
+    /// The newest refund, or reversal of a refund, of each transaction.
     private let lastRefunds: [Transaction: BillingEffect.Kind]
     private var state = CustomerState()
-    /// Where each purchase stands in the state.
-    private var purchasePlaces: [Transaction: Int] = [:]
+    /// The index of each purchase in the state.
+    private var purchaseIndexes: [Transaction: Int] = [:]
 
     /// - Parameters:
     ///   - history: in any order, each event once.
-    ///   - now: of the database's clock. Only events that are dated more than a day ahead depend on it.
+    ///   - now: by the database's clock. Decides only which events are dated too far ahead.
     public static func reduce(_ history: CustomerHistory, at now: Instant) -> CustomerState {
         var reducer = CustomerReducer(history, now)
-        let effective = reducer.findEffective()
-        reducer.fold(effective)
+        let effective = reducer.effectiveEvents()
+        reducer.apply(effective)
         reducer.findTransfers(effective)
         reducer.reportTransfers(effective)
         return reducer.state
@@ -40,7 +40,7 @@ public struct CustomerReducer {
         }
         let latest = now.advanced(bySeconds: CustomerReducer.aheadSecondsMaximum)
         events = sorted.filter { $0.at <= latest || $0.effects.isEmpty }
-        early = sorted.filter { $0.at > latest && !$0.effects.isEmpty }
+        futureEvents = sorted.filter { $0.at > latest && !$0.effects.isEmpty }
         identities = Identities(events)
         ownership = Ownership(events, identities)
         trials = StoreTrials(events, ownership, history)
@@ -58,13 +58,13 @@ public struct CustomerReducer {
 
     private mutating func findPurchases(in effective: Set<RecordedEvent.Key>) {
         state.purchases = []
-        purchasePlaces = [:]
+        purchaseIndexes = [:]
         for event in events where effective.contains(event.key) {
             for effect in event.effects where effect.kind == .granted {
                 guard let name = effect.transaction, let messages = effect.messages, messages > 0 else { continue }
                 let transaction = Transaction(source: event.key.source, name: name)
-                guard purchasePlaces[transaction] == nil, let user = buyer(of: transaction, in: event) else { continue }
-                purchasePlaces[transaction] = state.purchases.count
+                guard purchaseIndexes[transaction] == nil, let user = buyer(of: transaction, in: event) else { continue }
+                purchaseIndexes[transaction] = state.purchases.count
                 state.purchases.append(
                     MessagePurchase(
                         source: transaction.source,
@@ -80,24 +80,23 @@ public struct CustomerReducer {
     }
 
     private func buyer(of transaction: Transaction, in event: RecordedEvent) -> UserID? {
-        identities.person(event.identities, source: event.key.source)?.user ?? ownership.owner(transaction)?.user
+        identities.customer(event.identities, source: event.key.source)?.user ?? ownership.owner(transaction)?.user
     }
 
-    /// The newest of its refunds, and of those that were taken back, decides.
     private func isRefunded(_ transaction: Transaction) -> Bool {
         lastRefunds[transaction] == .revoked
     }
 
     private func purchase(_ transaction: Transaction) -> MessagePurchase? {
-        purchasePlaces[transaction].map { state.purchases[$0] }
+        purchaseIndexes[transaction].map { state.purchases[$0] }
     }
 
-    // MARK: Whose an event is
+    // MARK: Users of events
 
     /// Records a problem for each event that cannot be applied, and returns the other events. An event is applied completely
-    /// or not at all. The owner of a refund may come from a purchase, and a purchase counts only if its event is applied. So
-    /// this repeats until the set of applied events no longer changes.
-    private mutating func findEffective() -> [RecordedEvent] {
+    /// or not at all. The owner of a refund may come from a purchase, and a purchase counts only if its event is applied.
+    /// Therefore this repeats until the set of applied events no longer changes.
+    private mutating func effectiveEvents() -> [RecordedEvent] {
         var keys: Set<RecordedEvent.Key> = []
         while true {
             findPurchases(in: keys)
@@ -109,11 +108,11 @@ public struct CustomerReducer {
     }
 
     private mutating func findProblems() -> [RecordedEvent] {
-        for event in early {
+        for event in futureEvents {
             state.results[event.key] = EventResult(
                 outcome: .failed,
                 problem: .inTheFuture,
-                user: identities.person(event.identities, source: event.key.source)?.user
+                user: identities.customer(event.identities, source: event.key.source)?.user
             )
         }
         return events.filter { event in
@@ -132,12 +131,12 @@ public struct CustomerReducer {
         case .transferred, .merged: return true
         case .granted where effect.messages == 0: return true
         default:
-            return owner(of: effect, event) != nil || isOfSomebodyForgotten(effect, event)
+            return owner(of: effect, event) != nil || isOfForgottenUser(effect, event)
         }
     }
 
-    /// The newest owner of the effect's transaction is forgotten: it has no effect on anybody, and no user is missing.
-    private func isOfSomebodyForgotten(_ effect: BillingEffect, _ event: RecordedEvent) -> Bool {
+    /// The newest owner of the effect's transaction was forgotten: the effect applies to no user, and none is missing.
+    private func isOfForgottenUser(_ effect: BillingEffect, _ event: RecordedEvent) -> Bool {
         guard let name = effect.transaction,
             case .digest(let owner)? = ownership.owner(Transaction(source: event.key.source, name: name))
         else { return false }
@@ -159,45 +158,45 @@ public struct CustomerReducer {
                 case .merged: effect.identities
                 default: nil
                 }
-            let user = named.map { identities.person($0, source: event.key.source)?.user } ?? owner(of: effect, event)
+            let user = named.map { identities.customer($0, source: event.key.source)?.user } ?? owner(of: effect, event)
             if let user { return user }
         }
-        return identities.person(event.identities, source: event.key.source)?.user
+        return identities.customer(event.identities, source: event.key.source)?.user
     }
 
     // MARK: Subscriptions
 
-    /// What became of an effect before it is known whether its subscription has a plan.
-    private struct Folded {
+    /// The outcome of an effect, until it is known whether its subscription has a plan.
+    private struct AppliedEffect {
         var event: RecordedEvent.Key
         var outcome: EventResult.Outcome
-        /// Whose plan decides whether it waits; nil where nothing does.
+        /// Without a plan of this subscription the effect waits. Nil if it never waits.
         var subscription: (user: UserID, transaction: String)?
     }
 
-    private mutating func fold(_ effective: [RecordedEvent]) {
-        var accounts: [UserID: UserFold] = [:]
-        var folded: [Folded] = []
+    private mutating func apply(_ effective: [RecordedEvent]) {
+        var reducers: [UserID: UserReducer] = [:]
+        var applied: [AppliedEffect] = []
         for event in effective {
             for effect in event.effects {
                 guard let name = effect.transaction, let user = owner(of: effect, event) else { continue }
                 let transaction = Transaction(source: event.key.source, name: name)
                 if effect.kind == .granted {
-                    folded.append(Folded(event: event.key, outcome: effect.messages == 0 ? .ignored : .applied))
+                    applied.append(AppliedEffect(event: event.key, outcome: effect.messages == 0 ? .ignored : .applied))
                     continue
                 }
-                var account = accounts[user] ?? UserFold(history.users[user] ?? UserRecord(), history.plans)
-                let outcome = account.apply(
+                var reducer = reducers[user] ?? UserReducer(history.users[user] ?? UserRecord(), history.plans)
+                let outcome = reducer.apply(
                     effect,
                     of: event,
                     transferredAt: transferInstant(transaction),
                     replacingTrial: trials.replacement(of: transaction)
                 )
-                accounts[user] = account
-                // A refund of messages counts whatever plan an operator has set since.
+                reducers[user] = reducer
+                // A refund of messages counts even if an operator has set a plan since.
                 let isOfPurchase = effect.isRefund && purchase(transaction) != nil
-                folded.append(
-                    Folded(
+                applied.append(
+                    AppliedEffect(
                         event: event.key,
                         outcome: isOfPurchase ? .applied : outcome,
                         subscription: isOfPurchase ? nil : (user, name)
@@ -205,15 +204,15 @@ public struct CustomerReducer {
                 )
             }
         }
-        for (user, account) in accounts {
-            state.subscriptions[user] = account.subscriptions.map { trials.settled($0, of: user) }
-            state.users[user] = account.state
+        for (user, reducer) in reducers {
+            state.subscriptions[user] = reducer.subscriptions.map { trials.adjusted($0, of: user) }
+            state.users[user] = reducer.state
         }
         for user in trials.users.union(history.users.keys) where state.users[user] == nil {
-            state.users[user] = UserFold(history.users[user] ?? UserRecord(), history.plans).state
+            state.users[user] = UserReducer(history.users[user] ?? UserRecord(), history.plans).state
         }
         for user in Array(state.users.keys) { state.users[user]?.trialStartedAt = trials.firstStart(of: user) }
-        report(folded)
+        report(applied)
     }
 
     private func transferInstant(_ transaction: Transaction) -> Instant? {
@@ -221,10 +220,10 @@ public struct CustomerReducer {
         return steps.last?.since
     }
 
-    /// A subscription whose plan no event names has no effect until one does.
-    private mutating func report(_ folded: [Folded]) {
+    /// Effects of a subscription wait until an event names its plan.
+    private mutating func report(_ applied: [AppliedEffect]) {
         var outcomes: [RecordedEvent.Key: [EventResult.Outcome]] = [:]
-        for effect in folded {
+        for effect in applied {
             var outcome = effect.outcome
             if outcome == .applied, let (user, name) = effect.subscription,
                 !(state.subscriptions[user] ?? []).contains(where: { $0.transaction == name })
@@ -242,7 +241,7 @@ public struct CustomerReducer {
         var found: [(at: Instant, transfer: UsageTransfer)] = []
         for steps in ownership.steps.values {
             for (giver, receiver) in zip(steps, steps.dropFirst()) {
-                guard let from = giver.person.user, let to = receiver.person.user else { continue }
+                guard let from = giver.customer.user, let to = receiver.customer.user else { continue }
                 let transfer = UsageTransfer(event: receiver.event, giver: from, receiver: to)
                 found.append((receiver.since, transfer))
             }
@@ -263,13 +262,13 @@ public struct CustomerReducer {
     }
 
     private mutating func reportTransfers(_ effective: [RecordedEvent]) {
-        let moving = Set(ownership.steps.values.flatMap { $0.dropFirst().map(\.event) })
+        let transferring = Set(ownership.steps.values.flatMap { $0.dropFirst().map(\.event) })
         for event in effective {
             for effect in event.effects where effect.kind == .transferred || effect.kind == .merged {
                 let isKnown =
                     effect.kind == .merged
-                    && identities.person(effect.identities ?? [], source: event.key.source)?.user != nil
-                let outcome: EventResult.Outcome = isKnown || moving.contains(event.key) ? .applied : .waiting
+                    && identities.customer(effect.identities ?? [], source: event.key.source)?.user != nil
+                let outcome: EventResult.Outcome = isKnown || transferring.contains(event.key) ? .applied : .waiting
                 let before = state.results[event.key]?.outcome ?? .ignored
                 state.results[event.key]?.outcome = EventResult.Outcome.combined([before, outcome])
             }
@@ -278,7 +277,7 @@ public struct CustomerReducer {
 }
 
 extension EventResult.Outcome {
-    /// What became of an event of which this became of its effects.
+    /// The outcome of an event from the outcomes of its effects.
     static func combined(_ outcomes: [EventResult.Outcome]) -> EventResult.Outcome {
         for outcome in [EventResult.Outcome.applied, .waiting, .outdated] where outcomes.contains(outcome) {
             return outcome
@@ -288,7 +287,7 @@ extension EventResult.Outcome {
 }
 
 extension BillingEffect {
-    /// Also of messages that were bought once.
+    /// A refund or its reversal, also of a one-time purchase.
     fileprivate var isRefund: Bool { kind == .revoked || kind == .reinstated }
 }
 

@@ -1,11 +1,11 @@
 import Usage
 
-/// What follows from a customer's history: what every user of theirs has.
+/// The result of reducing a customer's history: the state of each of the customer's users.
 public struct CustomerState: Sendable, Equatable {
-    /// By user: the subscriptions whose plan is known, in the order of their transactions.
+    /// Each user's subscriptions whose plan is known, in the order of their transactions.
     public var subscriptions: [UserID: [StoreSubscription]] = [:]
-    /// One for each user in the history, including users that have no event left: late events can move all of a user's
-    /// events to another user, and then the rows written before have to be removed.
+    /// One for each user in the history, including users without events: a late event can move all of a user's events to
+    /// another user, and then the rows written before have to be removed.
     public var users: [UserID: UserState] = [:]
     public var purchases: [MessagePurchase] = []
     /// In the order in which they happened.
@@ -15,15 +15,15 @@ public struct CustomerState: Sendable, Equatable {
     public init() {}
 }
 
-/// What a user's store events say beside the subscriptions.
+/// A user's state from store events, apart from the subscriptions.
 public struct UserState: Sendable, Equatable {
     public var anchorDay: Int
     public var previousPlan: String?
-    /// When the first trial of a store began that the user ever had, given away or not.
+    /// When the user's first store trial began, also if it was transferred since.
     public var trialStartedAt: Instant?
 }
 
-/// Messages that were bought once. They stay with their buyer.
+/// A one-time purchase of messages. It stays with its buyer.
 public struct MessagePurchase: Sendable, Equatable {
     public var source: String
     public var transaction: String
@@ -33,7 +33,7 @@ public struct MessagePurchase: Sendable, Equatable {
     public var isRefunded: Bool
 }
 
-/// The giver's counts of the open periods that the receiver's are raised to, once for each event, giver and receiver.
+/// Raises the receiver's counts of the open periods to the giver's, once for each event, giver and receiver.
 public struct UsageTransfer: Sendable, Hashable {
     public var event: RecordedEvent.Key
     public var giver: UserID
@@ -43,17 +43,17 @@ public struct UsageTransfer: Sendable, Hashable {
 public struct EventResult: Sendable, Equatable {
     public enum Outcome: String, Sendable {
         case applied
-        /// It takes effect with another event: one that names the plan, or the subscription that it transfers.
+        /// Takes effect with another event: one that names the plan, or the subscription that is transferred.
         case waiting
-        /// An operator has set the user's plan since.
+        /// An operator has set the user's plan since then.
         case outdated
-        /// It concerns no subscription.
+        /// Concerns no subscription.
         case ignored
         case failed
     }
 
     public var outcome: Outcome
     public var problem: BillingProblem?
-    /// Whom it concerns, as far as that is known.
+    /// The user, if known.
     public var user: UserID?
 }

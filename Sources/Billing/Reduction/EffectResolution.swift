@@ -1,14 +1,14 @@
 import Usage
 
-/// Which plan a store's product, or entitlement, is: rows that operators edit.
+/// The plans of a store's products and entitlements: rows that operators edit.
 public struct ProductMapping: Sendable, Equatable {
     public struct Product: Sendable, Equatable {
         public var plan: String?
-        /// While a trial of the product runs.
+        /// The plan during a trial of the product.
         public var trialPlan: String?
-        /// While an introductory offer runs; nil is `plan`.
+        /// The plan during an introductory offer; nil means `plan`.
         public var introPlan: String?
-        /// Of a product that is bought once: for each. 0 grants none.
+        /// Messages per unit of a one-time purchase. 0 grants none.
         public var messages: Int?
 
         public init(plan: String?, trialPlan: String? = nil, introPlan: String? = nil, messages: Int? = nil) {
@@ -29,12 +29,12 @@ public struct ProductMapping: Sendable, Equatable {
 }
 
 extension BillingEffect {
-    /// What `headroom.grants` takes.
+    /// The limit of `headroom.grants`.
     static let messagesMaximum = 1_000_000
-    /// RevenueCat grants access for so long while a store cannot be asked.
+    /// The time for which RevenueCat grants access while a store is unavailable.
     static let temporarySecondsMaximum: Int64 = 86_400
 
-    /// The effect with its products' plans filled in, as they are mapped now. Later edits of the mapping do not change it.
+    /// The effect with the plans that its products are mapped to now. Later edits of the mapping do not change it.
     ///
     /// - Parameter at: when the event happened.
     public func resolved(by mapping: ProductMapping, at: Instant) -> Result<BillingEffect, ResolutionFailure> {
@@ -45,20 +45,20 @@ extension BillingEffect {
         case .productChanged where nextProduct != nil || nextPlan != nil:
             if let nextProduct, nextPlan == nil {
                 effect.nextPlan = mapping.products[nextProduct]?.plan
-                // Which plan it will be, the renewal says, where the store's products are known by their entitlements.
+                // If products are mapped by entitlement, the renewal will name the plan.
                 let hasEntitlement = (entitlements ?? []).contains { mapping.entitlements[$0] != nil }
                 guard effect.nextPlan != nil || hasEntitlement else { return .failure(.unmapped(nextProduct)) }
             }
             return .success(effect)
         case .temporary:
-            // Nothing was paid yet: it gives access for a day at most, and begins no period.
+            // Not paid yet: it gives access for a day at most, and begins no period.
             let latest = at.advanced(bySeconds: BillingEffect.temporarySecondsMaximum)
             effect.expires = min(effect.expires ?? latest, latest)
         default: break
         }
         if effect.plan != nil { return .success(effect) }
         let isNeeded = kind == .purchased || kind == .renewed || kind == .temporary || kind == .productChanged
-        // Without an end, what is no payment waits for one: it would give access for good.
+        // Without an end, an effect that is no payment waits for one: it would give access forever.
         guard isNeeded || effect.expires != nil || kind == .expired || kind == .revoked else { return .success(effect) }
         guard let product = mappedProduct(mapping) else {
             if isNeeded, let product { return .failure(.unmapped(product)) }
@@ -74,7 +74,7 @@ extension BillingEffect {
         return .success(effect)
     }
 
-    /// The product's own mapping, else that of its other name, else that of the first of its entitlements that has one.
+    /// The mapping of the product, else of its other name, else of the first mapped entitlement.
     private func mappedProduct(_ mapping: ProductMapping) -> ProductMapping.Product? {
         for name in [product, alternateProduct].compactMap({ $0 }) {
             if let mapped = mapping.products[name], mapped.plan != nil { return mapped }
@@ -97,9 +97,9 @@ extension BillingEffect {
     }
 }
 
-/// Why an effect cannot be applied as things stand.
+/// Why an effect cannot be resolved.
 public enum ResolutionFailure: Error, Sendable, Equatable {
-    /// The operator maps it, then the event is tried again.
+    /// An operator has to map the product and replay the event.
     case unmapped(String)
     case malformed(String)
 }

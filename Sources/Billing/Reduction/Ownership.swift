@@ -1,7 +1,7 @@
 import Usage
 
-/// Who somebody is: a user, or a customer of a store whose user is not known yet.
-enum Person: Hashable, Sendable {
+/// A user, or a customer of a store whose user is not known yet.
+enum Customer: Hashable, Sendable {
     case user(UserID)
     case digest(String)
 
@@ -10,7 +10,7 @@ enum Person: Hashable, Sendable {
     }
 }
 
-/// Which digests of a store are which users: as the newest event says that names a digest beside a UUID.
+/// Maps the digests of each source to users, by the newest event that names a digest together with a UUID.
 struct Identities {
     private struct Name: Hashable {
         var source: String
@@ -22,20 +22,20 @@ struct Identities {
     /// - Parameter events: in the order in which they happened.
     init(_ events: [RecordedEvent]) {
         for event in events {
-            var learned: Set<Name> = []
+            var assigned: Set<Name> = []
             for list in event.identityLists {
                 guard case .user(let user)? = Identities.named(in: list) else { continue }
                 for identity in list where identity.hasPrefix(CustomerIdentity.digestPrefix) {
                     let name = Name(source: event.key.source, digest: identity)
-                    // Within an event the first list decides.
-                    if learned.insert(name).inserted { users[name] = user }
+                    // Within an event the first list counts.
+                    if assigned.insert(name).inserted { users[name] = user }
                 }
             }
         }
     }
 
-    /// The first whom a list names without a digest: a user, or somebody who is forgotten.
-    private static func named(in list: [String]) -> Person? {
+    /// The first user, or forgotten user, in a list.
+    private static func named(in list: [String]) -> Customer? {
         for identity in list {
             if let user = UserID(identity) { return .user(user) }
             if CustomerIdentity.isForgotten(identity) { return .digest(identity) }
@@ -43,19 +43,19 @@ struct Identities {
         return nil
     }
 
-    /// The first user, else the user of the first digest that is known, else the first digest.
-    func person(_ identities: [String], source: String) -> Person? {
-        if let person = Identities.named(in: identities) { return person }
+    /// The first user, else the user of the first mapped digest, else the first digest.
+    func customer(_ identities: [String], source: String) -> Customer? {
+        if let customer = Identities.named(in: identities) { return customer }
         for identity in identities {
             if let user = users[Name(source: source, digest: identity)] { return .user(user) }
         }
         return identities.first.map { .digest($0) }
     }
 
-    /// Whether one of the identities is this person's.
-    func isNamed(_ person: Person, in identities: [String], source: String) -> Bool {
+    /// Whether one of the identities belongs to the customer.
+    func isNamed(_ customer: Customer, in identities: [String], source: String) -> Bool {
         identities.contains { identity in
-            switch person {
+            switch customer {
             case .digest(let digest): identity == digest
             case .user(let user):
                 UserID(identity) == user || users[Name(source: source, digest: identity)] == user
@@ -65,7 +65,7 @@ struct Identities {
 }
 
 extension RecordedEvent {
-    /// Each list of names that belong to one person.
+    /// Lists of identities, each of one customer.
     fileprivate var identityLists: [[String]] {
         [identities]
             + effects.flatMap { effect -> [[String]] in
@@ -78,31 +78,31 @@ extension RecordedEvent {
     }
 }
 
-/// A transaction's owner from an instant on.
+/// The owner of a transaction since an instant.
 struct OwnershipStep: Equatable {
-    var person: Person
+    var customer: Customer
     var since: Instant
-    /// The event that says so.
+    /// The event that names the owner.
     var event: RecordedEvent.Key
 }
 
-/// Whose each transaction was and is.
+/// The present and earlier owners of each transaction.
 ///
-/// An event of a transaction names its owner at that instant; a transfer gives away all that its giver owns then, and so
-/// does an alias, for the others' are the first one's from then on. All of it is read in the order in which it happened,
-/// so it does not matter in which order it arrived.
+/// An event of a transaction names the owner at that instant. A transfer changes all transactions that its giver owns then, and
+/// an alias changes those of the other identities to the first. Events are evaluated in the order in which they happened, so
+/// the order of arrival does not matter.
 struct Ownership {
     struct Transaction: Hashable {
         var source: String
         var name: String
     }
 
-    private struct Move {
+    private struct Change {
         var at: Instant
         var event: RecordedEvent.Key
-        var place: Int
+        var order: Int
         var from: [String]
-        var to: Person?
+        var to: Customer?
         var transaction: Transaction?
     }
 
@@ -110,69 +110,69 @@ struct Ownership {
 
     /// - Parameter events: in the order in which they happened.
     init(_ events: [RecordedEvent], _ identities: Identities) {
-        let moves = events.flatMap { Ownership.moves(of: $0, identities) }
-        // Each transaction is looked at with its own claims and the transfers of its source only.
+        let changes = events.flatMap { Ownership.changes(of: $0, identities) }
+        // Only its own claims and the transfers of its source concern a transaction.
         var claims: [Transaction: [Int]] = [:]
         var transfers: [String: [Int]] = [:]
-        for (place, move) in moves.enumerated() {
-            if let transaction = move.transaction {
-                claims[transaction, default: []].append(place)
+        for (index, change) in changes.enumerated() {
+            if let transaction = change.transaction {
+                claims[transaction, default: []].append(index)
             } else {
-                transfers[move.event.source, default: []].append(place)
+                transfers[change.event.source, default: []].append(index)
             }
         }
-        for (transaction, places) in claims {
+        for (transaction, indexes) in claims {
             var steps: [OwnershipStep] = []
-            for place in (places + (transfers[transaction.source] ?? [])).sorted() {
-                let move = moves[place]
-                guard let person = move.to, person != steps.last?.person else { continue }
-                if move.transaction == nil {
-                    guard let owner = steps.last?.person,
-                        identities.isNamed(owner, in: move.from, source: transaction.source)
+            for index in (indexes + (transfers[transaction.source] ?? [])).sorted() {
+                let change = changes[index]
+                guard let customer = change.to, customer != steps.last?.customer else { continue }
+                if change.transaction == nil {
+                    guard let owner = steps.last?.customer,
+                        identities.isNamed(owner, in: change.from, source: transaction.source)
                     else { continue }
                 }
-                steps.append(OwnershipStep(person: person, since: move.at, event: move.event))
+                steps.append(OwnershipStep(customer: customer, since: change.at, event: change.event))
             }
             self.steps[transaction] = steps
         }
     }
 
-    private static func moves(of event: RecordedEvent, _ identities: Identities) -> [Move] {
+    private static func changes(of event: RecordedEvent, _ identities: Identities) -> [Change] {
         let source = event.key.source
-        // What the event names beside its transaction comes before the transfers in it.
+        // The claims of an event come before its transfers.
         let claims = Set(
             event.effects.compactMap { effect in
                 effect.kind == .granted ? nil : effect.transaction.map { Transaction(source: source, name: $0) }
             }
         ).map { transaction in
-            Move(
+            Change(
                 at: event.at,
                 event: event.key,
-                place: 0,
+                order: 0,
                 from: [],
-                to: identities.person(event.identities, source: source),
+                to: identities.customer(event.identities, source: source),
                 transaction: transaction
             )
         }
-        let transfers = event.effects.enumerated().compactMap { number, effect -> Move? in
+        let transfers = event.effects.enumerated().compactMap { number, effect -> Change? in
             let (from, to): ([String], [String])
             switch effect.kind {
             case .transferred: (from, to) = (effect.from ?? [], effect.to ?? [])
             case .merged: (from, to) = (effect.identities ?? [], effect.identities ?? [])
             default: return nil
             }
-            return Move(
+            return Change(
                 at: event.at,
                 event: event.key,
-                place: number + 1,
+                order: number + 1,
                 from: from,
-                to: identities.person(to, source: source)
+                to: identities.customer(to, source: source)
             )
         }
         return claims + transfers
     }
 
-    func owner(_ transaction: Transaction) -> Person? {
-        steps[transaction]?.last?.person
+    func owner(_ transaction: Transaction) -> Customer? {
+        steps[transaction]?.last?.customer
     }
 }

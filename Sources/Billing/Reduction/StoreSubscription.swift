@@ -1,12 +1,12 @@
 import Usage
 
-/// A subscription as the events of its transaction leave it: the inputs of a state, never the state itself.
+/// A subscription after all events of its transaction: the facts from which its state is derived.
 public struct StoreSubscription: Sendable, Equatable {
     /// The original transaction, which names the subscription through all its renewals.
     public var transaction: String
     public var plan: String?
     public var product: String?
-    /// Nil until a payment was seen; until then every event that names the end is believed.
+    /// Nil before the first payment. Until then any event may set the end.
     public var startedAt: Instant?
     public var expiresAt: Instant?
     public var graceUntil: Instant?
@@ -16,9 +16,9 @@ public struct StoreSubscription: Sendable, Equatable {
     public var nextPlan: String?
     public var nextProduct: String?
     public var environment: String?
-    /// When the newest event that is in it happened.
+    /// When the newest applied event happened.
     public var eventAt: Instant?
-    /// Day of the month on which it was bought.
+    /// The day of the month of the purchase.
     public var anchorDay: Int?
 
     /// The grace after the end of what was paid, where a store gives no date.
@@ -28,15 +28,15 @@ public struct StoreSubscription: Sendable, Equatable {
         self.transaction = transaction
     }
 
-    /// Applies the next effect in the order in which they happened.
+    /// Applies the next effect, in the order in which they happened.
     ///
-    /// - Parameter cycles: how each plan comes back.
+    /// - Parameter cycles: the cycle of each plan.
     mutating func apply(_ effect: BillingEffect, at: Instant, environment: String?, cycles: [String: Plan.Cycle]) {
         if startedAt == nil { expiresAt = expiresAt ?? effect.expires }
         switch effect.kind {
         case .purchased, .renewed: pay(effect, at: at, cycles)
         case .cancelled:
-            // The end in it can be later than the known one, where a renewal got lost. It never takes anything back.
+            // After a lost renewal, its end is later than the known one. It never shortens the subscription.
             expiresAt = later(expiresAt, effect.expires)
             unsubscribedAt = at
         case .uncancelled:
@@ -44,14 +44,14 @@ public struct StoreSubscription: Sendable, Equatable {
             unsubscribedAt = nil
         case .gracePeriod: beginGrace(effect, at: at)
         case .billingRetry:
-            // No grace any more; what is left of the paid time stays.
+            // Ends the grace period, and leaves the paid time.
             graceUntil = earlier(earlier(graceUntil, effect.graceUntil), at)
             billingIssueAt = billingIssueAt ?? at
         case .expired: expire(effect.expires ?? at)
         case .revoked: revokedAt = revokedAt ?? at
         case .reinstated: revokedAt = nil
         case .extended, .temporary:
-            // A subscription without an end is not given one.
+            // A subscription without an end stays without one.
             if startedAt == nil || expiresAt != nil { expiresAt = later(expiresAt, effect.expires) }
         case .productChanged: changeProduct(effect)
         case .granted, .transferred, .merged: return
@@ -63,13 +63,13 @@ public struct StoreSubscription: Sendable, Equatable {
         eventAt = at
     }
 
-    /// A purchase or a renewal. It ends a cancellation, a billing issue and a refund of what was paid before.
+    /// A purchase or a renewal. It ends a cancellation, a billing issue and an earlier refund.
     private mutating func pay(_ effect: BillingEffect, at: Instant, _ cycles: [String: Plan.Cycle]) {
         let cycleBefore = plan.flatMap { cycles[$0] }
         plan = effect.plan ?? nextPlan ?? plan
         product = effect.product ?? nextProduct ?? product
         let cycle = plan.flatMap { cycles[$0] }
-        // A trial that becomes a subscription begins like one that is bought.
+        // A trial that becomes a paid subscription starts it, as a purchase does.
         let isConversion = cycleBefore?.isTrial == true && cycle?.isTrial == false
         if effect.kind == .purchased || isConversion {
             startedAt = effect.started ?? at
@@ -87,8 +87,7 @@ public struct StoreSubscription: Sendable, Equatable {
         nextProduct = nil
     }
 
-    /// Without a date, an earlier notice of the same issue counts, also where it says that there is no grace; else 16
-    /// days after the end.
+    /// Without a date, an earlier event of the same issue counts, also one without grace; else 16 days after the end.
     private mutating func beginGrace(_ effect: BillingEffect, at: Instant) {
         let fallback = expiresAt == nil ? at.advanced(bySeconds: StoreSubscription.fallbackGraceSeconds) : nil
         graceUntil = effect.graceUntil ?? (billingIssueAt == nil ? nil : graceUntil) ?? fallback
@@ -96,7 +95,7 @@ public struct StoreSubscription: Sendable, Equatable {
     }
 
     private mutating func expire(_ end: Instant) {
-        // An end before the known one is of a time that was paid for again since.
+        // An earlier end belongs to a period that was renewed since.
         if let expiresAt, end < expiresAt { return }
         expiresAt = end
         graceUntil = nil

@@ -1,6 +1,6 @@
 import Usage
 
-/// The trials that stores granted, and what becomes of one when an earlier trial is over.
+/// The trials that stores granted, and how an earlier trial of the user affects them.
 ///
 /// A user has one trial. If a user buys a trial after an earlier trial ended, the subscription gets the product's regular
 /// plan, because the store promised access. If a trial comes by a transfer, and the receiver's own trial has ended, the
@@ -41,9 +41,9 @@ struct StoreTrials {
         cycles = history.plans
     }
 
-    /// Everybody who ever owned a trial of a store.
+    /// All users that ever owned a store trial.
     var users: Set<UserID> {
-        Set(trials.keys.flatMap { ownership.steps[$0] ?? [] }.compactMap(\.person.user))
+        Set(trials.keys.flatMap { ownership.steps[$0] ?? [] }.compactMap(\.customer.user))
     }
 
     func firstStart(of user: UserID) -> Instant? {
@@ -59,9 +59,9 @@ struct StoreTrials {
     }
 
     /// If the user had an earlier trial, this trial gets the start and the end of the earlier trial.
-    func settled(_ subscription: StoreSubscription, of user: UserID) -> StoreSubscription {
+    func adjusted(_ subscription: StoreSubscription, of user: UserID) -> StoreSubscription {
         guard let plan = subscription.plan, cycles[plan]?.isTrial == true else { return subscription }
-        // Two sources may name a subscription alike.
+        // Two sources may use the same transaction.
         let named = trials.filter { $0.key.name == subscription.transaction && ownership.owner($0.key)?.user == user }
         let earlier = named.compactMap { spentTrial(before: $0.key, $0.value, of: user) }.min {
             $0.startedAt == $1.startedAt ? $0.endsAt < $1.endsAt : $0.startedAt < $1.startedAt
@@ -106,7 +106,7 @@ struct StoreTrials {
             guard let trial = trials[other], trial.startedAt < instant, trial.endsAt <= instant else { continue }
             found.append((trial.startedAt, trial.endsAt))
         }
-        // The user's own comes first of those that began at once.
+        // Of trials that began at the same instant, the user's own comes first.
         return found.enumerated().min { one, other in
             if one.element.startedAt != other.element.startedAt {
                 return one.element.startedAt < other.element.startedAt
@@ -121,6 +121,6 @@ struct StoreTrials {
     }
 
     private func users(of transaction: Ownership.Transaction) -> [UserID] {
-        (ownership.steps[transaction] ?? []).compactMap(\.person.user)
+        (ownership.steps[transaction] ?? []).compactMap(\.customer.user)
     }
 }

@@ -1,7 +1,7 @@
 import Usage
 
 /// RevenueCat's webhook events (https://www.revenuecat.com/docs/integrations/webhooks/event-types-and-fields), as they
-/// are kept and in Headroom's words.
+/// are stored, and translated.
 public enum RevenueCatEvent: StoreAdapter {
     public static let source = BillingEvent.Source.revenuecat
     public static let eventTypes: Set = [
@@ -11,8 +11,8 @@ public enum RevenueCatEvent: StoreAdapter {
         "UNCANCELLATION", "VIRTUAL_CURRENCY_TRANSACTION",
     ]
 
-    /// What is kept of an event. Not among them: subscriber_attributes (names, addresses), prices, countries.
-    private static let keptFields: KeyValuePairs<String, PayloadFields.Form> = [
+    /// Not stored: subscriber_attributes (names, addresses), prices, countries.
+    private static let storedFields: KeyValuePairs<String, PayloadFields.Format> = [
         "id": .text, "type": .word, "event_timestamp_ms": .instant, "app_id": .text, "environment": .word,
         "store": .word, "app_user_id": .identity, "original_app_user_id": .identity, "aliases": .identities,
         "transferred_from": .identities, "transferred_to": .identities, "product_id": .text,
@@ -27,16 +27,16 @@ public enum RevenueCatEvent: StoreAdapter {
         "app_id", "store", "auto_resume_at_ms", "is_family_share", "renewal_number", "entitlement_ids",
     ]
 
-    /// - Parameter body: what was posted, by who was shown to be RevenueCat.
-    /// - Returns: what is kept of it, which is also what `translate` takes.
+    /// - Parameter body: of a verified request.
+    /// - Returns: the payload to store, which `translate` accepts.
     /// - Throws: malformed or too large, with the field's name.
     public static func sanitized(body: [UInt8]) throws(BillingError) -> JSONValue {
         let fields = try PayloadFields(try JSONValue(parsing: body), path: "")
         let event = try PayloadFields(fields.members["event"], path: "event")
-        var kept: [String: JSONValue] = ["event": .object(try event.kept(keptFields, informative: informativeFields))]
-        if let version = (try? fields.text("api_version")) ?? nil { kept["api_version"] = .string(version) }
-        let payload = JSONValue.object(kept)
-        // What is required is looked for here, so that nothing is kept that could not be read again.
+        var stored: [String: JSONValue] = ["event": .object(try event.stored(storedFields, informative: informativeFields))]
+        if let version = (try? fields.text("api_version")) ?? nil { stored["api_version"] = .string(version) }
+        let payload = JSONValue.object(stored)
+        // Checks the required fields, so that every stored payload can be translated again.
         _ = try translate(payload: payload)
         return payload
     }
@@ -67,7 +67,7 @@ public enum RevenueCatEvent: StoreAdapter {
         return notification
     }
 
-    /// A transfer and a temporary grant may come without: they can concern either.
+    /// Transfers and temporary grants may lack it, because they can concern both.
     private static func environment(
         of event: PayloadFields
     ) throws(BillingError) -> BillingEvent.Environment {

@@ -1,8 +1,8 @@
 import Usage
 
-/// What each type of RevenueCat's does. Types that are not named here do nothing, and neither do those to come.
+/// The effects of each type of RevenueCat event. Unknown types have none.
 struct RevenueCatTranslation {
-    /// RevenueCat grants access for so long while a store cannot be asked.
+    /// The time for which RevenueCat grants access while a store is unavailable.
     private static let temporarySecondsMaximum: Int64 = 24 * 3_600
 
     private let event: PayloadFields
@@ -17,7 +17,7 @@ struct RevenueCatTranslation {
         identities = notification.identities
     }
 
-    /// - Throws: `MissingField`, or `BillingError` where a field has a wrong form.
+    /// - Throws: `MissingField`, or `BillingError` if a field has a wrong format.
     func effects(of kind: String) throws -> [BillingEffect] {
         let entitlements = try event.texts("entitlement_ids")
         return try plainEffects(of: kind).map { effect in
@@ -33,7 +33,7 @@ struct RevenueCatTranslation {
         case "INITIAL_PURCHASE": [try payment(.purchased)]
         case "RENEWAL": [try payment(.renewed)]
         case "CANCELLATION": [try cancellation()]
-        case "BILLING_ISSUE": [try billingIssue(isGraceToldElsewhere: false)]
+        case "BILLING_ISSUE": [try billingIssue(hasSeparateGraceEvent: false)]
         case "UNCANCELLATION": [try plain(.uncancelled)]
         case "EXPIRATION": [try plain(.expired)]
         case "PRODUCT_CHANGE": try productChange()
@@ -55,7 +55,7 @@ struct RevenueCatTranslation {
             product: try product(),
             period: try period(),
             started: try event.instant("purchased_at_ms"),
-            // A renewal says until when; what is bought for good has no end.
+            // A renewal has an end; a lifetime purchase has none.
             expires: kind == .renewed ? try required("expiration_at_ms") : try event.instant("expiration_at_ms")
         )
     }
@@ -71,19 +71,19 @@ struct RevenueCatTranslation {
 
     private func cancellation() throws -> BillingEffect {
         switch try event.text("cancel_reason") {
-        case "BILLING_ERROR": try billingIssue(isGraceToldElsewhere: true)
+        case "BILLING_ERROR": try billingIssue(hasSeparateGraceEvent: true)
         case "CUSTOMER_SUPPORT": BillingEffect(.revoked, transaction: try transaction())
         default: try plain(.cancelled)
         }
     }
 
-    /// - Parameter isGraceToldElsewhere: a CANCELLATION comes beside a BILLING_ISSUE, and only that one has the field;
-    ///   where it is left out altogether, nothing was said about grace. null is "no grace" in both.
-    private func billingIssue(isGraceToldElsewhere: Bool) throws -> BillingEffect {
+    /// - Parameter hasSeparateGraceEvent: a CANCELLATION accompanies a BILLING_ISSUE, and only the latter has the grace field.
+    ///   A missing field then leaves the grace period open. null means "no grace" in both.
+    private func billingIssue(hasSeparateGraceEvent: Bool) throws -> BillingEffect {
         let until = try event.instant("grace_period_expiration_at_ms")
-        let isUntold = isGraceToldElsewhere && !event.has("grace_period_expiration_at_ms")
+        let isOpen = hasSeparateGraceEvent && !event.has("grace_period_expiration_at_ms")
         return BillingEffect(
-            until != nil || isUntold ? .gracePeriod : .billingRetry,
+            until != nil || isOpen ? .gracePeriod : .billingRetry,
             transaction: try transaction(),
             product: try event.text("product_id"),
             period: try period(),
@@ -97,13 +97,13 @@ struct RevenueCatTranslation {
             kind,
             transaction: try transaction(),
             product: try event.text("product_id"),
-            // Where it overtakes the purchase, it is all that is known of the plan.
+            // If it arrives before the purchase, only this event tells the plan.
             period: try period(),
             expires: try event.instant("expiration_at_ms")
         )
     }
 
-    /// Without a new product the change was made at once, and a RENEWAL tells of it.
+    /// Without a new product the change took effect at once, and a RENEWAL follows.
     private func productChange() throws -> [BillingEffect] {
         guard let next = try event.text("new_product_id") else { return [] }
         return [BillingEffect(.productChanged, transaction: try transaction(), nextProduct: next)]
@@ -124,7 +124,7 @@ struct RevenueCatTranslation {
         let latest = at.advanced(bySeconds: RevenueCatTranslation.temporarySecondsMaximum)
         return BillingEffect(
             .temporary,
-            // The store has not confirmed anything yet, so there need not be one.
+            // The store has not confirmed the purchase yet, so it may have no transaction.
             transaction: try anyTransaction()
                 ?? "temporary \(try event.required("id", PayloadFields.text).prefix(200))",
             product: try product(),

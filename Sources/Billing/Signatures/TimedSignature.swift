@@ -1,13 +1,13 @@
 import Crypto
 import Usage
 
-/// Shows that a body was signed by somebody who has a secret, shortly before or after now.
+/// Verifies that a body was signed with a shared secret, at a time close to now.
 ///
-/// Stripe's scheme, which RevenueCat has too: a header field `t=<seconds since 1970>,v1=<hex>[,v1=<hex>…]`, where each
-/// `v1` is HMAC-SHA256 over `<t>.<body>`. One of them has to match; other schemes are ignored, so that nobody can make us
-/// take a weaker one.
+/// The scheme of Stripe and RevenueCat: a header `t=<seconds since 1970>,v1=<hex>[,v1=<hex>…]`, where each
+/// `v1` is HMAC-SHA256 over `<t>.<body>`. One of them has to match. Other schemes are ignored, so that a sender cannot choose
+/// a weaker one.
 struct TimedSignature: Sendable {
-    /// While a secret is replaced, a delivery carries a signature for each.
+    /// While a secret is replaced, a delivery has a signature for each.
     private static let codesMaximum = 8
 
     private let header: String
@@ -15,9 +15,9 @@ struct TimedSignature: Sendable {
     private let windowSeconds: Int64
 
     /// - Parameters:
-    ///   - header: the field's name, for what errors say.
-    ///   - secrets: any of them will do, so that one can be replaced.
-    ///   - windowSeconds: how far the time in a signature may be from this machine's clock, in either direction.
+    ///   - header: the header's name, for errors.
+    ///   - secrets: several, so that one can be replaced.
+    ///   - windowSeconds: the largest difference between the time in a signature and this machine's clock.
     init(header: String, secrets: [String], windowSeconds: Int) {
         precondition(!secrets.isEmpty, "no signature could be verified")
         self.header = header
@@ -26,14 +26,14 @@ struct TimedSignature: Sendable {
     }
 
     /// - Parameters:
-    ///   - value: the header field's; nil where it is missing.
-    ///   - body: the bytes that came, before anything was read of them.
+    ///   - value: the header's value; nil if it is missing.
+    ///   - body: the unparsed bytes.
     /// - Throws: `BillingError`, unverified.
     func verify(_ value: String?, body: [UInt8], now: Instant) throws(BillingError) {
         let parts = try parts(of: value)
         let signed = Array("\(parts.time).".utf8) + body
         var isGenuine = false
-        // All are compared, each in constant time (swift-crypto): how long it takes tells nothing about a secret.
+        // Compares all, each in constant time (swift-crypto), so that timing reveals nothing about a secret.
         for key in keys {
             for code in parts.codes.prefix(TimedSignature.codesMaximum)
             where HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: signed, using: key) {
@@ -43,7 +43,7 @@ struct TimedSignature: Sendable {
         guard isGenuine else {
             throw BillingError(.unverified, "the signature does not belong to this body and a configured secret")
         }
-        // After the signature: only the store learns about this machine's clock.
+        // After the signature, so that only the store learns about this machine's clock.
         guard (now.secondsSince1970 - parts.time).magnitude <= windowSeconds.magnitude else {
             throw BillingError(
                 .unverified,
@@ -52,7 +52,7 @@ struct TimedSignature: Sendable {
         }
     }
 
-    /// - Throws: `BillingError`, unverified: the header is missing, or is no signature.
+    /// - Throws: `BillingError`, unverified, if the header is missing or malformed.
     func parts(of value: String?) throws(BillingError) -> SignatureParts {
         guard let value else {
             throw BillingError(.unverified, "the header \(header) is missing")
@@ -67,7 +67,7 @@ struct TimedSignature: Sendable {
     }
 }
 
-/// The header: `t=1591121855,v1=5d2c…,v1=…`; other parts are left alone.
+/// The parsed header: `t=1591121855,v1=5d2c…,v1=…`; other parts are ignored.
 struct SignatureParts {
     private(set) var time: Int64 = 0
     private(set) var codes: [[UInt8]] = []
@@ -92,7 +92,7 @@ struct SignatureParts {
         guard hasTime, !codes.isEmpty else { return nil }
     }
 
-    /// As it was signed: digits alone, or two texts would stand for one time.
+    /// Digits without leading zeros: other spellings of the same time were not signed.
     private static func seconds(_ text: Substring) -> Int64? {
         guard (1...12).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             text == "0" || !text.hasPrefix("0")

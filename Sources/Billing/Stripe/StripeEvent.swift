@@ -24,15 +24,15 @@ public enum StripeEvent: StoreAdapter {
     /// - Throws: malformed or too large, with the field's name.
     public static func sanitized(body: [UInt8], refundRevokes: Bool) throws(BillingError) -> JSONValue {
         let event = try PayloadFields(try JSONValue(parsing: body), path: "")
-        var kept = try StripeWhitelist.kept(event, StripeWhitelist.event)
+        var stored = try StripeAllowlist.stored(event, StripeAllowlist.event)
         let type = try event.required("type", PayloadFields.word)
         let data = try PayloadFields(event.members["data"], path: "data")
         let object = try PayloadFields(data.members["object"], path: "data.object")
-        let keptObject = try StripeWhitelist.kept(object, StripeWhitelist.object(of: type))
-        kept["data"] = .object(["object": .object(keptObject)])
-        if let changed = StripeWhitelist.names(of: data.members["previous_attributes"]) { kept["changed"] = changed }
-        if type == "charge.refunded" { kept["refund_revokes"] = .bool(refundRevokes) }
-        let payload = JSONValue.object(kept)
+        let storedObject = try StripeAllowlist.stored(object, StripeAllowlist.object(of: type))
+        stored["data"] = .object(["object": .object(storedObject)])
+        if let changed = StripeAllowlist.names(of: data.members["previous_attributes"]) { stored["changed"] = changed }
+        if type == "charge.refunded" { stored["refund_revokes"] = .bool(refundRevokes) }
+        let payload = JSONValue.object(stored)
         // What is required is looked for here, so that nothing is kept that could not be read again.
         _ = try translate(payload: payload)
         return payload
@@ -59,7 +59,7 @@ public enum StripeEvent: StoreAdapter {
         )
         try notification.translate { translated in
             let translation = StripeTranslation(kind: kind, at: created, event: event, object: object)
-            translated.at = StripeOrder.instant(of: kind, created: created, periodEnd: try translation.periodEnd)
+            translated.at = StripeEventOrder.instant(of: kind, created: created, periodEnd: try translation.periodEnd)
             translated.effects = try translation.effects
         }
         return notification

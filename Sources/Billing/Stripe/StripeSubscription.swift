@@ -129,7 +129,7 @@ struct StripeSubscription {
         case .trialing, .active: try running(payment)
         case .pastDue: try pastDue(payment)
         case .unpaid:
-            // The store's own instant, because that of the event is some milliseconds later (StripeOrder).
+            // The store's own instant, because that of the event is some milliseconds later (StripeEventOrder).
             [try paid(payment, until: try paidUntil), try effect(.billingRetry, expires: nil, graceUntil: at)]
         case .paused: try ended(payment, at: at)
         case .canceled: try ended(payment, at: min(try fields.seconds("ended_at") ?? at, at))

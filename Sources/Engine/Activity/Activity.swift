@@ -1,4 +1,4 @@
-/// What was asked for and became of it, added up.
+/// Counts of requests by outcome.
 public struct Activity: Sendable, Equatable {
     /// Messages counted, each once.
     public var messages: UInt64

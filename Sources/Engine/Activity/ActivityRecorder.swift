@@ -2,12 +2,12 @@ import Logging
 import Postgres
 import Synchronization
 
-/// Adds what the lanes have counted to the day's row in `headroom.daily_activity`, every few seconds and away from them.
+/// Adds the lanes' counts to the day's row in `headroom.daily_activity` every few seconds, apart from the lanes.
 ///
-/// A statistic, so it costs no message anything: what was not written when the process dies is lost, and so is what was
-/// under way when a connection breaks, because to send it again might count it twice.
+/// A statistic that costs no message anything: counts that are not written when the process dies are lost. So are counts of a
+/// statement whose connection breaks, because repeating it could count them twice.
 public final class ActivityRecorder: Sendable {
-    /// How often it is written, and so how much of it a crash can lose.
+    /// The time between writes, so a crash loses at most these counts.
     public static let interval = Duration.seconds(10)
 
     private let options: ConnectionOptions
@@ -18,7 +18,7 @@ public final class ActivityRecorder: Sendable {
 
     /// - Parameters:
     ///   - timeout: of connecting, and of the statement.
-    ///   - total: what was counted since the start; asked on any thread.
+    ///   - total: the counts since the start; called on any thread.
     public init(
         databaseURL: String,
         timeout: Duration = .seconds(1),
@@ -29,7 +29,7 @@ public final class ActivityRecorder: Sendable {
             "housekeeper",
             databaseURL,
             connectTimeout: timeout,
-            // Nobody waits for this to be durable, so no flush of the log is made for it.
+            // A lost row is tolerable, so the commit does not wait for a flush.
             settings: [("synchronous_commit", "off")]
         )
         self.timeout = timeout
@@ -37,9 +37,9 @@ public final class ActivityRecorder: Sendable {
         log = RepeatedWorkLog("writing the day's activity", logger)
     }
 
-    /// Adds what was counted since the last time, by one statement. Not twice at once.
+    /// Adds the counts since the last call, by one statement. Calls must not overlap.
     ///
-    /// - Throws: when the database cannot be reached or refuses; then the next time adds it.
+    /// - Throws: when the database cannot be reached, or refuses; the next call adds the counts then.
     public func record() async throws {
         let total = total()
         let difference = written.withLock { total - $0 }
@@ -80,7 +80,7 @@ public final class ActivityRecorder: Sendable {
         }
     }
 
-    /// At the end, when nothing is counted any more.
+    /// For the shutdown, when nothing is counted any more.
     public func recordOrLog() async {
         do {
             try await record()

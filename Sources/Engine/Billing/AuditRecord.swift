@@ -1,7 +1,7 @@
 import Usage
 
-/// What the audit log keeps of a user and of one subscription, before or after an event. `headroom.subscription_record` adds
-/// the plan and the state that the user has then.
+/// A user and one subscription as the audit log records them, before or after an event. `headroom.subscription_record` adds
+/// the plan and the state of the user.
 struct AuditRecord: Encodable {
     struct Subscription: Encodable {
         var transaction: String
@@ -25,7 +25,7 @@ struct AuditRecord: Encodable {
             case nextProduct = "next_product"
         }
 
-        /// Instants to the second, as the audit log has them.
+        /// Instants to the second, as elsewhere in the audit log.
         init(_ row: SubscriptionRow) {
             transaction = row.originalTransactionId
             bought = row.plan

@@ -5,11 +5,11 @@ import Usage
 /// Applies billing events: locks the customer, reads what is recorded, lets `CustomerReducer` decide, and writes the
 /// difference, each event in one transaction.
 package struct BillingLedger {
-    /// If two sessions deadlock, PostgreSQL aborts one of them. The ledger rolls back and tries again: five attempts in all.
+    /// If two sessions deadlock, PostgreSQL aborts one of them. The ledger rolls back and tries again.
     private static let attemptsMaximum = 5
 
-    private static let reading = PreparedQuery(name: "read_customer", sql: EmbeddedSQL.readCustomer)
-    private static let writing = PreparedQuery(name: "write_customer", sql: EmbeddedSQL.writeCustomer)
+    private static let readCustomer = PreparedQuery(name: "read_customer", sql: EmbeddedSQL.readCustomer)
+    private static let writeCustomer = PreparedQuery(name: "write_customer", sql: EmbeddedSQL.writeCustomer)
 
     private let connection: Connection
     private let deadline: ContinuousClock.Instant
@@ -19,24 +19,24 @@ package struct BillingLedger {
         self.deadline = deadline
     }
 
-    /// Records an event and applies it. One that was applied before changes nothing.
+    /// Records an event and applies it. An event that was applied before changes nothing.
     ///
-    /// - Returns: JSON, what became of it and what its user has now.
+    /// - Returns: JSON, the outcome and what the user has now.
     package func apply(_ event: BillingEvent) throws(PostgresError) -> String {
-        try repeating { () throws(PostgresError) in try attempt(event, isAgain: false).answer }
+        try retrying { () throws(PostgresError) in try attempt(event, isReplay: false).answer }
     }
 
-    /// Applies an event that is recorded, as it is read now, in place of what it was taken for.
+    /// Applies a recorded event again, translated anew.
     ///
-    /// - Returns: JSON, as `apply`; nil where it was applied before and could not be now. Nothing is changed then.
+    /// - Returns: JSON, as `apply`; nil if it was applied before and cannot be applied now. Nothing changes then.
     package func replay(_ event: BillingEvent) throws(PostgresError) -> String? {
-        try repeating { () throws(PostgresError) in
-            let attempt = try attempt(event, isAgain: true)
-            return attempt.isRefused ? nil : attempt.answer
+        try retrying { () throws(PostgresError) in
+            let attempt = try attempt(event, isReplay: true)
+            return attempt.isRejected ? nil : attempt.answer
         }
     }
 
-    private func repeating<Value>(
+    private func retrying<Value>(
         _ attempt: () throws(PostgresError) -> Value
     ) throws(PostgresError) -> Value {
         var number = 1
@@ -44,7 +44,7 @@ package struct BillingLedger {
             do throws(PostgresError) {
                 return try attempt()
             } catch {
-                // The connection is used for other events, too.
+                // The connection is reused for other events.
                 if connection.isUsable { try connection.execute("rollback", deadline: deadline) }
                 guard number < BillingLedger.attemptsMaximum, error.sqlState?.isClass("40") == true else {
                     throw connection.explaining(error, deadline: deadline)
@@ -56,9 +56,9 @@ package struct BillingLedger {
 
     private func attempt(
         _ event: BillingEvent,
-        isAgain: Bool
-    ) throws(PostgresError) -> (answer: String, isRefused: Bool) {
-        let document = try CustomerDocument(json: try read(event, isAgain: isAgain))
+        isReplay: Bool
+    ) throws(PostgresError) -> (answer: String, isRejected: Bool) {
+        let document = try CustomerDocument(json: try read(event, isReplay: isReplay))
         if let answer = document.answer {
             try connection.execute("rollback", deadline: deadline)
             return (answer.text, false)
@@ -70,31 +70,43 @@ package struct BillingLedger {
         }
         let state = CustomerReducer.reduce(document.history(with: recorded), at: now)
         let change = CustomerChange(event, recorded, state, document)
-        if isAgain, let before = document.before, before != "failed", change.event.outcome == "failed" {
+        if isReplay, let before = document.before, before != "failed", change.event.outcome == "failed" {
             try connection.execute("rollback", deadline: deadline)
             return ("", true)
         }
         var parameters = Parameters()
         parameters.append(text: change.jsonText)
-        let committed = try connection.query(BillingLedger.writing, parameters, as: .last, deadline: deadline)
-        // The standby has not confirmed it: it may be lost with the primary, so the sender has to send it again.
+        let committed = try connection.query(BillingLedger.writeCustomer, parameters, as: .last, deadline: deadline)
+        // Without a standby's confirmation the event may be lost with the primary, so its sender has to send it again.
         guard !committed.warnings.contains(where: { $0.sqlState == .warning }) else {
             throw PostgresError(.timedOut, "no standby confirmed the event")
         }
-        return (committed.text(0, 0), false)
+        return (try committed.firstRow.text("answer"), false)
     }
 
-    private func read(_ event: BillingEvent, isAgain: Bool) throws(PostgresError) -> String {
+    private func read(_ event: BillingEvent, isReplay: Bool) throws(PostgresError) -> String {
         let (names, users) = (event.customerNames, event.users.map(\.description))
         let (products, entitlements) = (event.products, event.entitlements)
         var parameters = Parameters()
         parameters.append(text: event.source.rawValue)
         parameters.append(text: event.id)
-        parameters.append(bool: isAgain)
+        parameters.append(bool: isReplay)
         parameters.appendTexts(count: names.count) { names[$0] }
         parameters.appendTexts(count: users.count) { users[$0] }
         parameters.appendTexts(count: products.count) { products[$0] }
         parameters.appendTexts(count: entitlements.count) { entitlements[$0] }
-        return try connection.query(BillingLedger.reading, parameters, as: .first, deadline: deadline).text(0, 0)
+        return try connection.query(BillingLedger.readCustomer, parameters, as: .first, deadline: deadline)
+            .firstRow.text("customer")
+    }
+}
+
+extension SessionPool {
+    /// Records a billing event and applies it, in one transaction. A repeated event changes nothing.
+    ///
+    /// - Returns: JSON, the outcome.
+    package func apply(_ event: BillingEvent, by deadline: ContinuousClock.Instant) async throws(Failure) -> String {
+        try await perform(by: deadline) { connection throws(PostgresError) in
+            try BillingLedger(connection, deadline: deadline).apply(event)
+        }
     }
 }

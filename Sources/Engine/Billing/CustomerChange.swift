@@ -2,7 +2,7 @@ import Billing
 import Foundation
 import Usage
 
-/// The input of `headroom.write_customer`: what the reducer computed and the tables do not have yet.
+/// The input of `headroom.write_customer`: the differences between the reduced state and the tables.
 struct CustomerChange: Encodable {
     struct Event: Encodable {
         var source: String
@@ -47,13 +47,13 @@ struct CustomerChange: Encodable {
 
     struct User: Encodable {
         var user: String
-        /// Nil where nothing changed of it, of `previousPlan` and of `storeTrialStartedAt`.
+        /// Nil if neither this, `previousPlan` nor `storeTrialStartedAt` changed.
         var anchorDay: Int?
         var previousPlan: String?
         var storeTrialStartedAt: Instant?
-        /// Those that are new or changed; nil where there are none.
+        /// New and changed subscriptions; nil if there are none.
         var subscriptions: [SubscriptionRow]?
-        /// Transactions that are another's now; nil where there are none.
+        /// Transactions that now belong to another user; nil if there are none.
         var removed: [String]?
         var before: AuditRecord
         var after: AuditRecord
@@ -97,9 +97,9 @@ struct CustomerChange: Encodable {
     var transfers: [Transfer]?
 
     /// - Parameters:
-    ///   - incoming: the event, `recorded` as it is applied.
-    ///   - state: what follows from the customer's events, this one among them.
-    ///   - document: what is written of the customer so far.
+    ///   - incoming: the event; `recorded` is its recorded form.
+    ///   - state: reduced from the customer's events, including this one.
+    ///   - document: the present rows of the customer.
     init(_ incoming: BillingEvent, _ recorded: RecordedEvent, _ state: CustomerState, _ document: CustomerDocument) {
         let result = Result(recorded.key, state.results[recorded.key], document)
         event = Event(
@@ -165,14 +165,14 @@ struct CustomerChange: Encodable {
         return new.isEmpty ? nil : new
     }
 
-    /// As `headroom.write_customer` takes it.
+    /// The parameter of `headroom.write_customer`.
     var jsonText: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
             return String(decoding: try encoder.encode(self), as: UTF8.self)
         } catch {
-            preconditionFailure("texts, numbers and instants have a form in JSON: \(error)")
+            preconditionFailure("texts, numbers and instants can be encoded: \(error)")
         }
     }
 }
@@ -203,7 +203,7 @@ extension CustomerChange.Result {
 }
 
 extension CustomerChange.User {
-    /// Nil where all that is written of the user follows from the events.
+    /// Nil if the user's rows need no change.
     fileprivate init?(changing row: CustomerDocument.User, _ state: CustomerState) {
         guard let id = UserID(row.user), let derived = state.users[id] else { return nil }
         let present = row.subscriptions ?? []
@@ -219,12 +219,12 @@ extension CustomerChange.User {
         }
         let changed = wanted.filter { !present.contains($0) }
         let names = Set(wanted.map(\.originalTransactionId))
-        let gone = present.map(\.originalTransactionId).filter { !names.contains($0) }
-        guard !(isSame && changed.isEmpty && gone.isEmpty) else { return nil }
+        let removedNames = present.map(\.originalTransactionId).filter { !names.contains($0) }
+        guard !(isSame && changed.isEmpty && removedNames.isEmpty) else { return nil }
         subscriptions = changed.isEmpty ? nil : changed
-        removed = gone.isEmpty ? nil : gone
+        removed = removedNames.isEmpty ? nil : removedNames
         // The audit log shows one of them.
-        let shown = changed.first?.originalTransactionId ?? gone.first
+        let shown = changed.first?.originalTransactionId ?? removedNames.first
         let isShown = { (subscription: SubscriptionRow) in subscription.originalTransactionId == shown }
         before = AuditRecord(row.anchorDay, row.previousPlan, present.first(where: isShown))
         after = AuditRecord(derived.anchorDay, derived.previousPlan, wanted.first(where: isShown))

@@ -3,7 +3,7 @@ import Foundation
 import Postgres
 import Usage
 
-/// A customer as `headroom.read_customer` returns it: what happened, and what is written of it so far.
+/// A customer as `headroom.read_customer` returns it: the recorded events, and the present rows that follow from them.
 struct CustomerDocument: Decodable {
     struct Event: Decodable {
         var source: String
@@ -122,7 +122,7 @@ struct CustomerDocument: Decodable {
         case events, users, purchases, transfers, plans, products, entitlements
     }
 
-    /// - Throws: when a row holds what no row may, an instant without end for instance.
+    /// - Throws: when a row holds an invalid value, for instance an infinite instant.
     init(json: String) throws(PostgresError) {
         do {
             self = try JSONDecoder().decode(CustomerDocument.self, from: Data(json.utf8))
@@ -157,13 +157,13 @@ extension CustomerDocument {
         return ProductMapping(products: mapped(products, \.product), entitlements: mapped(entitlements, \.entitlement))
     }
 
-    /// A plan that an effect names and that is not there: an operator may have misspelled it.
+    /// A plan that an effect names and that does not exist: an operator may have misspelled it.
     func unknownPlan(in effects: [BillingEffect]) -> String? {
-        let known = Set((plans ?? []).map(\.plan))
-        return effects.flatMap { [$0.plan, $0.nextPlan] }.compactMap { $0 }.first { !known.contains($0) }
+        let names = Set((plans ?? []).map(\.plan))
+        return effects.flatMap { [$0.plan, $0.nextPlan] }.compactMap { $0 }.first { !names.contains($0) }
     }
 
-    /// The history with this event in it, in place of what an earlier attempt took it for.
+    /// The history including this event, in place of its earlier record.
     func history(with event: RecordedEvent) -> CustomerHistory {
         let earlier = (events ?? []).filter { $0.key != event.key }.map { $0.recorded }
         let users = (users ?? []).compactMap { row in UserID(row.user).map { ($0, row.record) } }
@@ -199,9 +199,9 @@ extension CustomerDocument.Event {
 
 extension CustomerDocument.User {
     fileprivate var record: UserRecord {
-        var trial: UserRecord.OwnTrial?
+        var trial: UserRecord.Trial?
         if let trialStartedAt, let trialEndsAt {
-            trial = UserRecord.OwnTrial(startedAt: trialStartedAt, endsAt: trialEndsAt, usedUpAt: trialUsedUpAt)
+            trial = UserRecord.Trial(startedAt: trialStartedAt, endsAt: trialEndsAt, usedUpAt: trialUsedUpAt)
         }
         return UserRecord(
             declaredAt: declaredAt,

@@ -37,7 +37,7 @@ struct SubscriptionRow: Codable, Equatable {
         case anchorDay = "anchor_day"
     }
 
-    /// Nil where no plan is known yet: such a subscription has no row.
+    /// Nil if no plan is known yet: such a subscription has no row.
     init?(_ subscription: StoreSubscription, of user: UserID) {
         guard let plan = subscription.plan else { return nil }
         userId = user.description

@@ -96,7 +96,7 @@ public enum Outcome: Sendable, Equatable {
     case report(PeriodReport)
     case periods(AllPeriods)
     /// From now on, changes are told.
-    case watching
+    case subscribed
     case failure(EngineError)
 }
 

@@ -38,8 +38,8 @@ package final class EngineClient: Mailbox {
     package func report(_ reading: Reading, within timeout: Duration = .seconds(3_600)) async -> Outcome {
         await outcome { address in
             let deadline = ContinuousClock.now + min(timeout, engine.configuration.reportTimeout)
-            return engine.reader.enqueue(
-                ReadingRequest(reading: reading, returnAddress: address, deadline: deadline)
+            return engine.reports.enqueue(
+                ReportRequest(reading: reading, returnAddress: address, deadline: deadline)
             )
         }
     }

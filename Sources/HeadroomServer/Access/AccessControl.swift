@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// `DatabaseMonitor` reads the tokens. While the database is unavailable, the last tokens stay valid until they expire. Until
 /// the tokens were read once, every client is refused, unless no token is required.
-package final class AccessControl: TokenKeeper, Sendable {
+package final class AccessControl: TokenObserver, Sendable {
     private struct State {
         var live: [LiveToken] = []
         var isRequired: Bool
@@ -18,9 +18,9 @@ package final class AccessControl: TokenKeeper, Sendable {
         var policy: AccessPolicy
         var freshness = TokenFreshness(since: .now)
         /// Refused tokens that were logged.
-        var refused: Set<RefusedToken> = []
+        var refused: Set<InvalidToken> = []
         var observers: [@Sendable (AccessPolicy) -> Void] = []
-        /// Tokens that were used since `takeUsed` was last called.
+        /// Tokens that were used since `takeUsedTokens` was last called.
         var used: Set<Int64> = []
         var connectedMarkedAt: ContinuousClock.Instant?
     }
@@ -47,13 +47,13 @@ package final class AccessControl: TokenKeeper, Sendable {
     /// until the monitor has read them; with `off` it accepts every client.
     func load(from databaseURL: String) async throws {
         do {
-            let reading = try await TokenReading.read(databaseURL: databaseURL)
-            take(reading)
+            let reading = try await TokenSnapshot.read(databaseURL: databaseURL)
+            update(reading)
             if isRequired, reading.tokens.isEmpty {
                 logger.warning("a token is required and none is live; create one with headroom token create")
             }
         } catch let error as PostgresError {
-            miss(error)
+            readFailed(error)
         }
     }
 
@@ -81,8 +81,8 @@ package final class AccessControl: TokenKeeper, Sendable {
 
     // MARK: From the database monitor
 
-    package func take(_ reading: TokenReading) {
-        report(reading.refused)
+    package func update(_ reading: TokenSnapshot) {
+        report(reading.invalid)
         if state.withLock({ $0.freshness.read(at: .now) }) { logger.notice("the tokens can be read again") }
         change { state in
             state.live = reading.tokens
@@ -94,7 +94,7 @@ package final class AccessControl: TokenKeeper, Sendable {
         }
     }
 
-    package func miss(_ error: PostgresError) {
+    package func readFailed(_ error: PostgresError) {
         let warning = state.withLock { $0.freshness.failed(error, at: .now) }
         if let warning { logger.warning("\(warning)", metadata: ["error": "\(error)"]) }
         // Removes expired tokens.
@@ -102,7 +102,7 @@ package final class AccessControl: TokenKeeper, Sendable {
     }
 
     /// Logs each refused token once, and again if it was valid in between.
-    private func report(_ refused: [RefusedToken]) {
+    private func report(_ refused: [InvalidToken]) {
         let known = state.withLock { state in
             defer { state.refused = Set(refused) }
             return state.refused
@@ -156,7 +156,7 @@ package final class AccessControl: TokenKeeper, Sendable {
     /// How often tokens with open connections are marked as used.
     private static let connectedMarkInterval = Duration.seconds(60)
 
-    package func takeUsed() -> [Int64] {
+    package func takeUsedTokens() -> [Int64] {
         let connected = connectionCounter.tokenIDs
         return state.withLock { state in
             let now = ContinuousClock.now

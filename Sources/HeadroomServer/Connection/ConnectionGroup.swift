@@ -198,20 +198,20 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
         }
     }
 
-    func read(_ reading: Reading, connection: Int, slot: UInt64) {
-        let request = ReadingRequest(
-            reading: reading,
+    func read(_ query: ReportQuery, connection: Int, slot: UInt64) {
+        let request = ReportRequest(
+            query: query,
             returnAddress: ReturnAddress(mailbox: mailbox, connection: connection, slot: slot),
             deadline: .now + engine.configuration.reportTimeout
         )
-        guard let refusal = engine.reader.enqueue(request) else { return }
+        guard let refusal = engine.reports.enqueue(request) else { return }
         // Queued, because the connection is decoding requests now.
         deliver([Completion(returnAddress: request.returnAddress, outcome: .failure(refusal))])
     }
 
     func watch(_ users: [UserID], connection: Int, slot: UInt64) {
-        engine.watcher.watch(
-            WatchRequest(
+        engine.changes.subscribe(
+            SubscribeRequest(
                 users: users,
                 returnAddress: ReturnAddress(mailbox: mailbox, connection: connection, slot: slot),
                 deadline: .now + engine.configuration.requestTimeout
@@ -220,11 +220,11 @@ final class ConnectionGroup: Mailbox, @unchecked Sendable {
     }
 
     func unwatch(_ users: [UserID], connection: Int) {
-        engine.watcher.unwatch(users, Subscriber(mailbox: mailbox, connection: connection))
+        engine.changes.unsubscribe(users, Subscriber(mailbox: mailbox, connection: connection))
     }
 
     func unwatchAll(connection: Int) {
-        engine.watcher.leave(Subscriber(mailbox: mailbox, connection: connection))
+        engine.changes.disconnect(Subscriber(mailbox: mailbox, connection: connection))
     }
 
     // MARK: From the engine

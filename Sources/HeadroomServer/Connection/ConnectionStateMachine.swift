@@ -325,7 +325,7 @@ struct ConnectionStateMachine {
         case .history(let periods): .history(periods)
         case .done: .ok
         case .report(let report): .report(report)
-        case .watching: .ok
+        case .subscribed: .ok
         case .periods: .error(ReplyError(EngineError(.internal, "no verb reads all periods; please report it")))
         case .failure(let error) where error.code == .unavailable && allowsWhenUnavailable:
             if case .sending(let user) = purpose {

@@ -233,11 +233,11 @@ struct AppStoreNotificationTests {
     @Test("is kept without prices, currencies and storefronts, and is translated to the same again")
     func keeping() async throws {
         let first = try await AppStorePayload("DID_RENEW", status: 1).notification()
-        let kept = first.payload.text
+        let stored = first.payload.text
         for text in ["4990", "USD", "USA", "143441", "signedTransactionInfo", "eyJ"] {
-            #expect(!kept.contains(text), "\(text)")
+            #expect(!stored.contains(text), "\(text)")
         }
-        #expect(kept.contains("\"2000000000000001\""))
-        #expect(try AppStoreNotification.translate(payload: Array(kept.utf8)) == first)
+        #expect(stored.contains("\"2000000000000001\""))
+        #expect(try AppStoreNotification.translate(payload: Array(stored.utf8)) == first)
     }
 }

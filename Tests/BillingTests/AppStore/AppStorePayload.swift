@@ -72,7 +72,7 @@ struct AppStorePayload {
     func notification() async throws -> BillingEvent {
         let authority = try TestAuthority()
         let body = AppStorePayload.body(try signed(by: authority))
-        let kept = try await AppStoreNotification.sanitized(body: body, verifier: authority.verifier())
-        return try AppStoreNotification.translate(payload: kept)
+        let stored = try await AppStoreNotification.sanitized(body: body, verifier: authority.verifier())
+        return try AppStoreNotification.translate(payload: stored)
     }
 }

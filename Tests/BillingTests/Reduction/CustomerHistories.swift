@@ -65,7 +65,7 @@ struct CustomerHistories {
         }
         if random.chance(50) {
             let start = instant()
-            record.trial = UserRecord.OwnTrial(
+            record.trial = UserRecord.Trial(
                 startedAt: start,
                 endsAt: start.advanced(bySeconds: 3 * 24 * 60 * 60),
                 usedUpAt: random.chance(40) ? start.advanced(bySeconds: 36 * 60 * 60) : nil

@@ -29,7 +29,7 @@ struct ReferenceCustomer {
         case previousPlanForgotten
     }
 
-    enum Person: Hashable {
+    enum Customer: Hashable {
         case user(UserID)
         case digest(String)
 
@@ -46,14 +46,14 @@ struct ReferenceCustomer {
 
     /// A transaction's owner from an event on.
     struct Step {
-        var person: Person
+        var person: Customer
         var event: RecordedEvent
     }
 
     /// One thing that an event says about owners.
     private enum Statement {
-        case owns(Person, Transaction)
-        case gives(from: [String], to: Person)
+        case owns(Customer, Transaction)
+        case gives(from: [String], to: Customer)
     }
 
     let history: CustomerHistory
@@ -123,7 +123,7 @@ extension ReferenceCustomer {
         return lists
     }
 
-    func person(_ list: [String]?, _ source: String) -> Person? {
+    func person(_ list: [String]?, _ source: String) -> Customer? {
         let list = list ?? []
         if let user = list.lazy.compactMap({ UserID($0) }).first { return .user(user) }
         if let user = list.lazy.compactMap({ users[source]?[$0] }).first { return .user(user) }
@@ -131,7 +131,7 @@ extension ReferenceCustomer {
     }
 
     /// Whether one of the names is this person's.
-    private func isNamed(_ person: Person, in list: [String], _ source: String) -> Bool {
+    private func isNamed(_ person: Customer, in list: [String], _ source: String) -> Bool {
         list.contains { self.person([$0], source) == person }
     }
 }
@@ -189,12 +189,12 @@ extension ReferenceCustomer {
         return steps
     }
 
-    func owner(of transaction: Transaction) -> Person? {
+    func owner(of transaction: Transaction) -> Customer? {
         mistake == .transferLeavesOldOwner ? steps[transaction]?.first?.person : steps[transaction]?.last?.person
     }
 
     /// Whom an effect is about.
-    func person(of effect: BillingEffect, in event: RecordedEvent) -> Person? {
+    func person(of effect: BillingEffect, in event: RecordedEvent) -> Customer? {
         let source = event.key.source
         switch effect.kind {
         case .transferred: return person(effect.to, source)
@@ -207,7 +207,7 @@ extension ReferenceCustomer {
     }
 
     /// A purchase of messages that no event assigns to a user is its buyer's.
-    private func holder(of effect: BillingEffect, in event: RecordedEvent) -> Person? {
+    private func holder(of effect: BillingEffect, in event: RecordedEvent) -> Customer? {
         guard let transaction = transaction(effect, event) else { return nil }
         let owner = owner(of: transaction)
         return owner?.user == nil ? purchase(transaction).map { .user($0.user) } ?? owner : owner

@@ -185,9 +185,9 @@ struct SubscriptionReductionTests {
         #expect(renewed.subscription()?.product == "monthly")
         #expect(renewed.subscription()?.nextPlan == nil)
         #expect(renewed.state.users[ada]?.previousPlan == "pro")
-        let kept = ReducedCustomer(bought, change, event("2026-02-11", effect(.productChanged)), renewal)
-        #expect(kept.subscription()?.plan == "pro")
-        #expect(kept.subscription()?.product == "large")
+        let stored = ReducedCustomer(bought, change, event("2026-02-11", effect(.productChanged)), renewal)
+        #expect(stored.subscription()?.plan == "pro")
+        #expect(stored.subscription()?.product == "large")
     }
 
     @Test("A trial that is paid for begins anew on that day")

@@ -6,7 +6,7 @@ import Usage
 
 @Suite("Reduction of trials")
 struct TrialReductionTests {
-    private let spent = UserRecord.OwnTrial(startedAt: day("2026-01-01"), endsAt: day("2026-01-04"))
+    private let spent = UserRecord.Trial(startedAt: day("2026-01-01"), endsAt: day("2026-01-04"))
     private let toBen = event("2026-03-05", by: [], .transferred(from: ["\(ada)"], to: ["\(ben)"]))
 
     @Test("A first trial runs as the store says")
@@ -37,7 +37,7 @@ struct TrialReductionTests {
         early.usedUpAt = day("2026-01-02")
         #expect(ReducedCustomer(bought, users: [ada: UserRecord(trial: spent)]).subscription()?.plan == "trial")
         #expect(ReducedCustomer(bought, users: [ada: UserRecord(trial: early)]).subscription()?.plan == "paid")
-        let later = UserRecord.OwnTrial(
+        let later = UserRecord.Trial(
             startedAt: day("2026-01-03"),
             endsAt: day("2026-01-06"),
             usedUpAt: day("2026-01-03")

@@ -243,7 +243,7 @@ struct RevenueCatEventTests {
             "period_type"
         )
         let notification = try payload.notification()
-        let to = CustomerIdentity.kept("ann@example.com")
+        let to = CustomerIdentity.stored("ann@example.com")
         #expect(notification.effects == [.transferred(from: [other.lowercased()], to: [to])])
         #expect(notification.identities == [to])
         #expect(notification.environment == .production)

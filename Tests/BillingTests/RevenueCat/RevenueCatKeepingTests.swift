@@ -12,12 +12,12 @@ struct RevenueCatKeepingTests {
             "INITIAL_PURCHASE",
             ["app_user_id": .string("ann@example.com"), "some_field_to_come": .string("Ann Example")]
         )
-        let kept = try RevenueCatEvent.sanitized(body: payload.body).text
+        let stored = try RevenueCatEvent.sanitized(body: payload.body).text
         for text in ["@", "Ann", "attributes", "4.99", "USD", "\"US\"", "RCAnonymousID", "percentage", "to_come"] {
-            #expect(!kept.contains(text), "\(text)")
+            #expect(!stored.contains(text), "\(text)")
         }
         for text in ["\"sha256:", "\"123456789012345\"", "com.example.premium.monthly", "1.0"] {
-            #expect(kept.contains(text), "\(text)")
+            #expect(stored.contains(text), "\(text)")
         }
     }
 
@@ -64,8 +64,8 @@ struct RevenueCatKeepingTests {
             "app_id":["y"],"is_family_share":"no","aliases":["", "b"]}}
             """#
         let payload = try RevenueCatEvent.sanitized(body: Array(body.utf8))
-        let kept = try #require(payload["event"])
-        for name in ["store", "renewal_number", "app_id", "is_family_share"] { #expect(kept[name] == nil) }
+        let stored = try #require(payload["event"])
+        for name in ["store", "renewal_number", "app_id", "is_family_share"] { #expect(stored[name] == nil) }
         #expect(payload["api_version"] == nil)
         #expect(try RevenueCatEvent.translate(payload: payload).identities.count == 1)
     }
@@ -96,8 +96,8 @@ struct RevenueCatKeepingTests {
                         using: &random
                     )
                 }
-                guard let kept = try? RevenueCatEvent.sanitized(body: changed) else { continue }
-                let notification = try RevenueCatEvent.translate(payload: Array(kept.text.utf8))
+                guard let stored = try? RevenueCatEvent.sanitized(body: changed) else { continue }
+                let notification = try RevenueCatEvent.translate(payload: Array(stored.text.utf8))
                 #expect(notification.effects.isEmpty || notification.problem == nil)
                 #expect(!"\(notification)".contains("example.com"))
             }

@@ -369,9 +369,9 @@ struct StripeEventTests {
         // 23 days of 24 hours, and the rank of created.
         #expect(instants[1].microsecondsSince1970 == Payload.at.microsecondsSince1970 + 16 * 23 * 24 + 1)
         let never = at("9999-12-31T00:00:00Z")
-        let last = StripeOrder.instant(of: "customer.subscription.deleted", created: Payload.at, periodEnd: never)
+        let last = StripeEventOrder.instant(of: "customer.subscription.deleted", created: Payload.at, periodEnd: never)
         #expect(last.secondsSince1970 == Payload.at.secondsSince1970)
-        let past = StripeOrder.instant(of: "charge.refunded", created: Payload.at, periodEnd: Payload.start)
+        let past = StripeEventOrder.instant(of: "charge.refunded", created: Payload.at, periodEnd: Payload.start)
         #expect(past == Payload.at)
     }
 }

@@ -19,9 +19,9 @@ struct StripeKeepingTests {
 
     @Test("has no name, address, amount or card, and no id of a customer", arguments: payloads)
     func personalData(payload: StripePayload) throws {
-        let kept = try StripeEvent.sanitized(body: payload.body, refundRevokes: true).text
+        let stored = try StripeEvent.sanitized(body: payload.body, refundRevokes: true).text
         for text in ["@", "Ann", "ann", "cus_", "4990", "usd", "pm_1", "req_", "amount", "description"] {
-            #expect(!kept.contains(text), "\(text)")
+            #expect(!stored.contains(text), "\(text)")
         }
     }
 

@@ -9,8 +9,8 @@ import Usage
 
 @Suite("Daily activity")
 struct ActivityTests {
-    /// What a store would have counted.
-    private final class Counted: Sendable {
+    /// The counts of an engine.
+    private final class Counts: Sendable {
         private let value = Mutex(Activity())
         var activity: Activity { value.withLock { $0 } }
 
@@ -19,7 +19,7 @@ struct ActivityTests {
         }
     }
 
-    private func recorder(_ conninfo: String, _ counted: Counted) -> ActivityRecorder {
+    private func recorder(_ conninfo: String, _ counted: Counts) -> ActivityRecorder {
         ActivityRecorder(databaseURL: conninfo, timeout: waitLimit, logger: .silent) {
             counted.activity
         }
@@ -27,12 +27,12 @@ struct ActivityTests {
 
     private let days = "select day, messages, blocked from headroom.daily_activity order by day"
 
-    @Test("adds up what several instances counted, on the UTC day that it is by the database's clock")
+    @Test("adds the counts of several instances to the UTC day of the database's clock")
     func days() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-30T23:59:59Z"))
         try await database.psql.execute("set timezone = 'Pacific/Auckland'")
-        let counted = [Counted(), Counted()]
+        let counted = [Counts(), Counts()]
         let recorders = counted.map { recorder(database.conninfo, $0) }
         counted[0].add(5, 1)
         counted[1].add(10, 0)
@@ -46,17 +46,17 @@ struct ActivityTests {
         #expect(try await database.psql.rows(days) == ["2026-11-30|16|1", "2026-12-01|0|3"])
     }
 
-    @Test("asks the database nothing while nothing was counted")
+    @Test("sends nothing to the database while nothing was counted")
     func idle() async throws {
-        try await recorder("host=/nonexistent", Counted()).record()
+        try await recorder("host=/nonexistent", Counts()).record()
     }
 
-    @Test("is added by the next turn when the database was away, and not again when the reply was lost")
+    @Test("is written later if the database was unavailable, and not again if the reply was lost")
     func losses() async throws {
         let database = try await TestDatabase.fresh()
         let proxy = try await database.proxy()
         defer { proxy.close() }
-        let counted = Counted()
+        let counted = Counts()
         let recorder = recorder(database.conninfo(through: proxy), counted)
         counted.add(5, 1)
         proxy.refusesConnections = true
@@ -72,25 +72,25 @@ struct ActivityTests {
         #expect(try await database.psql.text(sums) == "7|1")
     }
 
-    @Test("is read with a row for each day, also for those on which nobody came")
+    @Test("is read with a row for each day, also days without messages")
     func reading() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-03-01T12:00:00Z"))
-        let counted = Counted()
+        let counted = Counts()
         counted.add(5, 1)
         try await recorder(database.conninfo, counted).record()
         try await database.psql.execute(
             "insert into headroom.daily_activity values ('2026-02-27', 9, 2), ('2026-01-01', 8, 1)"
         )
         let rows = try await database.psql.run { connection in
-            try DayActivity.read(days: 4, on: connection, deadline: .now + waitLimit)
+            try DailyActivity.read(days: 4, on: connection, deadline: .now + waitLimit)
         }
         let expected = [(2, 26, 0, 0), (2, 27, 9, 2), (2, 28, 0, 0), (3, 1, 5, 1)].map {
             month,
             day,
             messages,
             blocked in
-            DayActivity(day: CivilDate(year: 2026, month: month, day: day), messages: messages, blocked: blocked)
+            DailyActivity(day: CivilDate(year: 2026, month: month, day: day), messages: messages, blocked: blocked)
         }
         #expect(rows == expected)
     }

@@ -102,7 +102,7 @@ struct NotificationOrderTests {
         return steps
     }
 
-    private func told(_ step: Step, _ telling: Telling) -> Told {
+    private func event(_ step: Step, _ telling: Telling) -> Event {
         func ids(_ people: [Someone]) -> [String] {
             people.map { someone in
                 switch someone {
@@ -130,7 +130,7 @@ struct NotificationOrderTests {
             effect["expires"] = step.expires
         }
         let isOfPeople = step.kind == "transferred" || step.kind == "merged"
-        return Told(telling.name(step.id), step.at, by: isOfPeople ? [] : identities, type: step.kind, effect)
+        return Event(telling.name(step.id), step.at, by: isOfPeople ? [] : identities, type: step.kind, effect)
     }
 
     /// All that is left of the people of a telling, with their places instead of their ids. Not how much was used: what a
@@ -216,18 +216,18 @@ struct NotificationOrderTests {
                 try await database.psql.execute(before(telling, isUsed: isUsed))
                 let steps = order == 0 ? history : history.shuffled(using: &random)
                 for (place, step) in steps.enumerated() {
-                    let answer = try await database.psql.take(told(step, telling))
+                    let answer = try await database.psql.ingest(event(step, telling))
                     #expect(answer["outcome"] != nil && answer["outcome"] != "duplicate")
                     if random.chance(30) {
-                        try await database.psql.take(told(random.element(of: Array(steps[...place])), telling))
+                        try await database.psql.ingest(event(random.element(of: Array(steps[...place])), telling))
                     }
                 }
                 let state = try #require(try await database.psql.text(state(telling, isUsed: isUsed)))
                 states.append(state)
                 guard state == states[0] else {
-                    let told = steps.map(\.description).joined(separator: "\n")
+                    let history = steps.map(\.description).joined(separator: "\n")
                     Issue.record(
-                        "seed \(seed), history \(turn), order \(order)\n\(told)\n\(difference(state, states[0]))"
+                        "seed \(seed), history \(turn), order \(order)\n\(history)\n\(difference(state, states[0]))"
                     )
                     return
                 }

@@ -24,14 +24,14 @@ struct NotificationRaceTests {
         let database = try await fresh()
         let sessions = try await sessions(4, database)
         for number in 0..<15 {
-            let told = Told(
+            let event = Event(
                 "e\(number)",
                 "2026-11-05",
                 by: ["\(user(UInt64(number / 3)))"],
-                Told.purchased("T\(number)")
+                Event.purchased("T\(number)")
             )
             let outcomes = try await withThrowingTaskGroup(of: String?.self) { group in
-                for session in sessions { group.addTask { try await session.take(told)["outcome"] } }
+                for session in sessions { group.addTask { try await session.ingest(event)["outcome"] } }
                 return try await group.reduce(into: [String?]()) { $0.append($1) }
             }
             #expect(outcomes.count { $0 == "applied" } == 1)
@@ -45,8 +45,8 @@ struct NotificationRaceTests {
     func waiting() async throws {
         let database = try await fresh()
         let answer = try await database.overlapping(
-            try Told("t", "2026-11-06", Told.transferred(from: ["\(user(1))"], to: ["\(user(2))"])).event,
-            try Told("e", "2026-11-05", by: ["\(user(1))"], Told.purchased("T")).event
+            try Event("t", "2026-11-06", Event.transferred(from: ["\(user(1))"], to: ["\(user(2))"])).event,
+            try Event("e", "2026-11-05", by: ["\(user(1))"], Event.purchased("T")).event
         )
         #expect(answer.first["outcome"] == "waiting" && answer.second["outcome"] == "applied")
         #expect(answer.second["user"] == "\(user(2))")
@@ -66,7 +66,9 @@ struct NotificationRaceTests {
                 for (index, teller) in tellers.enumerated() {
                     group.addTask {
                         var random = SeededGenerator(seed: seed &+ UInt64(index))
-                        for number in 0..<60 { try await teller.take(self.told("\(index) \(number)", users, &random)) }
+                        for number in 0..<60 {
+                            try await teller.ingest(self.event("\(index) \(number)", users, &random))
+                        }
                         return true
                     }
                 }
@@ -108,17 +110,17 @@ struct NotificationRaceTests {
         #expect(store.log.events.allSatisfy { $0.level < .error })
     }
 
-    private func told(_ id: String, _ users: [UserID], _ random: inout SeededGenerator) -> Told {
+    private func event(_ id: String, _ users: [UserID], _ random: inout SeededGenerator) -> Event {
         let (one, other) = ("\(random.element(of: users))", "\(random.element(of: users))")
         let at = "2026-11-\(Int.random(in: 10...19, using: &random))"
         let effect: [String: Any & Sendable] =
             switch Int.random(in: 0..<6, using: &random) {
-            case 0: Told.transferred(from: [one], to: [other])
+            case 0: Event.transferred(from: [one], to: [other])
             case 1: ["kind": "merged", "identities": [one, other, digest(Int.random(in: 0..<3, using: &random))]]
             case 2: ["kind": "granted", "transaction": "G \(id)", "product": "pack"]
             default:
-                Told.purchased("T\(Int.random(in: 0..<8, using: &random))", random.element(of: ["monthly", "large"]))
+                Event.purchased("T\(Int.random(in: 0..<8, using: &random))", random.element(of: ["monthly", "large"]))
             }
-        return Told(id, at, by: [one, digest(Int.random(in: 0..<3, using: &random))], effect)
+        return Event(id, at, by: [one, digest(Int.random(in: 0..<3, using: &random))], effect)
     }
 }

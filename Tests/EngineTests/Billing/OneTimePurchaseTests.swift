@@ -16,8 +16,8 @@ struct OneTimePurchaseTests {
         return database
     }
 
-    private func granted(_ id: String, quantity: Int = 1, transaction: String = "G") -> Told {
-        Told(
+    private func granted(_ id: String, quantity: Int = 1, transaction: String = "G") -> Event {
+        Event(
             id,
             "2026-11-20T10:00:00Z",
             by: [ada],
@@ -25,8 +25,8 @@ struct OneTimePurchaseTests {
         )
     }
 
-    private func about(_ kind: String, _ at: String) -> Told {
-        Told("\(kind) \(at)", at, ["kind": kind, "transaction": "G"])
+    private func about(_ kind: String, _ at: String) -> Event {
+        Event("\(kind) \(at)", at, ["kind": kind, "transaction": "G"])
     }
 
     private func limit(_ database: TestDatabase) async throws -> String? {
@@ -36,12 +36,12 @@ struct OneTimePurchaseTests {
     @Test("raise the limit of the period once, whoever tells it how often")
     func once() async throws {
         let database = try await fresh()
-        #expect(try await database.psql.take(granted("g", quantity: 3))["outcome"] == "applied")
+        #expect(try await database.psql.ingest(granted("g", quantity: 3))["outcome"] == "applied")
         #expect(try await limit(database) == "950")
-        try await database.psql.take(granted("g", quantity: 3))
-        try await database.psql.take(granted("told under another id", quantity: 3))
+        try await database.psql.ingest(granted("g", quantity: 3))
+        try await database.psql.ingest(granted("told under another id", quantity: 3))
         #expect(try await limit(database) == "950")
-        try await database.psql.take(granted("another", transaction: "G2"))
+        try await database.psql.ingest(granted("another", transaction: "G2"))
         #expect(try await limit(database) == "1000")
         let story = try await database.psql.rows(
             "select action, detail from audit_trail where user_id = '\(ada)' and action = 'grant' order by id limit 1"
@@ -53,14 +53,14 @@ struct OneTimePurchaseTests {
     func refund() async throws {
         let database = try await fresh()
         _ = try await database.consume(user(1), 820 - 20)
-        try await database.psql.take(granted("g"))
+        try await database.psql.ingest(granted("g"))
         _ = try await database.consume(user(1), 20)
-        #expect(try await database.psql.take(about("revoked", "2026-11-20T11:00:00Z"))["outcome"] == "applied")
+        #expect(try await database.psql.ingest(about("revoked", "2026-11-20T11:00:00Z"))["outcome"] == "applied")
         let after = try await database.usage(user(1))
         #expect(after["limit"] == "800" && after["used"] == "820" && after["tier"] == "blocked")
-        try await database.psql.take(about("reinstated", "2026-11-20T11:30:00Z"))
+        try await database.psql.ingest(about("reinstated", "2026-11-20T11:30:00Z"))
         #expect(try await limit(database) == "850")
-        try await database.psql.take(about("revoked", "2026-11-20T11:15:00Z"))
+        try await database.psql.ingest(about("revoked", "2026-11-20T11:15:00Z"))
         #expect(try await limit(database) == "850", "refunded before it was given again")
     }
 
@@ -68,20 +68,20 @@ struct OneTimePurchaseTests {
     func refundWithoutLimit() async throws {
         let database = try await fresh()
         try await database.psql.execute("select set_plan('\(ada)', 'pro')")
-        try await database.psql.take(granted("g"))
-        try await database.psql.take(about("revoked", "2026-11-20T11:00:00Z"))
+        try await database.psql.ingest(granted("g"))
+        try await database.psql.ingest(about("revoked", "2026-11-20T11:00:00Z"))
         #expect(try await limit(database) == nil)
         #expect(try await database.consume(user(1), 5000)["status"] == "ALLOWED")
         try await database.psql.execute("select set_plan('\(ada)', 'paid')")
-        try await database.psql.take(about("reinstated", "2026-11-20T11:30:00Z"))
+        try await database.psql.ingest(about("reinstated", "2026-11-20T11:30:00Z"))
         #expect(try await limit(database) == "850")
     }
 
     @Test("are never granted when the refund came first")
     func refundFirst() async throws {
         let database = try await fresh()
-        #expect(try await database.psql.take(about("revoked", "2026-11-20T11:00:00Z"))["outcome"] == "failed")
-        try await database.psql.take(granted("g"))
+        #expect(try await database.psql.ingest(about("revoked", "2026-11-20T11:00:00Z"))["outcome"] == "failed")
+        try await database.psql.ingest(granted("g"))
         #expect(try await limit(database) == "800")
         #expect(
             try await database.psql.rows("select outcome from headroom.billing_events") == ["applied", "applied"]
@@ -90,7 +90,7 @@ struct OneTimePurchaseTests {
 
     @Test("belong to the month in which they were bought, also when they are told before its subscription")
     func beforeTheSubscription() async throws {
-        let subscription = Told(
+        let subscription = Event(
             "bought",
             "2026-11-20T09:59:00Z",
             by: [ada],
@@ -104,12 +104,12 @@ struct OneTimePurchaseTests {
             try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
             try await database.psql.mapProducts()
             _ = try await database.consume(user(1), 3)
-            for told in order { try await database.psql.take(told) }
+            for event in order { try await database.psql.ingest(event) }
             let usage = try await database.usage(user(1))
             #expect(usage["period"] == "2026-11" && usage["limit"] == "850" && usage["used"] == "0")
             let trial = "select \"limit\" from message_usage where user_id = '\(ada)' and billing_period = 'trial'"
             #expect(try await database.psql.text(trial) == "100")
-            for told in order { try await database.psql.take(told) }
+            for event in order { try await database.psql.ingest(event) }
             #expect(try await limit(database) == "850", "once, however often they are told")
         }
     }
@@ -121,20 +121,20 @@ struct OneTimePurchaseTests {
             try await database.stopClock(at: at("2026-11-20T12:00:00Z"))
             try await database.psql.mapProducts()
             _ = try await database.consume(user(1), 90)
-            try await database.psql.take(granted("g"))
+            try await database.psql.ingest(granted("g"))
             if used > 90 { _ = try await database.consume(user(1), used - 90) }
             try await database.psql.execute(
                 "update message_usage set held = \(held), usable_until = '-infinity' where user_id = '\(ada)'"
             )
-            let subscription = Told("bought", "2026-11-20T09:59:00Z", by: [ada], Told.purchased("S"))
-            for _ in 0..<2 { try await database.psql.take(subscription) }
+            let subscription = Event("bought", "2026-11-20T09:59:00Z", by: [ada], Event.purchased("S"))
+            for _ in 0..<2 { try await database.psql.ingest(subscription) }
             let trial = "select \"limit\" from message_usage where user_id = '\(ada)' and billing_period = 'trial'"
             #expect(try await limit(database) == "\(800 + moved)", "\(used) used, \(held) held")
             #expect(try await database.psql.text(trial) == "\(150 - moved)", "\(used) used, \(held) held")
-            try await database.psql.take(about("revoked", "2026-11-20T11:00:00Z"))
+            try await database.psql.ingest(about("revoked", "2026-11-20T11:00:00Z"))
             #expect(try await limit(database) == "800")
             if moved == 0 { continue }
-            try await database.psql.take(about("reinstated", "2026-11-20T11:30:00Z"))
+            try await database.psql.ingest(about("reinstated", "2026-11-20T11:30:00Z"))
             #expect(try await limit(database) == "\(800 + moved)", "given again")
         }
     }
@@ -142,10 +142,10 @@ struct OneTimePurchaseTests {
     @Test("of a period that is over stay what they were")
     func nextPeriod() async throws {
         let database = try await fresh()
-        try await database.psql.take(granted("g"))
+        try await database.psql.ingest(granted("g"))
         _ = try await database.consume(user(1))
         try await database.moveClock(to: at("2026-12-02T00:00:00Z"))
-        try await database.psql.take(about("revoked", "2026-12-01T11:00:00Z"))
+        try await database.psql.ingest(about("revoked", "2026-12-01T11:00:00Z"))
         #expect(try await limit(database) == "800")
         #expect(
             try await database.psql.rows(
@@ -153,7 +153,7 @@ struct OneTimePurchaseTests {
             )
                 == ["50|850"]
         )
-        try await database.psql.take(about("reinstated", "2026-12-01T12:00:00Z"))
+        try await database.psql.ingest(about("reinstated", "2026-12-01T12:00:00Z"))
         #expect(try await limit(database) == "800")
     }
 
@@ -161,14 +161,14 @@ struct OneTimePurchaseTests {
     func products() async throws {
         let database = try await fresh()
         try await database.psql.execute("select headroom.map_product('revenuecat', 'pack', null, p_messages => 0)")
-        #expect(try await database.psql.take(granted("g"))["outcome"] == "ignored")
+        #expect(try await database.psql.ingest(granted("g"))["outcome"] == "ignored")
         try await database.psql.execute("select headroom.unmap_product('revenuecat', 'pack')")
-        let failed = try await database.psql.take(granted("g2", transaction: "G2"))
+        let failed = try await database.psql.ingest(granted("g2", transaction: "G2"))
         #expect(failed["outcome"] == "failed" && failed["problem"]?.contains("--messages") == true)
         try await database.psql.execute(
             "select headroom.map_product('revenuecat', 'pack', null, p_messages => 1000000)"
         )
-        let large = try await database.psql.take(granted("g3", quantity: 2, transaction: "G3"))
+        let large = try await database.psql.ingest(granted("g3", quantity: 2, transaction: "G3"))
         #expect(large["problem"]?.contains("at most 1000000") == true)
         #expect(try await limit(database) == "800")
     }

@@ -26,7 +26,7 @@ struct RenewalTests {
     ) async throws {
         var effect: [String: Any & Sendable] = ["kind": kind, "transaction": "T"]
         for (name, value) in values { effect[name] = value }
-        let answer = try await database.psql.take(Told(kind + time, "2026-11-10T\(time)Z", by: ["\(ada)"], effect))
+        let answer = try await database.psql.ingest(Event(kind + time, "2026-11-10T\(time)Z", by: ["\(ada)"], effect))
         #expect(answer["outcome"] == "applied", "\(kind)")
     }
 
@@ -120,14 +120,14 @@ struct RenewalTests {
             let declared = PlanChange(user: bob, plan: "paid", expiresAt: at(first))
             _ = try await store.execute(bob, .setPlan(declared))
             #expect(try await renews(store, bob) == nil)
-            let trial = Told.purchased("trial", expires: first, period: "trial")
-            try await database.psql.take(Told("trial", "2026-11-10T08:00:00Z", by: ["\(user(3))"], trial))
+            let trial = Event.purchased("trial", expires: first, period: "trial")
+            try await database.psql.ingest(Event("trial", "2026-11-10T08:00:00Z", by: ["\(user(3))"], trial))
             let of3 = try await usage(store, user(3))
             #expect(of3.snapshot.state == .trial && of3.renews == nil)
             let endless: [String: Any & Sendable] = [
                 "kind": "purchased", "transaction": "endless", "product": "monthly",
             ]
-            try await database.psql.take(Told("endless", "2026-11-10T08:00:00Z", by: ["\(user(4))"], endless))
+            try await database.psql.ingest(Event("endless", "2026-11-10T08:00:00Z", by: ["\(user(4))"], endless))
             let of4 = try await usage(store, user(4))
             #expect(of4.snapshot.state == .active && of4.renews == nil)
             try await buy(database)
@@ -145,12 +145,12 @@ struct RenewalTests {
             _ = try await store.execute(ada, .consume(1))
             try await database.moveClock(to: at("2026-11-14T00:00:00Z"))
             let end = "2026-11-21T00:00:00Z"
-            let trial = Told.purchased("T", expires: end, period: "trial")
-            try await database.psql.take(Told("trial", "2026-11-14", by: ["\(ada)"], trial))
+            let trial = Event.purchased("T", expires: end, period: "trial")
+            try await database.psql.ingest(Event("trial", "2026-11-14", by: ["\(ada)"], trial))
             let usage = try await usage(store, ada)
             #expect(usage.snapshot.plan.name == "paid" && usage.snapshot.state == .active && usage.renews == at(end))
             let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T"]
-            try await database.psql.take(Told("no", "2026-11-14T00:00:01Z", cancelled))
+            try await database.psql.ingest(Event("no", "2026-11-14T00:00:01Z", cancelled))
             #expect(try await renews(store, ada) == nil, "of a trial that is not going to be paid for")
         }
     }
@@ -187,7 +187,7 @@ struct RenewalTests {
         let database = try await fresh()
         let store = EngineHarness(database.conninfo, lanes: 1)
         try await store.running {
-            #expect(try await store.outcomes(of: [store.watch([ada, bob], connection: 1)]) == [.watching])
+            #expect(try await store.outcomes(of: [store.watch([ada, bob], connection: 1)]) == [.subscribed])
             func waitForNews(_ fits: @escaping (Answer) -> Bool) async throws {
                 try await waitUntil("news") { store.mailbox.publications.last.map { fits($0.answer) } ?? false }
             }

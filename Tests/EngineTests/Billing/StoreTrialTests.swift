@@ -17,8 +17,8 @@ struct StoreTrialTests {
         return database
     }
 
-    private func trial(_ id: String, of user: String, _ start: String, until end: String) -> Told {
-        Told(id, start, by: [user], Told.purchased(id, expires: end, period: "trial"))
+    private func trial(_ id: String, of user: String, _ start: String, until end: String) -> Event {
+        Event(id, start, by: [user], Event.purchased(id, expires: end, period: "trial"))
     }
 
     @Test("runs to its own end where an earlier trial has not run out when it begins")
@@ -26,7 +26,7 @@ struct StoreTrialTests {
         let database = try await fresh("2026-11-10T00:00:00Z")
         _ = try await database.consume(user(1), 40)
         try await database.moveClock(to: at("2026-11-11T00:00:00Z"))
-        let answer = try await database.psql.take(trial("T", of: ada, "2026-11-11", until: "2026-11-18"))
+        let answer = try await database.psql.ingest(trial("T", of: ada, "2026-11-11", until: "2026-11-18"))
         #expect(answer["state"] == "trial" && answer["expires"] == "2026-11-18T00:00:00Z")
         try await database.moveClock(to: at("2026-11-17T00:00:00Z"))
         #expect(try await database.consume(user(1))["used"] == "41")
@@ -36,12 +36,12 @@ struct StoreTrialTests {
     func afterAnother(isOfStore: Bool) async throws {
         let database = try await fresh("2026-11-10T00:00:00Z")
         if isOfStore {
-            try await database.psql.take(trial("T1", of: ada, "2026-11-10", until: "2026-11-13"))
+            try await database.psql.ingest(trial("T1", of: ada, "2026-11-10", until: "2026-11-13"))
         } else {
             _ = try await database.consume(user(1), 100)
         }
         try await database.moveClock(to: at("2026-11-14T00:00:00Z"))
-        let answer = try await database.psql.take(trial("T2", of: ada, "2026-11-14", until: "2026-11-21"))
+        let answer = try await database.psql.ingest(trial("T2", of: ada, "2026-11-14", until: "2026-11-21"))
         #expect(answer["plan"] == "paid" && answer["state"] == "active")
         #expect(answer["expires"] == "2026-11-21T00:00:00Z")
         #expect(try await database.consume(user(1))["limit"] == "800")
@@ -52,9 +52,9 @@ struct StoreTrialTests {
         let database = try await fresh("2026-11-10T00:00:00Z")
         _ = try await database.consume(user(2), 100)
         try await database.moveClock(to: at("2026-11-14T00:00:00Z"))
-        try await database.psql.take(trial("T", of: ada, "2026-11-14", until: "2026-11-21"))
-        let transfer = Told("t", "2026-11-14T00:00:00Z", Told.transferred(from: [ada], to: [bob]))
-        let answer = try await database.psql.take(transfer)
+        try await database.psql.ingest(trial("T", of: ada, "2026-11-14", until: "2026-11-21"))
+        let transfer = Event("t", "2026-11-14T00:00:00Z", Event.transferred(from: [ada], to: [bob]))
+        let answer = try await database.psql.ingest(transfer)
         #expect(answer["user"] == bob && answer["plan"] == "trial" && answer["reason"] == "trial_ended")
         #expect(try await database.consume(user(2))["reason"] == "trial_ended")
     }
@@ -62,15 +62,15 @@ struct StoreTrialTests {
     @Test("gives access where all that was bought before it has ended, and none beside a refund of what has not")
     func afterSubscription() async throws {
         let database = try await fresh("2026-11-14T00:00:00Z")
-        try await database.psql.take(
-            Told("bought", "2026-10-01", by: [ada], Told.purchased("T1", expires: "2026-11-01"))
+        try await database.psql.ingest(
+            Event("bought", "2026-10-01", by: [ada], Event.purchased("T1", expires: "2026-11-01"))
         )
-        let answer = try await database.psql.take(trial("T2", of: ada, "2026-11-14", until: "2026-11-21"))
+        let answer = try await database.psql.ingest(trial("T2", of: ada, "2026-11-14", until: "2026-11-21"))
         #expect(answer["plan"] == "trial" && answer["access"] == "true")
-        try await database.psql.take(Told("more", "2026-11-13", by: [ada], Told.purchased("T3")))
+        try await database.psql.ingest(Event("more", "2026-11-13", by: [ada], Event.purchased("T3")))
         let revoked: [String: Any & Sendable] = ["kind": "revoked", "transaction": "T3"]
         try await database.moveClock(to: at("2026-11-15T00:00:00Z"))
-        let after = try await database.psql.take(Told("refund", "2026-11-15", revoked))
+        let after = try await database.psql.ingest(Event("refund", "2026-11-15", revoked))
         #expect(after["plan"] == "paid" && after["reason"] == "revoked")
     }
 
@@ -78,18 +78,18 @@ struct StoreTrialTests {
     @Test("was had by nobody who turns out never to have owned it, whichever event comes last", arguments: 0..<4)
     func neverOwned(last: Int) async throws {
         let database = try await fresh("2026-11-20T00:00:00Z")
-        func about(_ id: String, _ at: String, by person: String, _ kind: String) -> Told {
+        func about(_ id: String, _ at: String, by person: String, _ kind: String) -> Event {
             let effect = ["kind": kind, "transaction": "T", "product": "monthly", "expires": "2026-11-19"]
-            return Told(id, at, by: [person], effect)
+            return Event(id, at, by: [person], effect)
         }
         var order = [
             trial("T", of: ada, "2026-11-02", until: "2026-11-05"),
             about("somebody's", "2026-11-09", by: digest(1), "reinstated"),
-            Told("to bob", "2026-11-10", Told.transferred(from: [ada], to: [bob])),
+            Event("to bob", "2026-11-10", Event.transferred(from: [ada], to: [bob])),
             about("cleo's", "2026-11-15", by: cleo, "extended"),
         ]
         order.append(order.remove(at: last))
-        for told in order { try await database.psql.take(told) }
+        for event in order { try await database.psql.ingest(event) }
         let started = "headroom.instant_text(store_trial_started_at)"
         #expect(
             try await database.psql.rows("select user_id, \(started) from headroom.subscribers order by user_id")
@@ -102,12 +102,12 @@ struct StoreTrialTests {
     func forgottenReceiver(isBoughtByDigest: Bool) async throws {
         let database = try await fresh("2026-11-20T00:00:00Z")
         let psql = database.psql
-        try await psql.take(trial("T1", of: isBoughtByDigest ? digest(1) : ada, "2026-11-02", until: "2026-11-05"))
+        try await psql.ingest(trial("T1", of: isBoughtByDigest ? digest(1) : ada, "2026-11-02", until: "2026-11-05"))
         if isBoughtByDigest {
             let merged: [String: Any & Sendable] = ["kind": "merged", "identities": [ada, digest(1)]]
-            try await psql.take(Told("alias", "2026-11-03", merged))
+            try await psql.ingest(Event("alias", "2026-11-03", merged))
         }
-        try await psql.take(Told("to bob", "2026-11-10", Told.transferred(from: [ada], to: [bob])))
+        try await psql.ingest(Event("to bob", "2026-11-10", Event.transferred(from: [ada], to: [bob])))
         let started = """
             select headroom.instant_text(store_trial_started_at) from headroom.subscribers where user_id = '\(ada)'
             """
@@ -115,7 +115,7 @@ struct StoreTrialTests {
         try await psql.execute("select forget_user('\(bob)')")
         #expect(try await psql.number("select count(*) from headroom.billing_events where user_id = '\(bob)'") == 0)
         // With the next event of Ada's, all that is kept is reduced anew.
-        try await psql.take(trial("T2", of: ada, "2026-11-20", until: "2026-11-27"))
+        try await psql.ingest(trial("T2", of: ada, "2026-11-20", until: "2026-11-27"))
         #expect(try await psql.text(started) == "2026-11-02T00:00:00Z")
         #expect(try await psql.rows("select plan from headroom.subscriptions") == ["paid"], "the second is no trial")
         #expect(try await psql.number("select count(*) from headroom.billing_events where outcome = 'failed'") == 0)

@@ -27,29 +27,31 @@ struct TransferTests {
         ).joined()
     }
 
-    private func transfer(_ id: String, _ at: String, from: [String], to: [String]) -> Told {
-        Told(id, at, type: "TRANSFER", Told.transferred(from: from, to: to))
+    private func transfer(_ id: String, _ at: String, from: [String], to: [String]) -> Event {
+        Event(id, at, type: "TRANSFER", Event.transferred(from: from, to: to))
     }
 
     @Test("takes what was used of the period along, and gives nobody a free one, however often it goes to and fro")
     func usageGoesAlong() async throws {
         let database = try await fresh()
-        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
+        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
         _ = try await database.consume(user(1), 300)
-        let answer = try await database.psql.take(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        let answer = try await database.psql.ingest(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         #expect(answer["outcome"] == "applied" && answer["user"] == bob && answer["plan"] == "paid")
         #expect(try await snapshot(user(2), database) == "fine|paid|300|800")
         _ = try await database.consume(user(2), 50)
         // Bought again in the same period: nothing is taken back from the giver.
-        try await database.psql.take(Told("again", "2026-11-20T10:30:00Z", by: [ada], Told.purchased("T2")))
+        try await database.psql.ingest(Event("again", "2026-11-20T10:30:00Z", by: [ada], Event.purchased("T2")))
         #expect(try await snapshot(user(1), database) == "fine|paid|300|800")
         _ = try await database.consume(user(1), 10)
-        try await database.psql.take(transfer("t2", "2026-11-20T11:00:00Z", from: [bob], to: [ada]))
+        try await database.psql.ingest(transfer("t2", "2026-11-20T11:00:00Z", from: [bob], to: [ada]))
         #expect(try await snapshot(user(1), database) == "fine|paid|350|800", "the greater one, not the sum")
         #expect(try await database.count(of: user(2), period: "2026-11") == 350)
         for number in 3..<9 {
             let (from, to) = number % 2 == 1 ? (ada, bob) : (bob, ada)
-            try await database.psql.take(transfer("t\(number)", "2026-11-20T11:0\(number):00Z", from: [from], to: [to]))
+            try await database.psql.ingest(
+                transfer("t\(number)", "2026-11-20T11:0\(number):00Z", from: [from], to: [to])
+            )
         }
         #expect(try await snapshot(user(1), database) == "fine|paid|350|800")
         #expect(try await database.consume(user(1), 451)["status"] == "BLOCKED")
@@ -59,44 +61,44 @@ struct TransferTests {
     @Test("leaves the periods before with who had it, and begins the next one at 0")
     func otherPeriods() async throws {
         let database = try await fresh("2026-10-20T12:00:00Z")
-        try await database.psql.take(Told("bought", "2026-10-05", by: [ada], Told.purchased("T")))
+        try await database.psql.ingest(Event("bought", "2026-10-05", by: [ada], Event.purchased("T")))
         _ = try await database.consume(user(1), 700)
         try await database.moveClock(to: at("2026-11-06T12:00:00Z"))
         _ = try await database.consume(user(1), 20)
-        try await database.psql.take(transfer("t", "2026-11-06T11:00:00Z", from: [ada], to: [bob]))
+        try await database.psql.ingest(transfer("t", "2026-11-06T11:00:00Z", from: [ada], to: [bob]))
         #expect(try await database.count(of: user(1), period: "2026-10") == 700)
         #expect(try await database.count(of: user(2), period: "2026-10") == nil)
         #expect(try await snapshot(user(2), database) == "fine|paid|20|800")
         try await database.moveClock(to: at("2026-12-05T00:00:00Z"))
-        try await database.psql.take(Told("later", "2026-12-05T00:00:00Z", by: [bob], Told.purchased("T")))
+        try await database.psql.ingest(Event("later", "2026-12-05T00:00:00Z", by: [bob], Event.purchased("T")))
         #expect(try await snapshot(user(2), database) == "fine|paid|0|800")
     }
 
     @Test("that an operator has reset meanwhile is not filled again, and takes along what was sent since")
     func afterReset() async throws {
         let database = try await fresh()
-        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
+        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
         _ = try await database.consume(user(1), 300)
-        try await database.psql.take(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        try await database.psql.ingest(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         try await database.psql.execute("select reset_usage('\(bob)')")
         _ = try await database.consume(user(2), 7)
         let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T"]
-        try await database.psql.take(Told("c", "2026-11-20T10:30:00Z", by: [bob], cancelled))
+        try await database.psql.ingest(Event("c", "2026-11-20T10:30:00Z", by: [bob], cancelled))
         #expect(try await snapshot(user(2), database) == "fine|paid|7|800")
-        try await database.psql.take(transfer("t2", "2026-11-20T11:00:00Z", from: [bob], to: [cleo]))
+        try await database.psql.ingest(transfer("t2", "2026-11-20T11:00:00Z", from: [bob], to: [cleo]))
         #expect(try await snapshot(user(3), database) == "fine|paid|7|800")
     }
 
     @Test("keeps what came along where an operator puts the receiver on another plan, also on none for a while")
     func afterSetPlan() async throws {
         let database = try await fresh()
-        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
+        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
         _ = try await database.consume(user(1), 300)
-        try await database.psql.take(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        try await database.psql.ingest(transfer("t1", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         for plan in ["pro", "free", "paid"] {
             try await database.psql.execute("select set_plan('\(bob)', '\(plan)')")
             let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T"]
-            try await database.psql.take(Told("after \(plan)", "2026-11-20T11:00:00Z", cancelled))
+            try await database.psql.ingest(Event("after \(plan)", "2026-11-20T11:00:00Z", cancelled))
             #expect(try await database.count(of: user(2), period: "2026-11") == 300, "\(plan)")
         }
         #expect(try await snapshot(user(2), database) == "fine|paid|300|800")
@@ -105,21 +107,21 @@ struct TransferTests {
     @Test("keeps what came along where the receiver's anchor day moves while the period keeps its name")
     func afterNewAnchorDay() async throws {
         let database = try await fresh("2026-11-15T12:00:00Z")
-        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
+        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
         _ = try await database.consume(user(1), 700)
-        try await database.psql.take(transfer("t", "2026-11-15T11:00:00Z", from: [ada], to: [bob]))
+        try await database.psql.ingest(transfer("t", "2026-11-15T11:00:00Z", from: [ada], to: [bob]))
         #expect(try await snapshot(user(2), database) == "fine|paid|700|800")
         try await database.moveClock(to: at("2026-11-20T12:00:00Z"))
-        try await database.psql.take(
-            Told("other", "2026-11-20T11:00:00Z", by: [bob], Told.purchased("T2", expires: "2026-12-20T11:00:00Z"))
+        try await database.psql.ingest(
+            Event("other", "2026-11-20T11:00:00Z", by: [bob], Event.purchased("T2", expires: "2026-12-20T11:00:00Z"))
         )
         #expect(try await database.count(of: user(2), period: "2026-11") == 700)
         // Neither lost nor twice where more comes, in the period as it is now.
         try await database.moveClock(to: at("2026-12-10T12:00:00Z"))
         let cancelled: [String: Any & Sendable] = ["kind": "cancelled", "transaction": "T2"]
-        try await database.psql.take(Told("c", "2026-12-10T11:00:00Z", cancelled))
+        try await database.psql.ingest(Event("c", "2026-12-10T11:00:00Z", cancelled))
         #expect(try await database.count(of: user(2), period: "2026-11") == 700)
-        try await database.psql.take(transfer("back", "2026-12-10T11:30:00Z", from: [bob], to: [cleo]))
+        try await database.psql.ingest(transfer("back", "2026-12-10T11:30:00Z", from: [bob], to: [cleo]))
         #expect(try await database.count(of: user(2), period: "2026-11") == 700)
         #expect(try await snapshot(user(3), database) == "fine|paid|700|800")
         #expect(try await database.psql.number("select count(*) from headroom.usage_transfers") == 2)
@@ -128,22 +130,22 @@ struct TransferTests {
     @Test("takes along what was used where the giver sent nothing since it came")
     func passedOn() async throws {
         let database = try await fresh("2026-11-10T12:00:00Z")
-        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
+        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
         _ = try await database.consume(user(1), 300)
-        try await database.psql.take(transfer("t1", "2026-11-10T11:00:00Z", from: [ada], to: [bob]))
+        try await database.psql.ingest(transfer("t1", "2026-11-10T11:00:00Z", from: [ada], to: [bob]))
         // The period runs from the 5th to the 5th.
         try await database.moveClock(to: at("2026-12-03T12:00:00Z"))
-        try await database.psql.take(transfer("t2", "2026-12-03T11:00:00Z", from: [bob], to: [cleo]))
+        try await database.psql.ingest(transfer("t2", "2026-12-03T11:00:00Z", from: [bob], to: [cleo]))
         #expect(try await snapshot(user(3), database) == "fine|paid|300|800")
     }
 
     @Test("raises no month of a receiver without a monthly plan")
     func withoutMonthlyPlan() async throws {
         let database = try await fresh()
-        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
+        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
         _ = try await database.consume(user(1), 300)
         try await database.psql.execute("select set_plan('\(bob)', 'free')")
-        try await database.psql.take(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         #expect(try await database.psql.rows("select billing_period from message_usage where user_id = '\(bob)'") == [])
         try await database.psql.execute("select set_plan('\(bob)', 'paid')")
         #expect(try await snapshot(user(2), database) == "fine|paid|0|800")
@@ -153,24 +155,24 @@ struct TransferTests {
     func lateEvents() async throws {
         let database = try await fresh()
         try await database.psql.execute("select set_plan('\(bob)', 'free')")
-        try await database.psql.take(transfer("t", "2026-11-21T00:00:00Z", from: [ada], to: [bob]))
-        try await database.psql.take(Told("bought", "2026-11-05", by: [ada], Told.purchased("T")))
+        try await database.psql.ingest(transfer("t", "2026-11-21T00:00:00Z", from: [ada], to: [bob]))
+        try await database.psql.ingest(Event("bought", "2026-11-05", by: [ada], Event.purchased("T")))
         #expect(try await snapshot(user(2), database) == "fine|paid|0|800")
         #expect(
             try await database.psql.number("select count(*) from headroom.subscriptions where user_id = '\(ada)'") == 0
         )
-        let renewed = Told("r", "2026-11-20T00:00:00Z", Told.purchased("T", "large"))
-        #expect(try await database.psql.take(renewed)["user"] == bob, "nobody is named: it is the owner's")
+        let renewed = Event("r", "2026-11-20T00:00:00Z", Event.purchased("T", "large"))
+        #expect(try await database.psql.ingest(renewed)["user"] == bob, "nobody is named: it is the owner's")
     }
 
     @Test("that an anonymous customer bought is the user's to whom it goes, in either order")
     func anonymous() async throws {
         for isTransferFirst in [true, false] {
             let database = try await fresh()
-            let bought = Told("bought", "2026-11-05", by: [digest(1)], Told.purchased("T"))
+            let bought = Event("bought", "2026-11-05", by: [digest(1)], Event.purchased("T"))
             let transfer = transfer("t", "2026-11-06", from: [digest(1)], to: [bob])
             let outcomes = try await [isTransferFirst ? transfer : bought, isTransferFirst ? bought : transfer]
-                .asyncMap { try await database.psql.take($0)["outcome"] }
+                .asyncMap { try await database.psql.ingest($0)["outcome"] }
             #expect(outcomes == (isTransferFirst ? ["waiting", "applied"] : ["failed", "applied"]))
             #expect(try await snapshot(user(2), database) == "fine|paid|0|800")
             let left = try await database.psql.rows("select id, outcome from headroom.billing_events order by id")
@@ -182,22 +184,22 @@ struct TransferTests {
     func trials() async throws {
         for isLate in [false, true] {
             let database = try await fresh("2026-11-05T12:00:00Z")
-            let trial = Told(
+            let trial = Event(
                 "trial",
                 "2026-11-05",
                 by: [ada],
-                Told.purchased("T", expires: "2026-11-08", period: "trial")
+                Event.purchased("T", expires: "2026-11-08", period: "trial")
             )
             let transfer = transfer("t", "2026-11-05T11:00:00Z", from: [ada], to: [bob])
-            if isLate { try await database.psql.take(transfer) }
+            if isLate { try await database.psql.ingest(transfer) }
             try await database.psql.execute(
                 """
                 insert into message_usage (user_id, billing_period, message_count, "limit")
                 values ('\(ada)', 'trial', 90, 100)
                 """
             )
-            try await database.psql.take(trial)
-            if !isLate { try await database.psql.take(transfer) }
+            try await database.psql.ingest(trial)
+            if !isLate { try await database.psql.ingest(transfer) }
             #expect(try await snapshot(user(2), database) == "fine|trial|90|100")
             #expect(try await snapshot(user(1), database) == "fine|trial|90|100", "the one that there was")
             try await database.psql.execute("select forget_user('\(ada)')")
@@ -213,13 +215,15 @@ struct TransferTests {
         _ = try await database.consume(user(2), 100)
         try await database.moveClock(to: at("2026-11-21T12:00:00Z"))
         let merged: [String: Any & Sendable] = ["kind": "merged", "identities": [ada, bob, digest(5)]]
-        let answer = try await database.psql.take(Told("m", "2026-11-21T00:00:00Z", type: "SUBSCRIBER_ALIAS", merged))
+        let answer = try await database.psql.ingest(
+            Event("m", "2026-11-21T00:00:00Z", type: "SUBSCRIBER_ALIAS", merged)
+        )
         #expect(answer["outcome"] == "applied")
         #expect(try await database.consume(user(1))["reason"] == "trial_limit_reached")
-        try await database.psql.take(Told("bought", "2026-11-20T13:00:00Z", by: [bob], Told.purchased("T")))
+        try await database.psql.ingest(Event("bought", "2026-11-20T13:00:00Z", by: [bob], Event.purchased("T")))
         #expect(try await snapshot(user(1), database) == "fine|paid|0|800", "bought before by who is the same person")
-        try await database.psql.take(
-            Told("by digest", "2026-11-21T01:00:00Z", by: [digest(5)], Told.purchased("T2", "large"))
+        try await database.psql.ingest(
+            Event("by digest", "2026-11-21T01:00:00Z", by: [digest(5)], Event.purchased("T2", "large"))
         )
         #expect(try await snapshot(user(1), database) == "fine|pro|0")
         #expect(try await database.consume(user(2))["reason"] == "trial_limit_reached")
@@ -228,15 +232,15 @@ struct TransferTests {
     @Test("is in the story of both, and its events are found under the new one")
     func story() async throws {
         let database = try await fresh()
-        try await database.psql.take(
-            Told("bought", "2026-11-05", by: [ada], type: "INITIAL_PURCHASE", Told.purchased("T"))
+        try await database.psql.ingest(
+            Event("bought", "2026-11-05", by: [ada], type: "INITIAL_PURCHASE", Event.purchased("T"))
         )
-        try await database.psql.take(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
+        try await database.psql.ingest(transfer("t", "2026-11-20T10:00:00Z", from: [ada], to: [bob]))
         for person in [ada, bob] {
-            let told = try await database.psql.text(
+            let record = try await database.psql.text(
                 "select detail from audit_trail where user_id = '\(person)' and reason = 'TRANSFER reported by revenuecat'"
             )
-            #expect(told?.contains("state active") == true)
+            #expect(record?.contains("state active") == true)
         }
         let events = try await database.psql.rows("select id, user_id from headroom.billing_events order by id")
         #expect(events == ["bought|\(bob)", "t|\(bob)"])

@@ -66,8 +66,8 @@ struct AnchorDayTests {
                     #expect(answer.snapshot.startedAt == at(start), "at \(instant)")
                     #expect(answer.snapshot.resetsAt == at(end), "at \(instant)")
                     #expect(answer.snapshot.used == used, "at \(instant)")
-                    let told = try await database.usage(ada)
-                    #expect(told == SQLAnswer.fields(of: answer.snapshot.usage(of: ada)), "at \(instant)")
+                    let answered = try await database.usage(ada)
+                    #expect(answered == SQLAnswer.fields(of: answer.snapshot.usage(of: ada)), "at \(instant)")
                 }
             }
             let labels = try await database.psql.text(
@@ -136,11 +136,11 @@ struct AnchorDayTests {
     func anothers(isLast: Bool) async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-01-31"))
-        func cancelled(_ at: String, by person: UserID, _ anchor: Int) -> Told {
-            Told(at, at, by: ["\(person)"], ["kind": "cancelled", "transaction": "T", "anchor": anchor])
+        func cancelled(_ at: String, by person: UserID, _ anchor: Int) -> Event {
+            Event(at, at, by: ["\(person)"], ["kind": "cancelled", "transaction": "T", "anchor": anchor])
         }
         let order = [cancelled("2026-01-05", by: user(1), 7), cancelled("2026-01-06", by: user(2), 9)]
-        for told in isLast ? order : order.reversed() { try await database.psql.take(told) }
+        for notification in isLast ? order : order.reversed() { try await database.psql.ingest(notification) }
         #expect(
             try await database.psql.rows("select user_id, anchor_day from headroom.subscribers order by user_id")
                 == ["\(user(1))|1", "\(user(2))|9"]

@@ -8,7 +8,7 @@ import Usage
 struct FiveEvents: Sendable, CustomTestStringConvertible {
     var name: String
     var events: [StoreEvent]
-    /// Of the user at noon on December 1, when all have been told.
+    /// Of the user at noon on December 1, after all events.
     var outcome: String
 
     init(_ name: String, _ outcome: String, _ events: StoreEvent...) {
@@ -59,7 +59,7 @@ struct FiveEvents: Sendable, CustomTestStringConvertible {
             StoreEvent("expired", "2026-12-01T09:00:00Z", expires("2026-11-30"), transaction: "second")
         ),
         FiveEvents(
-            "a refund at the very instant of a payment, told by two sources",
+            "a refund at the very instant of a payment, reported by two sources",
             "pro active 2026-12-07T00:00:00Z anchor 7 previous paid",
             StoreEvent("purchased", "2026-11-01", ["plan": "paid", "expires": "2026-12-01"]),
             StoreEvent("expired", "2026-11-07", expires("2026-12-01"), source: "appstore"),
@@ -143,15 +143,15 @@ struct EventOrderTests {
         #expect(orders.count == 120)
         for (number, order) in orders.enumerated() {
             let user = user(UInt64(number))
-            var told: [StoreEvent] = []
+            var sent: [StoreEvent] = []
             for event in order {
-                told.append(event.of(user))
+                sent.append(event.of(user))
                 // One that came already comes again.
-                if random.chance(50) { told.append(random.element(of: told)) }
+                if random.chance(50) { sent.append(random.element(of: sent)) }
             }
             var duplicates = 0
-            for event in told where try await database.psql.apply(event)["outcome"] == "duplicate" { duplicates += 1 }
-            #expect(duplicates == told.count - order.count)
+            for event in sent where try await database.psql.apply(event)["outcome"] == "duplicate" { duplicates += 1 }
+            #expect(duplicates == sent.count - order.count)
             let state = try await database.psql.text(self.state(UInt64(number)))
             states.insert(try #require(state))
             guard states.count == 1 else {
@@ -189,7 +189,7 @@ struct EventOrderTests {
         }
     }
 
-    @Test("is without effect on who is told: a repetition answers what holds now, and changes nothing")
+    @Test("a repeated event is answered with the present state and changes nothing")
     func repetition() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-10"))

@@ -12,7 +12,7 @@ struct EventRaceTests {
         return sessions
     }
 
-    @Test("the same event has one effect, and all but one are told that it is a duplicate")
+    @Test("the same event has one effect, and all answers but one are duplicate")
     func sameEvent() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-11T12:00:00Z"))

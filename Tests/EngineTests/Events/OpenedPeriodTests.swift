@@ -29,12 +29,17 @@ struct OpenedPeriodTests {
         try await database.psql.execute("select set_plan('\(ada)', \(arguments))")
     }
 
-    private func bought(_ product: String = "monthly") -> Told {
-        Told("bought \(product)", "2026-11-20T10:00:00Z", by: ["\(ada)"], Told.purchased("T", product))
+    private func bought(_ product: String = "monthly") -> Event {
+        Event(
+            "bought \(product)",
+            "2026-11-20T10:00:00Z",
+            by: ["\(ada)"],
+            Event.purchased("T", product)
+        )
     }
 
-    private func about(_ kind: String, _ time: String) -> Told {
-        Told("\(kind) \(time)", "2026-11-20T\(time)Z", by: ["\(ada)"], ["kind": kind, "transaction": "T"])
+    private func about(_ kind: String, _ time: String) -> Event {
+        Event("\(kind) \(time)", "2026-11-20T\(time)Z", by: ["\(ada)"], ["kind": kind, "transaction": "T"])
     }
 
     @Test("is read beside the used-up trial before the first message, whoever tells", arguments: [true, false])
@@ -42,7 +47,7 @@ struct OpenedPeriodTests {
         let database = try await fresh()
         _ = try await database.consume(ada, 100)
         if isOfStore {
-            try await database.psql.take(bought())
+            try await database.psql.ingest(bought())
         } else {
             try await setPlan(database, "'paid'")
         }
@@ -71,11 +76,11 @@ struct OpenedPeriodTests {
     @Test("goes with the access, comes back with it, and moves to another plan's while nothing is sent")
     func followsState() async throws {
         let database = try await fresh()
-        try await database.psql.take(bought())
+        try await database.psql.ingest(bought())
         #expect(try await rows(database) == ["2026-11|0|800"])
-        try await database.psql.take(about("revoked", "11:00:00"))
+        try await database.psql.ingest(about("revoked", "11:00:00"))
         #expect(try await rows(database) == [])
-        try await database.psql.take(about("reinstated", "11:10:00"))
+        try await database.psql.ingest(about("reinstated", "11:10:00"))
         #expect(try await rows(database) == ["2026-11|0|800"])
         try await setPlan(database, "'pro'")
         #expect(try await rows(database) == ["2026-11|0"])
@@ -183,33 +188,44 @@ struct OpenedPeriodTests {
 
     @Test("is the same whether messages were bought before the subscription or after, also when they are refunded")
     func boughtMessages() async throws {
-        let pack = Told(
+        let pack = Event(
             "pack",
             "2026-11-20T11:00:00Z",
             by: ["\(ada)"],
             ["kind": "granted", "transaction": "G", "product": "pack", "quantity": 1]
         )
-        let refund = Told("refund", "2026-11-20T11:30:00Z", by: ["\(ada)"], ["kind": "revoked", "transaction": "G"])
+        let refund = Event(
+            "refund",
+            "2026-11-20T11:30:00Z",
+            by: ["\(ada)"],
+            ["kind": "revoked", "transaction": "G"]
+        )
         for isPackFirst in [true, false] {
             let database = try await fresh()
-            for told in isPackFirst ? [pack, bought()] : [bought(), pack] { try await database.psql.take(told) }
+            for notification in isPackFirst ? [pack, bought()] : [bought(), pack] {
+                try await database.psql.ingest(notification)
+            }
             #expect(try await rows(database) == ["2026-11|0|850"])
-            try await database.psql.take(refund)
+            try await database.psql.ingest(refund)
             #expect(try await rows(database) == ["2026-11|0|800"])
         }
         let database = try await fresh()
-        try await database.psql.take(pack)
+        try await database.psql.ingest(pack)
         #expect(try await rows(database) == ["trial|0|150"])
-        try await database.psql.take(refund)
+        try await database.psql.ingest(refund)
         #expect(try await rows(database) == [], "the trial has not begun")
     }
 
     @Test("is the new owner's after a transfer, and goes with the subscription from who gave it away")
     func transferred() async throws {
         let database = try await fresh()
-        try await database.psql.take(bought())
-        let transfer = Told("t", "2026-11-20T11:00:00Z", Told.transferred(from: ["\(ada)"], to: [bob]))
-        try await database.psql.take(transfer)
+        try await database.psql.ingest(bought())
+        let transfer = Event(
+            "t",
+            "2026-11-20T11:00:00Z",
+            Event.transferred(from: ["\(ada)"], to: [bob])
+        )
+        try await database.psql.ingest(transfer)
         #expect(try await rows(database) == [])
         #expect(try await rows(database, of: user(2)) == ["2026-11|0|800"])
     }

@@ -66,7 +66,7 @@ private struct Pair: Sendable {
 
 @Suite("Of several subscriptions")
 struct SeveralSubscriptionsTests {
-    @Test("the one counts that the requirements say, whichever was told first")
+    @Test("the one counts that the requirements say, whichever was reported first")
     func which() async throws {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: at("2026-11-05T12:00:00Z"))
@@ -74,13 +74,13 @@ struct SeveralSubscriptionsTests {
             for (turn, events) in [pair.first + pair.second, pair.second + pair.first].enumerated() {
                 let user = user(UInt64(2 * index + turn))
                 for event in events { try await database.psql.apply(event.of(user)) }
-                let told = try await database.psql.text(
+                let answer = try await database.psql.text(
                     """
                     select concat_ws(' ', plan, state, denial_reason)
                     from headroom.entitlement('\(user)', headroom.now(), 'trial')
                     """
                 )
-                #expect(told == pair.expected, "\(pair.name), order \(turn)")
+                #expect(answer == pair.expected, "\(pair.name), order \(turn)")
             }
         }
     }
@@ -103,8 +103,8 @@ struct SeveralSubscriptionsTests {
             ] {
                 try await database.moveClock(to: instant)
                 let fields = SQLAnswer.fields(of: try #require(try await store.execute(ada, .consume(1)).answer))
-                let told = ["plan", "state", "status"].map { (fields[$0] ?? nil) ?? "" }.joined(separator: " ")
-                #expect(told == expected)
+                let answer = ["plan", "state", "status"].map { (fields[$0] ?? nil) ?? "" }.joined(separator: " ")
+                #expect(answer == expected)
             }
         }
     }

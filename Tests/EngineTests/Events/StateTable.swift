@@ -111,7 +111,7 @@ enum StateTable {
 
     private static let start = at("2026-11-02T08:00:00Z")
     private static let expiry = at("2026-11-20T08:00:00Z")
-    private static let told = at("2026-11-10T08:00:00Z")
+    private static let reportedAt = at("2026-11-10T08:00:00Z")
 
     private static func bought(until expires: String? = "2026-11-20T08:00:00Z") -> StoreEvent {
         var more = ["anchor": "1"]
@@ -134,7 +134,7 @@ enum StateTable {
             "cancelled",
             [bought(), StoreEvent("cancelled", "2026-11-10T08:00:00Z")],
             [
-                Moment(told.justBefore, "active"), Moment(told, "cancelled", notice: cancelled),
+                Moment(reportedAt.justBefore, "active"), Moment(reportedAt, "cancelled", notice: cancelled),
                 Moment(expiry.justBefore, "cancelled", notice: cancelled), Moment(expiry, "expired", "expired"),
             ]
         ),
@@ -218,7 +218,7 @@ enum StateTable {
                 StoreEvent("reinstated", "2026-11-14T08:00:00Z"),
             ],
             [
-                Moment(told.justBefore, "cancelled", notice: cancelled), Moment(told, "revoked", "revoked"),
+                Moment(reportedAt.justBefore, "cancelled", notice: cancelled), Moment(reportedAt, "revoked", "revoked"),
                 Moment(at("2026-11-11T08:00:00Z"), "revoked", "revoked"),
                 Moment(at("2026-11-14T08:00:00Z").justBefore, "revoked", "revoked"),
                 Moment(at("2026-11-14T08:00:00Z"), "grace_period", notice: hiccup),

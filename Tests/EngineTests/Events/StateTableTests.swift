@@ -24,7 +24,7 @@ struct StateTableTests {
         try await store.running { try await body(database, store) }
     }
 
-    @Test("of a monthly plan are told as the requirements say", arguments: StateTable.monthlyHistories)
+    @Test("of a monthly plan are reported as required", arguments: StateTable.monthlyHistories)
     func monthly(history: History) async throws {
         try await running { database, store in
             var number: UInt64 = 0
@@ -39,7 +39,7 @@ struct StateTableTests {
         }
     }
 
-    @Test("of a trial are told as the requirements say", arguments: StateTable.trialHistories)
+    @Test("of a trial are reported as required", arguments: StateTable.trialHistories)
     func trial(history: History) async throws {
         try await running { database, store in
             for (index, point) in StateTable.trial.enumerated() {
@@ -49,7 +49,7 @@ struct StateTableTests {
         }
     }
 
-    @Test("of a trial that the first message starts are told as the requirements say")
+    @Test("of a trial that the first message starts are reported as required")
     func firstMessage() async throws {
         try await running { database, store in
             let end = at("2026-11-04T00:00:00Z")
@@ -64,7 +64,7 @@ struct StateTableTests {
         }
     }
 
-    @Test("of the free plan are told as the requirements say")
+    @Test("of the free plan are reported as required")
     func free() async throws {
         try await running { database, store in
             for (index, point) in StateTable.free.enumerated() {

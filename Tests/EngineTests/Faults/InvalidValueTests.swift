@@ -196,7 +196,7 @@ struct InvalidValueTests {
                 harness.watch([user(1)], connection: 1), harness.watch([ada], connection: 2),
                 harness.watch([user(2)], connection: 3),
             ])
-            #expect(watched[0] == .watching && watched[2] == .watching)
+            #expect(watched[0] == .subscribed && watched[2] == .subscribed)
             expectRefused(watched[1], planted, "SUBSCRIBE")
             guard case .history(let top) = try await harness.read(.top(.open, count: 20)),
                 case .report(let report) = try await harness.read(.report(.open))
@@ -216,7 +216,7 @@ struct InvalidValueTests {
                 harness.watch([user(3)], connection: 1), harness.watch([ada], connection: 2),
                 harness.watch([user(4)], connection: 3),
             ])
-            #expect(again[0] == .watching && again[2] == .watching)
+            #expect(again[0] == .subscribed && again[2] == .subscribed)
             expectRefused(again[1], other, "SUBSCRIBE")
         }
     }

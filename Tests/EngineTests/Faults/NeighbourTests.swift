@@ -116,7 +116,7 @@ struct NeighbourTests {
                     harness.watch([user(1)], connection: 3 * round), harness.watch([ada], connection: 3 * round + 1),
                     harness.watch([user(2)], connection: 3 * round + 2),
                 ])
-                #expect(watched[0] == .watching && watched[2] == .watching)
+                #expect(watched[0] == .subscribed && watched[2] == .subscribed)
                 #expect(watched[1].failure?.code == .internal)
                 #expect(watched[1].failure?.message.contains("cannot be read") == true)
             }

@@ -117,10 +117,10 @@ struct UnconfirmedCommitTests {
         #expect(outcomes.map { $0.answer?.snapshot.used } == outcomes.indices.map { $0 + 2 }, "each is counted once")
     }
 
-    private final class NoTokens: TokenKeeper {
-        func take(_ reading: TokenReading) {}
-        func miss(_ error: PostgresError) {}
-        func takeUsed() -> [Int64] { [] }
+    private final class NoTokens: TokenObserver {
+        func update(_ snapshot: TokenSnapshot) {}
+        func readFailed(_ error: PostgresError) {}
+        func takeUsedTokens() -> [Int64] { [] }
     }
 
     private func expectRisks(_ conninfo: String, _ risks: [String]) async throws {

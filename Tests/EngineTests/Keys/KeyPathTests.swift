@@ -9,14 +9,14 @@ import Usage
 struct KeyWaysTests {
     private let noon = at("2026-11-10T12:00:00Z")
 
-    private struct Told: Equatable {
+    private struct Event: Equatable {
         var outcomes: [Outcome]
         var keys: String?
         var counts: String?
     }
 
     /// What is answered and kept when the hot statement counts each load, or, with a release of an unknown key in it, the slow path.
-    private func run(seed: UInt64, isSlow: Bool) async throws -> Told {
+    private func run(seed: UInt64, isSlow: Bool) async throws -> Event {
         let database = try await TestDatabase.fresh()
         try await database.stopClock(at: noon)
         let harness = EngineHarness(database.conninfo, lanes: 1)
@@ -50,7 +50,7 @@ struct KeyWaysTests {
             let counts = """
                 select string_agg(concat_ws(' ', user_id, message_count), ',' order by user_id) from message_usage
                 """
-            return Told(
+            return Event(
                 outcomes: told,
                 keys: try await database.psql.text(keys),
                 counts: try await database.psql.text(counts)

@@ -112,7 +112,7 @@ struct ModelRun {
         case .done: .done
         case .failure(let error): .failure(error.code)
         // No lane answers so.
-        case .report, .periods, .watching: .failure(.internal)
+        case .report, .periods, .subscribed: .failure(.internal)
         }
     }
 

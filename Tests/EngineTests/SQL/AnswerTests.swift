@@ -38,15 +38,15 @@ struct SQLAnswerTests {
                 answer = after.consume(messages, of: user(1))
             }
             let counted = answer.status == .allowed ? messages : 0
-            let told = try await database.psql.run { connection in
+            let answer = try await database.psql.run { connection in
                 try SQLAnswerTests.answer(to: answer.snapshot, messages: messages, counted: counted, connection)
             }
             let expected = SQLAnswer.fields(of: answer)
-            for name in SQLAnswer.names where told[name] != expected[name] {
-                let (one, other) = (told[name] ?? nil, expected[name] ?? nil)
+            for name in SQLAnswer.names where answer[name] != expected[name] {
+                let (one, other) = (answer[name] ?? nil, expected[name] ?? nil)
                 Issue.record("seed \(seed): \(name) is \(one ?? "null"), expected \(other ?? "null"): \(snapshot)")
             }
-            if told != expected { return }
+            if answer != expected { return }
         }
     }
 

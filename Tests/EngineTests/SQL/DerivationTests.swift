@@ -100,8 +100,8 @@ struct DerivationTests {
                     prominentPercent: prominent
                 )
                 let tier = Tier(used: used, limit: limit, plan: plan).rawValue
-                let told = result.text(row, 0)
-                return told == tier ? nil : "\(questions[row]) is \(tier), SQL says \(told)"
+                let answer = result.text(row, 0)
+                return answer == tier ? nil : "\(questions[row]) is \(tier), SQL says \(answer)"
             }
         }
         #expect(mistakes.isEmpty)

@@ -19,7 +19,7 @@ struct ForgetTests {
         try await psql.execute("update headroom.test_clock set at = '\(instant)'")
     }
 
-    /// What the next message would be told: verdict, plan, state, used, limit, and when a trial ends.
+    /// What the next message would get: status, plan, state, used, limit, and when a trial ends.
     private func check(_ psql: Session, unknownUsers: String = "trial") async throws -> String {
         try await psql.rows(
             """
@@ -105,8 +105,8 @@ struct ForgetTests {
         try await psql.execute("select increment_and_check_usage('\(ada)', 30); select forget_user('\(ada)')")
         try await moveClock(psql, "2026-11-11T12:00:00Z")
         #expect(try await check(psql) == "fine|trial|trial|30|100|11-13 12:00")
-        let told = try await psql.rows("select status, used, day from increment_and_check_usage('\(ada)', 5)")
-        #expect(told == ["ALLOWED|35|2"])
+        let answer = try await psql.rows("select status, used, day from increment_and_check_usage('\(ada)', 5)")
+        #expect(answer == ["ALLOWED|35|2"])
         #expect(try await psql.number("select count(*) from headroom.spent_trials") == 0, "it is in the rows again")
         for _ in 0..<3 { try await psql.execute("select forget_user('\(ada)')") }
         #expect(try await check(psql) == "fine|trial|trial|35|100|11-13 12:00")

@@ -37,7 +37,9 @@ struct LockCycleTests {
         let notification = try await Session.open(database.conninfo)
         try await batch.execute("begin; \(countStatement(known))")
         let merged: [String: Any & Sendable] = ["kind": "merged", "identities": ["\(known)", "\(new)"]]
-        let second = Task { try await notification.take(Told("merge", "2026-11-06", by: ["\(known)"], merged)) }
+        let second = Task {
+            try await notification.ingest(Event("merge", "2026-11-06", by: ["\(known)"], merged))
+        }
         try await waitUntilBlocked(1, database)
         try await batch.execute("\(countStatement(new)); commit")
         #expect(try await second.value["outcome"] == "applied")

@@ -15,7 +15,7 @@ struct TokenTests {
     /// Live tokens by name, as the service reads them.
     private func live(_ psql: Session) async throws -> [String] {
         try await psql.run { connection in
-            try TokenReading(connection, deadline: .now + waitLimit).tokens.map(\.name)
+            try TokenSnapshot(connection, deadline: .now + waitLimit).tokens.map(\.name)
         }
     }
 
@@ -53,14 +53,14 @@ struct TokenTests {
         let psql = database.psql
         try await psql.execute("select \(create("short", "a", expires: "'2026-11-10T13:00:00Z'"))")
         let before = ContinuousClock.now
-        let reading = try await psql.run { try TokenReading($0, deadline: .now + waitLimit) }
+        let reading = try await psql.run { try TokenSnapshot($0, deadline: .now + waitLimit) }
         let end = try #require(reading.tokens.first?.expiresAt)
         #expect(
             (before + .seconds(3_600)...ContinuousClock.now + .seconds(3_600)).contains(end),
             "an hour after reading"
         )
         try await database.moveClock(to: at("2026-11-10T13:00:00Z"))
-        let after = try await psql.run { try TokenReading($0, deadline: .now + waitLimit) }
+        let after = try await psql.run { try TokenSnapshot($0, deadline: .now + waitLimit) }
         #expect(after.tokens.isEmpty && after.wasEverCreated)
         let late = create("late", "b", expires: "'2026-11-10T12:00:00Z'")
         #expect(try await psql.sqlState(of: "select \(late)") == "22023")
@@ -84,7 +84,7 @@ struct TokenTests {
         let psql = try await TestDatabase.fresh().psql
         #expect(try await psql.sqlState(of: "select \(call)") == "23514")
         #expect(try await live(psql) == [])
-        #expect(try await psql.run { try TokenReading($0, deadline: .now + waitLimit).wasEverCreated } == false)
+        #expect(try await psql.run { try TokenSnapshot($0, deadline: .now + waitLimit).wasEverCreated } == false)
     }
 
     @Test("is one of at most 1,000 live ones; those that are revoked or expired take no room")
@@ -155,7 +155,7 @@ struct TokenTests {
         let psql = database.psql
         try await psql.execute("select \(create("backend", "a")); select \(create("other", "b"))")
         func mark() async throws -> String? {
-            try await psql.run { try TokenReading.markUsed([1, 99], on: $0, deadline: .now + waitLimit) }
+            try await psql.run { try TokenSnapshot.markUsed([1, 99], on: $0, deadline: .now + waitLimit) }
             return try await psql.text(
                 """
                 select string_agg(coalesce(to_char(last_used_at at time zone 'UTC', 'HH24:MI:SS'), 'never'), ' ' order by id)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Engine
 
-@Suite("Sessions for what is asked seldom")
+@Suite("The session pool")
 struct SessionPoolTests {
     private func pool(
         _ conninfo: String,
@@ -46,7 +46,7 @@ struct SessionPoolTests {
         try connection.query("select pg_backend_pid()", deadline: .now + waitLimit).int32(0, 0)
     }
 
-    @Test("keep their connection from one piece of work to the next")
+    @Test("reuses a connection for the next job")
     func reuse() async throws {
         let database = try await TestDatabase.fresh()
         let pool = pool(database.conninfo)
@@ -56,7 +56,7 @@ struct SessionPoolTests {
         }
     }
 
-    @Test("do work again on a new connection when the idle one was lost")
+    @Test("repeats work on a new connection when the idle one was lost")
     func lostConnection() async throws {
         let database = try await TestDatabase.fresh()
         let proxy = try await database.proxy()
@@ -70,7 +70,7 @@ struct SessionPoolTests {
         }
     }
 
-    @Test("say that the database is away, and find it again")
+    @Test("reports that the database is unavailable, and recovers")
     func outage() async throws {
         let database = try await TestDatabase.fresh()
         let proxy = try await database.proxy()
@@ -91,7 +91,7 @@ struct SessionPoolTests {
         }
     }
 
-    @Test("refuse what is too much, and what is too late")
+    @Test("refuses work beyond its capacity and after its deadline")
     func limits() async throws {
         let database = try await TestDatabase.fresh()
         let pool = pool(database.conninfo, capacity: 1)
@@ -101,10 +101,10 @@ struct SessionPoolTests {
                 gate.wait()
                 return try Self.backend(connection)
             }
-            try await waitUntil("the first piece of work has begun") { gate.isReached }
-            // Waits, until its time is up before anybody is free.
+            try await waitUntil("the first job has begun") { gate.isReached }
+            // Its deadline passes before a session is free.
             let second = Task { try await pool.perform(by: .now, Self.backend) }
-            try await waitUntil("another one waits") { pool.waitingCount == 1 }
+            try await waitUntil("the second job waits") { pool.waitingCount == 1 }
             await #expect(throws: SessionPool.Failure.overloaded) {
                 try await pool.perform(by: .now + waitLimit, Self.backend)
             }
@@ -117,7 +117,7 @@ struct SessionPoolTests {
         }
     }
 
-    @Test("do not begin the work of a cancelled task, and wait for none that has begun")
+    @Test("drops waiting work of a cancelled task, and does not wait for work that has begun")
     func cancellation() async throws {
         let database = try await TestDatabase.fresh()
         let pool = pool(database.conninfo)
@@ -129,17 +129,17 @@ struct SessionPoolTests {
                     return try Self.backend(connection)
                 }
             }
-            try await waitUntil("the first piece of work has begun") { gate.isReached }
+            try await waitUntil("the first job has begun") { gate.isReached }
             let second = Task {
                 try await pool.perform(by: .now + waitLimit) { connection throws(PostgresError) in
                     isBegun.set()
                     return try Self.backend(connection)
                 }
             }
-            try await waitUntil("another one waits") { pool.waitingCount == 1 }
+            try await waitUntil("the second job waits") { pool.waitingCount == 1 }
             second.cancel()
             await #expect(throws: SessionPool.Failure.cancelled) { try await second.value }
-            #expect(pool.waitingCount == 0, "its place is free")
+            #expect(pool.waitingCount == 0, "the job is removed")
             first.cancel()
             await #expect(throws: SessionPool.Failure.cancelled) { try await first.value }
             gate.open()
@@ -148,7 +148,7 @@ struct SessionPoolTests {
         }
     }
 
-    @Test("go on after a statement that the database refuses")
+    @Test("keeps its connection after a statement fails")
     func refusal() async throws {
         let database = try await TestDatabase.fresh()
         let pool = pool(database.conninfo)
@@ -163,7 +163,7 @@ struct SessionPoolTests {
         }
     }
 
-    @Test("log a value out of range once, and what else the database refuses each time")
+    @Test("logs a value out of range once, and other errors each time")
     func logging() async throws {
         let database = try await TestDatabase.fresh()
         let log = RecordingLog()
@@ -187,7 +187,7 @@ struct SessionPoolTests {
         #expect(log.count(of: "work in a session failed") == 2)
     }
 
-    @Test("write nothing where they are for reading")
+    @Test("writes nothing in a read-only session")
     func readOnly() async throws {
         let database = try await TestDatabase.fresh()
         let pool = pool(database.conninfo, readOnly: true)
@@ -206,7 +206,7 @@ struct SessionPoolTests {
     }
 }
 
-/// Holds a thread of the pool, which blocks by its nature, until a test lets it go.
+/// Blocks a thread of the pool until `open`.
 private final class Gate: Sendable {
     private let reached = Flag()
     private let opened = DispatchSemaphore(value: 0)

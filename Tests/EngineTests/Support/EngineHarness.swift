@@ -104,14 +104,14 @@ final class EngineHarness: Sendable {
     /// Asks the reader.
     ///
     /// - Returns: the slot, whose outcome may be there already where the reader refuses.
-    func submit(_ reading: Reading, within timeout: Duration = waitLimit) -> UInt64 {
+    func submit(_ reading: ReportQuery, within timeout: Duration = waitLimit) -> UInt64 {
         let slot = nextSlot.withLock { next in
             defer { next += 1 }
             return next
         }
         let address = ReturnAddress(mailbox: number, connection: 0, slot: slot)
-        let request = ReadingRequest(reading: reading, returnAddress: address, deadline: .now + timeout)
-        if let error = engine.reader.enqueue(request) {
+        let request = ReportRequest(query: reading, returnAddress: address, deadline: .now + timeout)
+        if let error = engine.reports.enqueue(request) {
             mailbox.deliver([Completion(returnAddress: address, outcome: .failure(error))])
         }
         return slot
@@ -124,13 +124,13 @@ final class EngineHarness: Sendable {
             return next
         }
         let address = ReturnAddress(mailbox: number, connection: connection, slot: slot)
-        engine.watcher.watch(WatchRequest(users: users, returnAddress: address, deadline: .now + timeout))
+        engine.changes.subscribe(SubscribeRequest(users: users, returnAddress: address, deadline: .now + timeout))
         return slot
     }
 
     func subscriber(_ connection: Int) -> Subscriber { Subscriber(mailbox: number, connection: connection) }
 
-    func read(_ reading: Reading, sourceLocation: SourceLocation = #_sourceLocation) async throws -> Outcome {
+    func read(_ reading: ReportQuery, sourceLocation: SourceLocation = #_sourceLocation) async throws -> Outcome {
         try await outcomes(of: [submit(reading)], sourceLocation: sourceLocation)[0]
     }
 

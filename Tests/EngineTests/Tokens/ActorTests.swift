@@ -4,10 +4,10 @@ import Usage
 
 @testable import Engine
 
-@Suite("Who makes a change")
+@Suite("The actor of a change")
 struct ActorTests {
 
-    @Test("goes on record, for that change and no other")
+    @Test("is recorded for that change only")
     func actor() async throws {
         let database = try await TestDatabase.fresh()
         let harness = EngineHarness(database.conninfo, lanes: 1)
@@ -26,7 +26,7 @@ struct ActorTests {
         }
     }
 
-    @Test("has a reason on record, for that change and no other")
+    @Test("its reason is recorded for that change only")
     func reason() async throws {
         let database = try await TestDatabase.fresh()
         let harness = EngineHarness(database.conninfo, lanes: 1)
@@ -46,7 +46,7 @@ struct ActorTests {
         }
     }
 
-    @Test("is refused what it would be refused without a name")
+    @Test("does not change which requests fail")
     func refusals() async throws {
         let database = try await TestDatabase.fresh()
         let harness = EngineHarness(database.conninfo, lanes: 1)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A row of a token with values that its checks do not allow")
 struct InvalidTokenTests {
-    /// One for each way in which a token's row can be wrong, and between which rows that are right.
+    /// One change for each way in which a token's row can be invalid.
     private static let badTokens = [
         "expires_at = 'infinity'", "expires_at = '-infinity'", "expires_at = '294276-12-31'",
         "expires_at = '1999-12-31'", "name = null", "name = E'a\\nb'", "name = 'default'", "name = repeat('a', 65)",
@@ -14,7 +14,7 @@ struct InvalidTokenTests {
         "scopes = '{chat,chat,chat,chat}'", "digest = null", "digest = 'a'", "digest = sha256('first')",
     ]
 
-    @Test("leaves the other tokens live, and is reported with what is wrong")
+    @Test("leaves the other tokens live, and is reported with its problem")
     func tokens() async throws {
         let database = try await TestDatabase.fresh()
         let psql = database.psql
@@ -49,29 +49,29 @@ struct InvalidTokenTests {
         try await psql.execute(
             """
             select headroom.create_token('last', '{chat,dashboard}', sha256('last'));
-            -- As a load does: the trigger keeps when a token was made.
+            -- Without the trigger that protects created_at, as a restore does it.
             set session_replication_role = replica;
             update headroom.tokens set created_at = 'infinity' where name = 'last';
             set session_replication_role = origin;
             """
         )
-        let reading = try await psql.run { try TokenReading($0, deadline: .now + waitLimit) }
-        #expect(reading.tokens.map(\.id) == [1, Int64(last)])
-        #expect(reading.refused.map(\.id) == Array(2..<Int64(last)))
-        #expect(reading.refused.allSatisfy { !$0.problem.isEmpty && !$0.problem.contains("secret") })
-        #expect(reading.tokens.last?.scopes == ["chat", "dashboard"])
-        // Who lists them sees all of them, and which are wrong.
+        let snapshot = try await psql.run { try TokenSnapshot($0, deadline: .now + waitLimit) }
+        #expect(snapshot.tokens.map(\.id) == [1, Int64(last)])
+        #expect(snapshot.invalid.map(\.id) == Array(2..<Int64(last)))
+        #expect(snapshot.invalid.allSatisfy { !$0.problem.isEmpty && !$0.problem.contains("secret") })
+        #expect(snapshot.tokens.last?.scopes == ["chat", "dashboard"])
+        // The list shows all tokens, and which of them are invalid.
         let conninfo = database.conninfo
-        let entries = try await onThread { try TokenRegister(databaseURL: conninfo).list() }
+        let entries = try await onThread { try TokenRegistry(databaseURL: conninfo).list() }
         let states = entries.reversed().map(\.state)
-        // Two with the same digest are wrong beside each other only.
+        // The row with a duplicate digest is invalid only beside the other one.
         #expect(states == ["live"] + Array(repeating: "invalid", count: last - 3) + ["live", "live"])
         #expect(entries.first?.createdAt == nil)
-        // A check that is there again keeps a row that it does not hold for from being noted as used, and no other.
+        // A restored check prevents an update of the row that violates it, and of no other row.
         try await psql.execute(
             "alter table headroom.tokens add check (created_at < '10000-01-01T00:00:00Z') not valid"
         )
-        try await psql.run { try TokenReading.markUsed([Int64(last), 1], on: $0, deadline: .now + waitLimit) }
+        try await psql.run { try TokenSnapshot.markUsed([Int64(last), 1], on: $0, deadline: .now + waitLimit) }
         #expect(try await psql.number("select id from headroom.tokens where last_used_at is not null") == 1)
     }
 }

@@ -66,7 +66,7 @@ enum DashboardFixtures {
         ),
         days: .loaded(
             (0..<30).map { index in
-                DayActivity(
+                DailyActivity(
                     day: CivilDate(
                         daysSince1970: CivilDate(year: 2026, month: 10, day: 23).daysSince1970 + Int64(index)
                     ),
@@ -78,17 +78,17 @@ enum DashboardFixtures {
             error: nil
         ),
         records: .loaded(
-            OverviewRecords(
+            BillingOverview(
                 plans: [paid, Plan.pro, trial],
                 failedEvents: [
-                    OverviewRecords.FailedEvent(
+                    BillingOverview.FailedEvent(
                         source: "revenuecat",
                         type: "RENEWAL",
                         receivedAt: at("2026-11-21T16:00:00Z"),
                         user: TestSupport.user(3),
                         problem: "the product gold_monthly is not mapped"
                     ),
-                    OverviewRecords.FailedEvent(
+                    BillingOverview.FailedEvent(
                         source: "stripe",
                         type: "invoice.paid",
                         receivedAt: at("2026-11-20T16:00:00Z"),
@@ -138,8 +138,8 @@ enum DashboardFixtures {
         ).usage(of: ada)
     }
 
-    static let subscription: UserRecords.Subscription = {
-        var subscription = UserRecords.Subscription(transaction: "2000000123456789", plan: "paid")
+    static let subscription: UserDetails.Subscription = {
+        var subscription = UserDetails.Subscription(transaction: "2000000123456789", plan: "paid")
         subscription.startedAt = at("2026-09-01T10:00:00Z")
         subscription.expiresAt = at("2026-12-01T10:00:00Z")
         subscription.product = "premium_monthly"
@@ -156,10 +156,10 @@ enum DashboardFixtures {
             PeriodUsage(user: ada, period: billingPeriod("trial"), used: 64, limit: 100, tier: .silent),
         ]),
         records: .success(
-            UserRecords(
+            UserDetails(
                 subscriptions: [subscription],
                 events: [
-                    UserRecords.Event(
+                    UserDetails.Event(
                         at: at("2026-11-01T10:00:00Z"),
                         source: "revenuecat",
                         type: "RENEWAL",
@@ -167,7 +167,7 @@ enum DashboardFixtures {
                         detail: "expires 2026-12-01T10:00:00Z, plan paid, state active",
                         problem: nil
                     ),
-                    UserRecords.Event(
+                    UserDetails.Event(
                         at: at("2026-10-02T08:10:00Z"),
                         source: "revenuecat",
                         type: "NON_RENEWING_PURCHASE",

@@ -93,7 +93,7 @@ struct OverviewPageTests {
         )
         figures.top = .loaded([], age: .zero, error: nil)
         figures.days = .loaded([], age: .zero, error: nil)
-        figures.records = .loaded(OverviewRecords(plans: Plan.initial), age: .zero, error: nil)
+        figures.records = .loaded(BillingOverview(plans: Plan.initial), age: .zero, error: nil)
         let page = overview(figures)
         #expect(page.contains("Getting started") && page.contains("headroom token create backend --scope chat"))
         #expect(!page.contains("<svg class=\"columns\""), "empty charts are not drawn")
@@ -136,7 +136,7 @@ struct OverviewPageTests {
             #expect(page.contains(text), "\(text)")
         }
         var figures = DashboardFixtures.overview
-        figures.records = .loaded(OverviewRecords(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
+        figures.records = .loaded(BillingOverview(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
         #expect(overview(figures).contains("No store event has failed."))
         // For a month, only plans with users are listed.
         figures = DashboardFixtures.overview
@@ -147,10 +147,10 @@ struct OverviewPageTests {
         #expect(!overview(figures).contains("800 a month") && overview(figures).contains("Trial: running now"))
         #expect(overview(figures).contains("No messages in this period."))
         figures = DashboardFixtures.overview
-        figures.records = .loaded(OverviewRecords(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
+        figures.records = .loaded(BillingOverview(plans: [DashboardFixtures.paid]), age: .zero, error: nil)
         #expect(!overview(figures).contains("store events failed."))
         figures.records = .loaded(
-            OverviewRecords(failedCount: OverviewRecords.failedCountMaximum),
+            BillingOverview(failedCount: BillingOverview.failedCountMaximum),
             age: .zero,
             error: nil
         )
@@ -166,7 +166,7 @@ struct OverviewPageTests {
         guard case .loaded(let periods, _, _, _) = figures.periods else { return }
         figures.periods = .loaded(periods, age: .seconds(180), error: nil, isReloading: true)
         #expect(overview(figures).contains("Updated 3 min ago, being updated now."))
-        figures.periods = .loaded(periods, age: .seconds(180), error: .readingTookTooLong)
+        figures.periods = .loaded(periods, age: .seconds(180), error: .reportTimedOut)
         #expect(overview(figures).contains("Some figures could not be loaded."))
         #expect(overview(figures).contains("Increase that setting."))
     }
@@ -174,7 +174,7 @@ struct OverviewPageTests {
     @Test("a period exists if it is a month, a plan that never resets, or has usage")
     func periodsThatExist() {
         let figures = DashboardFixtures.overview
-        func exists(_ label: String, _ periods: AllPeriods?, _ records: OverviewRecords?) -> Bool {
+        func exists(_ label: String, _ periods: AllPeriods?, _ records: BillingOverview?) -> Bool {
             DashboardFigures.mayExist(billingPeriod(label), periods, records)
         }
         let (periods, records) = (figures.periods.value, figures.records.value)

@@ -30,13 +30,13 @@ struct PageTests {
     /// Every page, with one text in all places.
     private func pages(with text: String) -> [String] {
         var figures = DashboardFixtures.user
-        var records = UserRecords()
-        var subscription = UserRecords.Subscription(transaction: text, plan: text)
+        var records = UserDetails()
+        var subscription = UserDetails.Subscription(transaction: text, plan: text)
         subscription.product = text
         records.subscriptions = [subscription]
         let now = at("2026-11-21")
         records.events = [
-            UserRecords.Event(at: now, source: text, type: text, outcome: text, detail: text, problem: text)
+            UserDetails.Event(at: now, source: text, type: text, outcome: text, detail: text, problem: text)
         ]
         records.changes = [AuditTrailReader.Event(at: now, what: text, detail: text, actor: text, reason: text)]
         figures.records = .success(records)

@@ -64,7 +64,7 @@ struct UserPageTests {
         var figures = DashboardFixtures.user
         var subscription = DashboardFixtures.subscription
         subscription.revokedAt = at("2026-11-20T08:00:00Z")
-        figures.records = .success(UserRecords(subscriptions: [subscription]))
+        figures.records = .success(UserDetails(subscriptions: [subscription]))
         let page = user(figures)
         #expect(page.contains("until <time datetime=\"2026-11-20T08:00:00Z\""))
         #expect(page.contains("Revoked; paid until 1 December 2026, 10:00 UTC"))
@@ -91,7 +91,7 @@ struct UserPageTests {
         var figures = DashboardFixtures.user
         figures.usage = .success(DashboardFixtures.answer(0, limit: 100, plan: DashboardFixtures.trial))
         figures.history = .success([])
-        figures.records = .success(UserRecords())
+        figures.records = .success(UserDetails())
         let page = user(figures)
         #expect(page.contains("No data about this user yet."))
         #expect(page.contains("day 1 of 3") || page.contains("day 2 of 3"))

@@ -16,8 +16,8 @@ struct AccessControlTests {
         AccessControl(setting, connectionsPerTokenMaximum: perToken, logger: logger)
     }
 
-    private func reading(_ tokens: LiveToken..., ever: Bool? = nil) -> TokenReading {
-        TokenReading(tokens: tokens, wasEverCreated: ever ?? !tokens.isEmpty)
+    private func reading(_ tokens: LiveToken..., ever: Bool? = nil) -> TokenSnapshot {
+        TokenSnapshot(tokens: tokens, wasEverCreated: ever ?? !tokens.isEmpty)
     }
 
     private func authenticate(
@@ -37,11 +37,11 @@ struct AccessControlTests {
         for (setting, before, after) in expected {
             let control = control(setting)
             #expect(control.isRequired == (setting != .off), "before anything is known")
-            control.take(reading())
+            control.update(reading())
             #expect(control.isRequired == before)
-            control.take(reading(liveToken("a")))
+            control.update(reading(liveToken("a")))
             #expect(control.isRequired == after)
-            control.take(reading(ever: true))
+            control.update(reading(ever: true))
             #expect(control.isRequired == after, "revoking the last one opens nothing")
             #expect(control.policy.permissionsWithoutToken == (after ? .anonymous : .all))
         }
@@ -50,12 +50,12 @@ struct AccessControlTests {
     @Test("identifies a token, and answers every wrong one alike")
     func verdicts() throws {
         let control = control(.auto)
-        control.take(reading())
+        control.update(reading())
         #expect(authenticate("a", control) == .failure(.noTokenExists))
-        control.take(reading(liveToken("a", id: 7, name: "app")))
+        control.update(reading(liveToken("a", id: 7, name: "app")))
         #expect(try authenticate("a", control).get().actor == "token:app")
         #expect(authenticate("b", control) == .failure(.wrongToken))
-        control.take(reading(ever: true))
+        control.update(reading(ever: true))
         #expect(authenticate("a", control) == .failure(.wrongToken))
         #expect(control.authenticated == 1 && control.authenticationFailures == 3)
     }
@@ -63,7 +63,7 @@ struct AccessControlTests {
     @Test("limits a connection to its token's scopes, also where none is required")
     func off() throws {
         let control = control(.off)
-        control.take(reading(liveToken("a")))
+        control.update(reading(liveToken("a")))
         #expect(try authenticate("a", control).get().permissions == [.anonymous, .authenticated, .chat])
         #expect(authenticate("b", control) == .failure(.wrongToken))
     }
@@ -74,20 +74,20 @@ struct AccessControlTests {
     func unread() throws {
         for setting in [Authentication.auto, .required] {
             let control = control(setting)
-            control.miss(away)
+            control.readFailed(away)
             #expect(control.policy.permissionsWithoutToken == .anonymous)
             #expect(authenticate("a", control) == .failure(.tokensUnread))
             #expect(ReplyError.tokensUnread.code == .unavailable)
             #expect(control.authenticationFailures == 0)
             #expect(control.tokensProblem?.contains("SQLSTATE 42501") == true)
             #expect(control.tokensProblem?.contains("permission") == false, "the page is public")
-            control.take(reading(liveToken("a", name: "app")))
+            control.update(reading(liveToken("a", name: "app")))
             #expect(try authenticate("a", control).get().name == "app")
             #expect(authenticate("b", control) == .failure(.wrongToken))
             #expect(control.tokensProblem == nil)
         }
         let off = control(.off)
-        off.miss(away)
+        off.readFailed(away)
         #expect(off.policy.permissionsWithoutToken == .all && off.tokensProblem == nil)
     }
 
@@ -96,8 +96,8 @@ struct AccessControlTests {
         let control = control(.required)
         let received = Mutex<[Bool]>([])
         _ = control.observe { policy in received.withLock { $0.append(policy.hasReadTokens) } }
-        control.take(reading())
-        control.take(reading())
+        control.update(reading())
+        control.update(reading())
         #expect(received.withLock { $0 } == [true])
         #expect(authenticate("a", control) == .failure(.wrongToken))
     }
@@ -105,9 +105,9 @@ struct AccessControlTests {
     @Test("requires a token on a port that needs one, whatever is read later")
     func closedPorts() {
         let control = control(.auto)
-        control.miss(away)
+        control.readFailed(away)
         control.requireToken()
-        control.take(reading())
+        control.update(reading())
         #expect(control.isRequired && control.policy.hasReadTokens)
     }
 
@@ -115,12 +115,12 @@ struct AccessControlTests {
     func logOfMisses() {
         let log = RecordingLog()
         let control = AccessControl(.auto, connectionsPerTokenMaximum: 1, logger: log.logger)
-        for _ in 0..<3 { control.miss(away) }
+        for _ in 0..<3 { control.readFailed(away) }
         let warning = "the tokens cannot be read; connections are refused until they can"
         #expect(log.messages(.warning) == [warning])
-        for _ in 0..<3 { control.take(reading()) }
+        for _ in 0..<3 { control.update(reading()) }
         #expect(log.count(of: "the tokens can be read again") == 1)
-        control.miss(away)
+        control.readFailed(away)
         #expect(log.events.count == 2, "one miss of a few seconds is nothing to tell")
     }
 
@@ -129,34 +129,34 @@ struct AccessControlTests {
         let log = RecordingLog()
         let control = AccessControl(.auto, connectionsPerTokenMaximum: 1, logger: log.logger)
         let refused = [
-            RefusedToken(id: 7, problem: "the name is wrong"), RefusedToken(id: 8, problem: "the end is wrong"),
+            InvalidToken(id: 7, problem: "the name is wrong"), InvalidToken(id: 8, problem: "the end is wrong"),
         ]
-        let bad = TokenReading(tokens: [liveToken("a")], wasEverCreated: true, refused: refused)
-        for _ in 0..<3 { control.take(bad) }
+        let bad = TokenSnapshot(tokens: [liveToken("a")], wasEverCreated: true, invalid: refused)
+        for _ in 0..<3 { control.update(bad) }
         #expect(log.messages(.error).count == 2 && control.tokensRefused == 2)
         #expect(log.text.contains("7") && log.text.contains("the end is wrong"))
-        control.take(reading(liveToken("a")))
+        control.update(reading(liveToken("a")))
         #expect(control.tokensRefused == 0)
-        control.take(bad)
+        control.update(bad)
         #expect(log.messages(.error).count == 4)
     }
 
     @Test("notifies of changes, and only of changes")
     func observers() {
         let control = control(.auto)
-        control.take(reading())
+        control.update(reading())
         let received = Mutex<[Bool]>([])
         let first = control.observe { policy in received.withLock { $0.append(policy.isRequired) } }
         #expect(!first.isRequired)
         let end = ContinuousClock.now + .seconds(600)
-        control.take(reading())
+        control.update(reading())
         #expect(received.withLock { $0 } == [])
-        control.take(reading(liveToken("a", expiresAt: end)))
+        control.update(reading(liveToken("a", expiresAt: end)))
         #expect(received.withLock { $0 } == [true])
-        control.take(reading(liveToken("a", expiresAt: end + .milliseconds(3))))
-        control.miss(away)
+        control.update(reading(liveToken("a", expiresAt: end + .milliseconds(3))))
+        control.readFailed(away)
         #expect(received.withLock { $0 } == [true], "the same instant, read a moment later")
-        control.take(reading(liveToken("a", expiresAt: end - .seconds(60))))
+        control.update(reading(liveToken("a", expiresAt: end - .seconds(60))))
         #expect(received.withLock { $0 } == [true, true])
     }
 
@@ -164,18 +164,18 @@ struct AccessControlTests {
     func expiryWithoutDatabase() {
         let control = control(.auto)
         let past = ContinuousClock.now - .milliseconds(1)
-        control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: .now + .seconds(3_600))))
-        control.miss(away)
+        control.update(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: .now + .seconds(3_600))))
+        control.readFailed(away)
         #expect(control.policy.tokens.identity(2) != nil)
-        control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: past)))
-        control.miss(away)
+        control.update(reading(liveToken("a", id: 1), liveToken("b", id: 2, expiresAt: past)))
+        control.readFailed(away)
         #expect(control.policy.tokens.identity(1) != nil && control.policy.tokens.identity(2) == nil)
     }
 
     @Test("limits the connections of a token, and counts a connection that changes its token once")
     func connectionCounter() throws {
         let control = control(.auto, perToken: 2)
-        control.take(
+        control.update(
             reading(
                 liveToken("a", id: 1, name: "app"),
                 liveToken("b", id: 2, name: "app"),
@@ -204,12 +204,12 @@ struct AccessControlTests {
     @Test("reports used tokens: those that authenticated, and at first those with connections")
     func used() throws {
         let control = control(.auto)
-        control.take(reading(liveToken("a", id: 1), liveToken("b", id: 2)))
+        control.update(reading(liveToken("a", id: 1), liveToken("b", id: 2)))
         let identity = try authenticate("a", control).get()
-        #expect(control.takeUsed() == [1])
-        #expect(control.takeUsed() == [], "an open connection is reported once a minute")
+        #expect(control.takeUsedTokens() == [1])
+        #expect(control.takeUsedTokens() == [], "an open connection is reported once a minute")
         _ = authenticate("wrong", control)
         _ = try authenticate("b", control, replacing: identity).get()
-        #expect(control.takeUsed() == [2])
+        #expect(control.takeUsedTokens() == [2])
     }
 }

@@ -130,7 +130,7 @@ struct AuthenticationTests {
                 Issue.record("not watched")
                 return
             }
-            machine.complete(slot: slot, .watching)
+            machine.complete(slot: slot, .subscribed)
             _ = machine.takeReplies()
             #expect(machine.receive(.command(.authenticate(credentials)), dependencies) == .replied)
             #expect(replies(&machine).hasPrefix("-ERR "))
@@ -146,7 +146,7 @@ struct AuthenticationTests {
                 Issue.record("not watched")
                 return
             }
-            machine.complete(slot: slot, .watching)
+            machine.complete(slot: slot, .subscribed)
             _ = machine.takeReplies()
             machine.drain(because: reason)
             machine.push(Answer(user: ada, status: .ok, snapshot: .paid(used: 1)))

@@ -25,8 +25,8 @@ struct DashboardFigures: Sendable {
     private let requestTimeout: Duration
     private let periods: FigureCache<SingleKey, AllPeriods>
     private let top: FigureCache<BillingPeriod, [PeriodUsage]>
-    private let activity: FigureCache<SingleKey, [DayActivity]>
-    private let records: FigureCache<SingleKey, OverviewRecords>
+    private let activity: FigureCache<SingleKey, [DailyActivity]>
+    private let records: FigureCache<SingleKey, BillingOverview>
 
     init(_ dependencies: HTTPServerDependencies) {
         parts = dependencies.parts
@@ -49,13 +49,13 @@ struct DashboardFigures: Sendable {
         activity = FigureCache(capacity: 1) { _ in
             let deadline = ContinuousClock.now + timeout
             return await DashboardFigures.query(in: sessions, by: deadline) { connection throws(PostgresError) in
-                try DayActivity.read(days: DashboardFigures.days, on: connection, deadline: deadline)
+                try DailyActivity.read(days: DashboardFigures.days, on: connection, deadline: deadline)
             }
         }
         records = FigureCache(capacity: 1) { _ in
             let deadline = ContinuousClock.now + timeout
             return await DashboardFigures.query(in: sessions, by: deadline) { connection throws(PostgresError) in
-                try OverviewRecords.read(limit: DashboardFigures.failedEvents, on: connection, deadline: deadline)
+                try BillingOverview.read(limit: DashboardFigures.failedEvents, on: connection, deadline: deadline)
             }
         }
     }
@@ -87,7 +87,7 @@ struct DashboardFigures: Sendable {
     }
 
     /// Whether a page can show the period: any month, the period of a plan that never resets, or one with usage rows.
-    static func mayExist(_ period: BillingPeriod, _ periods: AllPeriods?, _ records: OverviewRecords?) -> Bool {
+    static func mayExist(_ period: BillingPeriod, _ periods: AllPeriods?, _ records: BillingOverview?) -> Bool {
         // Until both are loaded, any period may exist.
         guard period != .open, period.month == nil, let periods, let records else { return true }
         return periods.reports.contains { $0.period == period }
@@ -140,10 +140,10 @@ struct DashboardFigures: Sendable {
         return answer.snapshot
     }
 
-    private func records(of user: UserID) async -> Result<UserRecords, EngineError> {
+    private func records(of user: UserID) async -> Result<UserDetails, EngineError> {
         let deadline = ContinuousClock.now + requestTimeout
         return await DashboardFigures.query(in: sessions, by: deadline) { connection throws(PostgresError) in
-            try UserRecords.read(of: user, limit: UserPresenter.listMaximum, on: connection, deadline: deadline)
+            try UserDetails.read(of: user, limit: UserPresenter.listMaximum, on: connection, deadline: deadline)
         }
     }
 

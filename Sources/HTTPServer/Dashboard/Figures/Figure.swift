@@ -39,14 +39,14 @@ enum Figure<Value: Sendable>: Sendable {
 extension EngineError {
     /// The title of a notice on a page.
     var headline: String {
-        code == .unavailable && self != .readingTookTooLong
+        code == .unavailable && self != .reportTimedOut
             ? "Database unavailable." : "Some figures could not be loaded."
     }
 
     /// Why a figure is not shown, and what to do.
     var advice: String {
         switch code {
-        case .unavailable where self == .readingTookTooLong:
+        case .unavailable where self == .reportTimedOut:
             "The table is too large to be read within report-timeout-ms. Increase that setting."
         case .unavailable, .unknown:
             "The database cannot be reached at the moment. No data is lost; reload the page in a moment."

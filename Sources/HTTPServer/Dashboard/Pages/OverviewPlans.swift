@@ -86,7 +86,7 @@ extension OverviewPresenter {
     }
 
     static func failedText(_ count: Int) -> String {
-        count >= OverviewRecords.failedCountMaximum
+        count >= BillingOverview.failedCountMaximum
             ? "\(NumberText.grouped(count)) store events or more" : NumberText.count(count, "store event")
     }
 }

@@ -9,8 +9,8 @@ struct OverviewFigures: Sendable {
     var period: BillingPeriod
     var top: Figure<[PeriodUsage]>
     /// Oldest first; today is the last.
-    var days: Figure<[DayActivity]>
-    var records: Figure<OverviewRecords>
+    var days: Figure<[DailyActivity]>
+    var records: Figure<BillingOverview>
     var live: LiveFigures
 
     /// All figures are loaded, and none of them shows a message.

@@ -36,7 +36,7 @@ extension UserPresenter {
         )
     }
 
-    func subscription(_ subscription: UserRecords.Subscription) -> UserPage.Subscription {
+    func subscription(_ subscription: UserDetails.Subscription) -> UserPage.Subscription {
         var more: [String] = []
         func add(_ label: String, _ instant: Instant?) {
             if let instant { more.append("\(label) \(TimeText(instant).text)") }
@@ -61,7 +61,7 @@ extension UserPresenter {
         )
     }
 
-    func event(_ event: UserRecords.Event) -> UserPage.Event {
+    func event(_ event: UserDetails.Event) -> UserPage.Event {
         let state =
             switch event.outcome {
             case "applied": "good"

@@ -6,7 +6,7 @@ struct UserFigures: Sendable {
     var user: UserID
     var usage: Result<Answer, EngineError>
     var history: Result<[PeriodUsage], EngineError>
-    var records: Result<UserRecords, EngineError>
+    var records: Result<UserDetails, EngineError>
 }
 
 /// Turns one user's figures into texts and a bar.

@@ -7,7 +7,7 @@ struct RevenueCatEndpoint: WebhookEndpoint {
     static let events = "RevenueCat's events"
     static let settings = "revenuecat-authorization or revenuecat-signing-secret"
 
-    let sender: RevenueCatSender
+    let sender: RevenueCatVerifier
     let environments: AcceptedEnvironments
 
     init?(_ configuration: WebhookConfiguration) throws(WebhookEndpoints.UnusableFile) {
@@ -20,7 +20,7 @@ struct RevenueCatEndpoint: WebhookEndpoint {
             setting: Settings.revenueCatSigningSecretFile
         )
         guard !authorizations.isEmpty || !secrets.isEmpty else { return nil }
-        sender = RevenueCatSender(
+        sender = RevenueCatVerifier(
             authorizations: authorizations,
             signingSecrets: secrets,
             windowSeconds: configuration.revenueCatWindowSeconds
@@ -31,14 +31,14 @@ struct RevenueCatEndpoint: WebhookEndpoint {
     func checkHead(_ headers: HTTPFields) throws(BillingError) {
         try sender.checkHead(
             authorization: headers[.authorization],
-            signature: headers.value(RevenueCatSender.signatureHeader)
+            signature: headers.value(RevenueCatVerifier.signatureHeader)
         )
     }
 
     func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent {
         try sender.verify(
             authorization: request.headers[.authorization],
-            signature: request.headers.value(RevenueCatSender.signatureHeader),
+            signature: request.headers.value(RevenueCatVerifier.signatureHeader),
             body: request.body,
             now: request.now
         )

@@ -7,7 +7,7 @@ struct StripeEndpoint: WebhookEndpoint {
     static let events = "Stripe's events"
     static let settings = "stripe-signing-secret"
 
-    let signature: StripeSignature
+    let signature: StripeVerifier
     let refundRevokes: Bool
     let environments: AcceptedEnvironments
 
@@ -15,18 +15,18 @@ struct StripeEndpoint: WebhookEndpoint {
         let stripe = configuration.stripe
         let secrets = try WebhookEndpoints.texts(stripe.signingSecrets, setting: Settings.stripeSigningSecretFile)
         guard !secrets.isEmpty else { return nil }
-        signature = StripeSignature(secrets: secrets, windowSeconds: stripe.windowSeconds)
+        signature = StripeVerifier(secrets: secrets, windowSeconds: stripe.windowSeconds)
         refundRevokes = stripe.refundRevokes
         environments = configuration.acceptedEnvironments
     }
 
     func checkHead(_ headers: HTTPFields) throws(BillingError) {
-        try signature.checkForm(headers.value(StripeSignature.header))
+        try signature.checkForm(headers.value(StripeVerifier.header))
     }
 
     func event(_ request: WebhookRequest) async throws(BillingError) -> BillingEvent {
         // Before the body is parsed.
-        try signature.verify(request.headers.value(StripeSignature.header), body: request.body, now: request.now)
+        try signature.verify(request.headers.value(StripeVerifier.header), body: request.body, now: request.now)
         let payload = try StripeEvent.sanitized(body: request.body, refundRevokes: refundRevokes)
         let event = try StripeEvent.translate(payload: payload)
         try environments.check(event.environment)

@@ -1,0 +1,30 @@
+import Usage
+
+/// When an event of Stripe's happened, for the order in which events are folded.
+///
+/// `created` has whole seconds, and Stripe makes several events in one: a subscription and its invoice, say. Of those, the
+/// one with the later period end counts as the later, so the microseconds of the second say how far away that end is:
+///
+///     microseconds = 16 × hours + rank
+///
+/// - hours from `created` to the period's end, 0 to 62,499 (seven years; Stripe's longest trial has five): no two periods
+///   of a subscription end within an hour of each other.
+/// - rank, 0 to 15, puts those in order that tell of the same period: what is bought comes before what becomes of it, and
+///   an invoice before the subscription, which tells where the payment left it.
+///
+/// The largest is 16 × 62,499 + 15 = 999,999, so that no event leaves its second. What neither has a period nor competes
+/// with one has rank 0 and happened at `created` itself.
+enum StripeEventOrder {
+    private static let hoursMaximum: Int64 = 62_499
+    private static let ranks: [String: Int64] = [
+        "customer.subscription.created": 1, "invoice.payment_failed": 2, "invoice.paid": 3,
+        "customer.subscription.updated": 4, "customer.subscription.resumed": 5, "customer.subscription.paused": 6,
+        "customer.subscription.deleted": 7,
+    ]
+
+    static func instant(of kind: String, created: Instant, periodEnd: Instant?) -> Instant {
+        let seconds = (periodEnd ?? created).secondsSince1970 - created.secondsSince1970
+        let hours = min(max(0, seconds / 3_600), hoursMaximum)
+        return Instant(microsecondsSince1970: created.microsecondsSince1970 + 16 * hours + (ranks[kind] ?? 0))
+    }
+}

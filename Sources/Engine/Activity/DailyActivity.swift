@@ -1,0 +1,34 @@
+import Postgres
+import Usage
+
+/// The messages of a UTC day, of all instances.
+package struct DailyActivity: Sendable, Equatable {
+    package var day: CivilDate
+    package var messages: Int
+    /// Requests that were refused.
+    package var blocked: Int
+
+    package init(day: CivilDate, messages: Int, blocked: Int) {
+        self.day = day
+        self.messages = messages
+        self.blocked = blocked
+    }
+
+    /// The last `days` days, oldest first; today, by the database's clock, is the last.
+    package static func read(
+        days: Int,
+        on connection: Connection,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> [DailyActivity] {
+        var parameters = Parameters()
+        parameters.append(int32: Int32(days))
+        let result = try connection.query(EmbeddedSQL.readDailyActivity, parameters, deadline: deadline)
+        return try result.rows { row throws(PostgresError) in
+            DailyActivity(
+                day: CivilDate(daysSince1970: try row.int64("day")),
+                messages: try row.sum("messages", of: "headroom.daily_activity"),
+                blocked: try row.sum("blocked", of: "headroom.daily_activity")
+            )
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import Billing
+import Postgres
+import Usage
+
+/// Lists, shows and replays recorded billing events, with the rights of the database login. Blocks; run it on a thread of
+/// its own.
+public struct BillingEventLog: ~Copyable {
+    public struct Entry: Sendable {
+        public var source: String
+        public var id: String
+        /// As the store names it.
+        public var type: String
+        public var happenedAt: Instant
+        public var receivedAt: Instant
+        public var user: String?
+        /// `applied`, `waiting`, `outdated`, `ignored`, `failed` or `forgotten`.
+        public var outcome: String
+        /// Of a failed event: what is wrong and what to do.
+        public var problem: String?
+        public var attempts: Int
+    }
+
+    public struct Name: Sendable, Equatable {
+        public var source: String
+        public var id: String
+
+        public init(source: String, id: String) {
+            self.source = source
+            self.id = id
+        }
+    }
+
+    /// The outcome of a replay.
+    public struct ReplayResult: Sendable {
+        public var outcome: String
+        public var problem: String?
+
+        init(outcome: String, problem: String?) {
+            self.outcome = outcome
+            self.problem = problem
+        }
+
+        /// - Parameter answer: JSON, as `headroom.write_customer` returns it.
+        init(answer: String) {
+            let fields = (try? JSONValue(parsing: Array(answer.utf8))) ?? .null
+            func text(_ name: String) -> String? {
+                if case .string(let text)? = fields[name] { text } else { nil }
+            }
+            outcome = text("outcome") ?? "failed"
+            problem = text("problem")
+        }
+    }
+
+    private static let timeout = Duration.seconds(30)
+    private let connection: Connection
+
+    /// - Throws: when the database cannot be reached.
+    public init(databaseURL: String) throws(PostgresError) {
+        connection = try Connection.connect(.command("events", databaseURL))
+    }
+
+    deinit {
+        connection.close()
+    }
+
+    /// The newest `limit` events, in the order in which they happened.
+    public func list(onlyFailed: Bool, of user: UserID?, limit: Int) throws(PostgresError) -> [Entry] {
+        var parameters = Parameters()
+        parameters.append(bool: onlyFailed)
+        parameters.append(text: user?.description)
+        parameters.append(int64: Int64(limit))
+        let result = try query(EmbeddedSQL.listBillingEvents, parameters)
+        return try result.rows { row throws(PostgresError) in
+            Entry(
+                source: try row.text("source"),
+                id: try row.text("id"),
+                type: try row.text("type"),
+                happenedAt: try row.instant("happened_at"),
+                receivedAt: try row.instant("received_at"),
+                user: try row.textOrNil("user_id"),
+                outcome: try row.text("outcome"),
+                problem: try row.textOrNil("problem"),
+                attempts: try row.int32("attempts")
+            )
+        }
+    }
+
+    /// An event as JSON, indented and in one line. Nil if there is no such event.
+    public func show(_ name: Name) throws(PostgresError) -> (indented: String, compact: String)? {
+        let result = try query(EmbeddedSQL.showBillingEvent, parameters(of: name))
+        guard result.rowCount > 0 else { return nil }
+        return (try result.firstRow.text("pretty"), try result.firstRow.text("compact"))
+    }
+
+    /// The names of the events to replay, oldest first.
+    ///
+    /// - Parameter name: of a single event; nil is all events, or all that failed.
+    public func names(_ name: Name?, onlyFailed: Bool) throws(PostgresError) -> [Name] {
+        var parameters = Parameters()
+        parameters.append(text: name?.source)
+        parameters.append(text: name?.id)
+        parameters.append(bool: onlyFailed)
+        let result = try query(EmbeddedSQL.listReplayableEvents, parameters)
+        return try result.rows { row throws(PostgresError) in
+            Name(source: try row.text("source"), id: try row.text("id"))
+        }
+    }
+
+    /// The stored payload, as JSON; nil if it was pruned.
+    public func payload(of name: Name) throws(PostgresError) -> String? {
+        let result = try query(EmbeddedSQL.readEventPayload, parameters(of: name))
+        return result.rowCount == 0 ? nil : try result.firstRow.textOrNil("payload")
+    }
+
+    /// Applies a recorded event again, with its payload translated anew. If it was applied before and cannot be applied now,
+    /// nothing changes.
+    public func replay(_ event: BillingEvent) throws(PostgresError) -> ReplayResult {
+        let ledger = BillingLedger(connection, deadline: .now + BillingEventLog.timeout)
+        guard let answer = try ledger.replay(event) else {
+            return ReplayResult(outcome: "failed", problem: "it was applied and could not be now; nothing was changed")
+        }
+        return ReplayResult(answer: answer)
+    }
+
+    private func parameters(of name: Name) -> Parameters {
+        var parameters = Parameters()
+        parameters.append(text: name.source)
+        parameters.append(text: name.id)
+        return parameters
+    }
+
+    private func query(_ sql: String, _ parameters: consuming Parameters) throws(PostgresError) -> QueryResult {
+        try connection.query(sql, parameters, deadline: .now + BillingEventLog.timeout)
+    }
+}

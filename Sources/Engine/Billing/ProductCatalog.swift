@@ -1,0 +1,106 @@
+import Postgres
+
+/// Maps the products and entitlements of stores to plans, with the rights of the database login. Blocks; run it on a thread
+/// of its own.
+public struct ProductCatalog {
+    public struct Product: Sendable, Equatable {
+        public var source: String
+        /// Nil for an entitlement.
+        public var product: String?
+        public var entitlement: String?
+        public var plan: String?
+        /// Nil means `trial`, in `map`.
+        public var trialPlan: String?
+        /// Nil means `plan`.
+        public var introPlan: String?
+        /// Messages per unit of a one-time purchase.
+        public var messages: Int?
+
+        public init(
+            source: String,
+            product: String?,
+            entitlement: String? = nil,
+            plan: String?,
+            trialPlan: String? = nil,
+            introPlan: String? = nil,
+            messages: Int? = nil
+        ) {
+            self.source = source
+            self.product = product
+            self.entitlement = entitlement
+            self.plan = plan
+            self.trialPlan = trialPlan
+            self.introPlan = introPlan
+            self.messages = messages
+        }
+    }
+
+    private static let timeout = Duration.seconds(30)
+    private let options: ConnectionOptions
+
+    public init(databaseURL: String) {
+        options = .command("product", databaseURL)
+    }
+
+    /// - Returns: the number of recorded events that failed because this product was not mapped.
+    public func map(_ product: Product) throws(PostgresError) -> Int {
+        var parameters = Parameters()
+        parameters.append(text: product.source)
+        parameters.append(text: product.product)
+        parameters.append(text: product.plan)
+        parameters.append(text: product.trialPlan)
+        parameters.append(text: product.introPlan)
+        parameters.append(int32: product.messages.map { Int32(clamping: $0) })
+        return Int(try query(EmbeddedSQL.mapProduct, parameters).int64(0, 0))
+    }
+
+    /// - Parameter product: the plans; its `product` is ignored.
+    /// - Returns: the number of recorded events that failed because their product was not mapped.
+    public func map(entitlement name: String, _ product: Product) throws(PostgresError) -> Int {
+        var parameters = Parameters()
+        parameters.append(text: product.source)
+        parameters.append(text: name)
+        parameters.append(text: product.plan)
+        parameters.append(text: product.trialPlan)
+        parameters.append(text: product.introPlan)
+        return Int(try query(EmbeddedSQL.mapEntitlement, parameters).int64(0, 0))
+    }
+
+    /// - Returns: false if it was not mapped.
+    public func unmap(source: String, entitlement: String) throws(PostgresError) -> Bool {
+        var parameters = Parameters()
+        parameters.append(text: source)
+        parameters.append(text: entitlement)
+        return try query(EmbeddedSQL.unmapEntitlement, parameters).bool(0, 0)
+    }
+
+    /// - Returns: false if it was not mapped.
+    public func unmap(source: String, product: String) throws(PostgresError) -> Bool {
+        var parameters = Parameters()
+        parameters.append(text: source)
+        parameters.append(text: product)
+        return try query(EmbeddedSQL.unmapProduct, parameters).bool(0, 0)
+    }
+
+    public func list() throws(PostgresError) -> [Product] {
+        let result = try query(EmbeddedSQL.listProducts, Parameters())
+        return try result.rows { row throws(PostgresError) in
+            Product(
+                source: try row.text("source"),
+                product: try row.textOrNil("product"),
+                entitlement: try row.textOrNil("entitlement"),
+                plan: try row.textOrNil("plan"),
+                trialPlan: try row.textOrNil("trial_plan"),
+                introPlan: try row.textOrNil("intro_plan"),
+                messages: try row.int32OrNil("messages")
+            )
+        }
+    }
+
+    /// Runs a statement in a session of its own.
+    private func query(_ sql: String, _ parameters: consuming Parameters) throws(PostgresError) -> QueryResult {
+        let connection = try Connection.connect(options)
+        defer { connection.close() }
+        return try connection.query(sql, parameters, deadline: .now + ProductCatalog.timeout)
+    }
+}

@@ -1,0 +1,174 @@
+import Postgres
+import Usage
+
+/// Polls the database for changes, a batch of users at a time, so that users of new subscriptions are read between two
+/// batches.
+struct ChangePoll {
+    enum Step {
+        /// Something was read; more may be there.
+        case progress([Publication])
+        /// Nothing to do until then.
+        case rest(until: ContinuousClock.Instant)
+    }
+
+    private let session: ReconnectingSession<Void>
+    private let configuration: EngineConfiguration
+    private let invalidValues: InvalidValueLog
+    private var catalog = PlanCatalog.empty
+    /// The transactions that were visible when the last round began (`pg_current_snapshot`); nil before the first round.
+    private var snapshot: String?
+    private var planRevision: Int32?
+    /// The users that this round has not compared yet.
+    private var remaining: ArraySlice<(user: UserID, fingerprint: String)> = []
+    private var isInRound = false
+    private var nextRoundAt = ContinuousClock.now
+    /// Time spent on statements since the last rest.
+    private var worked = Duration.zero
+    /// Changes are published within about twice this time, whatever the number of users.
+    private static let longestRest = Duration.seconds(1)
+
+    static let statements: [PreparedQuery] = [.pollClock, .pollWatchedUsers, .readWatchedUsers, .readPlans]
+
+    init(session: ReconnectingSession<Void>, configuration: EngineConfiguration, invalidValues: InvalidValueLog) {
+        self.session = session
+        self.configuration = configuration
+        self.invalidValues = invalidValues
+    }
+
+    /// The connection is lost, or there are no subscribers: the next round compares all users.
+    mutating func reset() {
+        snapshot = nil
+        remaining = []
+        isInRound = false
+    }
+
+    mutating func step(_ list: inout SubscriberList) throws(PostgresError) -> Step {
+        let started = ContinuousClock.now
+        defer { worked += ContinuousClock.now - started }
+        if list.hasStale { return .progress(try read(&list)) }
+        if !remaining.isEmpty {
+            try compareNext(&list)
+            return .progress([])
+        }
+        if isInRound {
+            let rest = min(worked * ChangePublisher.restPerWork, ChangePoll.longestRest)
+            nextRoundAt = started + max(configuration.changesPoll, rest)
+            isInRound = false
+            worked = .zero
+        }
+        guard started >= nextRoundAt else { return .rest(until: nextRoundAt) }
+        try beginRound(&list)
+        return .progress([])
+    }
+
+    /// These statements are short, so each has the deadline of a request that arrives when it starts.
+    private func deadline() -> () -> ContinuousClock.Instant? {
+        let deadline = ContinuousClock.now + configuration.requestTimeout
+        return { deadline }
+    }
+
+    private mutating func beginRound(_ list: inout SubscriberList) throws(PostgresError) {
+        let clock = try session.query(.pollClock, deadline: deadline())
+        let now = Instant(microsecondsSince1970: try clock.timestamp(0, 0))
+        let visible = clock.text(0, 2)
+        // Null if an operator has deleted the only row.
+        let revision = clock.isNull(0, 1) ? nil : try clock.int32(0, 1)
+        if planRevision != revision {
+            if planRevision != nil { list.markAllStale() }
+            planRevision = revision
+        } else {
+            list.markStale(list.due(at: now))
+        }
+        if snapshot != visible { remaining = list.fingerprints[...] }
+        snapshot = visible
+        isInRound = true
+    }
+
+    private mutating func compareNext(_ list: inout SubscriberList) throws(PostgresError) {
+        let batch = remaining.prefix(ChangePublisher.batchMaximum)
+        let first = batch.startIndex
+        var parameters = Parameters()
+        parameters.appendUUIDs(count: batch.count) { (batch[first + $0].user.high, batch[first + $0].user.low) }
+        parameters.appendTexts(count: batch.count) { batch[first + $0].fingerprint }
+        let changed = try session.query(.pollWatchedUsers, parameters, deadline: deadline())
+        list.markStale((0..<changed.rowCount).map { batch[first + changed.ordinal($0, 0)].user })
+        remaining = remaining.dropFirst(batch.count)
+    }
+
+    private mutating func read(_ list: inout SubscriberList) throws(PostgresError) -> [Publication] {
+        let taken = list.takeStale(atMost: ChangePublisher.batchMaximum)
+        guard !taken.isEmpty else { return [] }
+        do throws(PostgresError) {
+            return try read(taken[...], &list)
+        } catch {
+            list.putBack(taken)
+            throw error
+        }
+    }
+
+    /// If the statement fails because of one row, tries halves, so that the other rows are read.
+    private mutating func read(
+        _ taken: ArraySlice<(user: UserID, period: String)>,
+        _ list: inout SubscriberList
+    ) throws(PostgresError) -> [Publication] {
+        let first = taken.startIndex
+        var parameters = Parameters()
+        parameters.appendUUIDs(count: taken.count) { (taken[first + $0].user.high, taken[first + $0].user.low) }
+        parameters.appendTexts(count: taken.count) { taken[first + $0].period }
+        parameters.append(text: configuration.unknownUsers.rawValue)
+        let result: QueryResult
+        do throws(PostgresError) {
+            result = try session.query(.readWatchedUsers, parameters, deadline: deadline())
+        } catch let error where error.isAboutOneRow && taken.count > 1 {
+            let middle = first + taken.count / 2
+            return try read(taken[..<middle], &list) + read(taken[middle...], &list)
+        } catch let error where error.isAboutOneRow {
+            fail(taken[first].user, error, &list)
+            return []
+        }
+        if result.rowCount > 0, let revision = UsageSnapshotRow(result, row: 0).planRevision,
+            catalog.revision != revision
+        {
+            catalog = PlanCatalog(try session.query(.readPlans, deadline: deadline()))
+        }
+        var publications: [Publication] = []
+        for index in 0..<result.rowCount {
+            let row = UsageSnapshotRow(result, row: index)
+            let user = taken[first + row.ordinal].user
+            do throws(PostgresError) {
+                let snapshot = try row.standingWithRenewal(catalog)
+                let observation = SubscriberList.Observation(
+                    snapshot: snapshot,
+                    fingerprint: result.text(index, 17),
+                    changesAt: try ChangePoll.changesAt(result, index, snapshot)
+                )
+                publications += list.update(user, observation)
+            } catch {
+                fail(user, error, &list)
+            }
+        }
+        return publications
+    }
+
+    private func fail(_ user: UserID, _ error: PostgresError, _ list: inout SubscriberList) {
+        invalidValues.record(error)
+        list.fail(user, error.isAboutInvalidValue ? .invalidValue(error) : .unreadableRow)
+    }
+
+    private static func changesAt(
+        _ result: QueryResult,
+        _ row: Int,
+        _ snapshot: UsageSnapshot
+    ) throws(PostgresError) -> Instant? {
+        let stored = result.isNull(row, 14) ? nil : Instant(microsecondsSince1970: try result.timestamp(row, 14))
+        // Earlier changes are in the snapshot already.
+        return [stored, snapshot.nextTrialDayAt].compactMap(\.self).filter { $0 > snapshot.observedAt }.min()
+    }
+}
+
+extension PreparedQuery {
+    static let pollClock = PreparedQuery(name: "poll_clock", sql: EmbeddedSQL.pollClock)
+    static let pollWatchedUsers = PreparedQuery(name: "poll_watched_users", sql: EmbeddedSQL.pollWatchedUsers)
+    static let readWatchedUsers = PreparedQuery(name: "read_watched_users", sql: EmbeddedSQL.readWatchedUsers)
+    static let readPlans = PreparedQuery(name: "read_plans", sql: EmbeddedSQL.readPlans)
+}

@@ -1,0 +1,52 @@
+import Usage
+
+/// Subscribes a connection to changes of these users' snapshots. The outcome is `.subscribed` once each user was read:
+/// every later change is published.
+public struct SubscribeRequest: Sendable, Equatable {
+    public var users: [UserID]
+    public var returnAddress: ReturnAddress
+    public var deadline: ContinuousClock.Instant
+
+    public init(users: [UserID], returnAddress: ReturnAddress, deadline: ContinuousClock.Instant) {
+        self.users = users
+        self.returnAddress = returnAddress
+        self.deadline = deadline
+    }
+
+    var subscriber: Subscriber {
+        Subscriber(mailbox: returnAddress.mailbox, connection: returnAddress.connection)
+    }
+}
+
+/// A connection that subscribes to users.
+public struct Subscriber: Sendable, Hashable {
+    public var mailbox: Int
+    public var connection: Int
+
+    public init(mailbox: Int, connection: Int) {
+        self.mailbox = mailbox
+        self.connection = connection
+    }
+}
+
+/// A change of a user's snapshot, for one subscriber.
+public struct Publication: Sendable, Equatable {
+    public var subscriber: Subscriber
+    public var answer: Answer
+
+    public init(subscriber: Subscriber, answer: Answer) {
+        self.subscriber = subscriber
+        self.answer = answer
+    }
+}
+
+extension EngineError {
+    static let tooManySubscribedUsers = EngineError(
+        .overloaded,
+        "too many users are watched by this instance; unsubscribe from some, or ask another instance"
+    )
+    static let subscribeFailed = EngineError(
+        .unavailable,
+        "the database cannot be reached; nothing was subscribed, try again"
+    )
+}

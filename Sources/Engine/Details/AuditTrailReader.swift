@@ -1,0 +1,50 @@
+import Postgres
+import Usage
+
+/// Reads the audit trail of a user. Blocks; run it on a thread of its own.
+public struct AuditTrailReader {
+    public struct Event: Sendable, Equatable {
+        public var at: Instant
+        public var what: String
+        public var detail: String?
+        public var actor: String?
+        public var reason: String?
+
+        package init(at: Instant, what: String, detail: String?, actor: String?, reason: String?) {
+            self.at = at
+            self.what = what
+            self.detail = detail
+            self.actor = actor
+            self.reason = reason
+        }
+    }
+
+    private let options: ConnectionOptions
+
+    public init(databaseURL: String) {
+        options = .command("audit", databaseURL)
+    }
+
+    /// The newest `limit` events, in the order in which they happened.
+    public func events(of user: UserID, limit: Int) throws(PostgresError) -> [Event] {
+        let connection = try Connection.connect(options)
+        defer { connection.close() }
+        var parameters = Parameters()
+        parameters.append(uuid: (user.high, user.low))
+        parameters.append(int64: Int64(limit))
+        let result = try connection.query(EmbeddedSQL.readAuditTrail, parameters, deadline: .now + .seconds(30))
+        return try result.rows { row throws(PostgresError) in try Event(row) }
+    }
+}
+
+extension AuditTrailReader.Event {
+    init(_ row: ResultRow) throws(PostgresError) {
+        self.init(
+            at: try row.instant("at", of: "headroom.audit_log"),
+            what: try row.text("action"),
+            detail: try row.textOrNil("detail"),
+            actor: try row.textOrNil("actor"),
+            reason: try row.textOrNil("reason")
+        )
+    }
+}

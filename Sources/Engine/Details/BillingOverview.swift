@@ -1,0 +1,70 @@
+import Postgres
+import Usage
+
+/// All plans, and the store events that failed.
+package struct BillingOverview: Sendable, Equatable {
+    package struct FailedEvent: Sendable, Equatable {
+        package var source: String
+        /// As the store names it.
+        package var type: String
+        package var receivedAt: Instant
+        /// Nil if the event names no known user.
+        package var user: UserID?
+        /// What is wrong and what to do.
+        package var problem: String
+
+        package init(source: String, type: String, receivedAt: Instant, user: UserID?, problem: String) {
+            self.source = source
+            self.type = type
+            self.receivedAt = receivedAt
+            self.user = user
+            self.problem = problem
+        }
+    }
+
+    /// Failed events are counted up to this number, so that counting many of them is not slow.
+    package static let failedCountMaximum = 10_000
+
+    /// By name.
+    package var plans: [Plan]
+    /// Newest first.
+    package var failedEvents: [FailedEvent]
+    /// `failedCountMaximum` means that there may be more.
+    package var failedCount: Int
+
+    package init(plans: [Plan] = [], failedEvents: [FailedEvent] = [], failedCount: Int = 0) {
+        self.plans = plans
+        self.failedEvents = failedEvents
+        self.failedCount = failedCount
+    }
+
+    /// - Parameter limit: of the list of failed events.
+    package static func read(
+        limit: Int,
+        on connection: Connection,
+        deadline: ContinuousClock.Instant
+    ) throws(PostgresError) -> BillingOverview {
+        let plans = PlanCatalog(try connection.query(EmbeddedSQL.readPlans, deadline: deadline)).all
+        var parameters = Parameters()
+        parameters.append(int64: Int64(limit))
+        parameters.append(int64: Int64(failedCountMaximum))
+        let failed = try connection.query(EmbeddedSQL.readFailedEvents, parameters, deadline: deadline)
+        return BillingOverview(
+            plans: plans,
+            failedEvents: try failed.rows { row throws(PostgresError) in try FailedEvent(row) },
+            failedCount: failed.rowCount == 0 ? 0 : Int(try failed.firstRow.int64("failed"))
+        )
+    }
+}
+
+extension BillingOverview.FailedEvent {
+    fileprivate init(_ row: ResultRow) throws(PostgresError) {
+        self.init(
+            source: try row.text("source"),
+            type: try row.text("type"),
+            receivedAt: try row.instant("received_at"),
+            user: try row.isNull("user_id") ? nil : try row.user("user_id"),
+            problem: try row.text("problem")
+        )
+    }
+}

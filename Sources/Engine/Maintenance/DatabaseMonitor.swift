@@ -1,0 +1,193 @@
+import Logging
+import Postgres
+import Synchronization
+
+/// Reads the database's state and the tokens every few seconds, on a connection and a thread of its own: no request waits
+/// for it, and INFO never waits for the database. It also listens for changes of tokens and reads them at once; some
+/// poolers do not allow LISTEN, and then polling has to suffice.
+public final class DatabaseMonitor: Sendable {
+    /// What the last poll found; all nil while the database is unavailable.
+    public struct Facts: Sendable, Equatable {
+        /// `15.14`
+        public var serverVersion: String?
+        /// Number of the newest migration.
+        public var schemaVersion: Int?
+        /// Of the slowest standby; nil where there is none.
+        public var replicationLagMilliseconds: Int64?
+        /// Settings with which a confirmed commit may be lost, as `name=value`: the server's, and the defaults of sessions
+        /// like ours. Nil while the database is unavailable.
+        public var durabilityRisks: [String]?
+
+        public init() {}
+    }
+
+    private let options: ConnectionOptions
+    private let interval: Duration
+    private let tokens: any TokenObserver
+    private let logger: Logger
+    private let wake = WakePipe()
+    private let state = Mutex(State())
+
+    private struct State {
+        var facts = Facts()
+        var isClosed = false
+        var hasPolled = false
+        /// Logged already.
+        var reportedRisks: [String] = []
+        /// Of the last poll.
+        var failure: PostgresError?
+    }
+
+    public init(
+        databaseURL: String,
+        interval: Duration = .seconds(2),
+        tokens: any TokenObserver,
+        logger: Logger
+    ) {
+        options = .service("monitor", databaseURL)
+        self.interval = interval
+        self.tokens = tokens
+        self.logger = logger
+    }
+
+    public var facts: Facts { state.withLock { $0.facts } }
+
+    /// Whether the database answered the last poll; true until the first poll is over.
+    public var databaseAnswers: Bool { state.withLock { !$0.hasPolled || $0.facts.serverVersion != nil } }
+
+    /// Why the last poll failed, in words that hold no secret; nil if it succeeded.
+    public var problem: String? { state.withLock { $0.failure?.summary } }
+
+    /// Runs until `close()` was called.
+    public func run() async {
+        await withCheckedContinuation { continuation in
+            startThread(named: "headroom.monitor") {
+                self.watch()
+                continuation.resume()
+            }
+        }
+    }
+
+    public func close() {
+        state.withLock { $0.isClosed = true }
+        wake.wake()
+    }
+
+    private func watch() {
+        let session = ReconnectingSession<Void>(options: options, wake: wake, logger: logger)
+        while !state.withLock({ $0.isClosed }) {
+            poll(in: session)
+            rest(session.connection)
+        }
+        session.close()
+    }
+
+    /// Reads the database's state and the tokens. By separate statements: if one fails, or waits for a lock, the other still
+    /// succeeds.
+    private func poll(in session: ReconnectingSession<Void>) {
+        let connection: Connection
+        do throws(PostgresError) {
+            connection = try session.connect(listen)
+        } catch {
+            tokens.readFailed(error)
+            update(Facts(), error)
+            return
+        }
+        var failure: PostgresError?
+        do throws(PostgresError) {
+            update(try DatabaseMonitor.readFacts(connection), nil)
+        } catch {
+            failure = error
+            logger.debug("the database's state could not be read", metadata: ["error": "\(error)"])
+            // A server that answers has a version, even if it refuses the statement.
+            var facts = Facts()
+            if connection.isUsable { facts.serverVersion = DatabaseMonitor.versionText(connection.serverVersion) }
+            update(facts, error)
+        }
+        do throws(PostgresError) {
+            if let failure, !connection.isUsable { throw failure }
+            try readTokens(connection)
+        } catch {
+            failure = error
+            tokens.readFailed(error)
+        }
+        if let failure, !connection.isUsable { session.drop(failure) }
+    }
+
+    private func update(_ facts: Facts, _ failure: PostgresError?) {
+        let (risks, isNewlyShared) = state.withLock { state in
+            let isShared = failure?.isAboutSharedSession ?? false
+            let wasShared = state.failure?.isAboutSharedSession ?? false
+            (state.facts, state.failure, state.hasPolled) = (facts, failure, true)
+            // An outage does not change the settings: log them once, and not again after it.
+            guard let risks = facts.durabilityRisks, risks != state.reportedRisks else {
+                return ([String](), isShared && !wasShared)
+            }
+            state.reportedRisks = risks
+            return (risks, false)
+        }
+        if isNewlyShared, let failure {
+            logger.error("the database's sessions are not ours alone", metadata: ["error": "\(failure)"])
+        }
+        guard !risks.isEmpty else { return }
+        logger.warning(
+            "with these settings PostgreSQL may lose messages that were answered; docs/operations.md, Durable answers",
+            metadata: ["settings": "\(risks.joined(separator: " "))"]
+        )
+    }
+
+    @Sendable
+    private func listen(_ connection: Connection, _: ContinuousClock.Instant) throws(PostgresError) {
+        do throws(PostgresError) {
+            try connection.execute("listen headroom_tokens", deadline: .now + .seconds(2))
+        } catch let error where connection.isUsable {
+            logger.debug("cannot listen for changes of tokens; polling only", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func readTokens(_ connection: Connection) throws(PostgresError) {
+        // Drop older notifications. A later one ends the rest.
+        _ = try connection.takeNotifications()
+        tokens.update(try TokenSnapshot(connection, deadline: .now + .seconds(2)))
+        let used = tokens.takeUsedTokens()
+        guard !used.isEmpty else { return }
+        do throws(PostgresError) {
+            try TokenSnapshot.markUsed(used, on: connection, deadline: .now + .seconds(2))
+        } catch let error where connection.isUsable {
+            // A standby is read-only, and nothing depends on this statement.
+            logger.debug("the use of tokens was not recorded", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Sleeps until the next poll is due, or until a notification that tokens have changed.
+    private func rest(_ connection: Connection?) {
+        let until = ContinuousClock.now + interval
+        while true {
+            do throws(PostgresError) {
+                // A notification may have arrived with a reply: then the socket has nothing to read.
+                if let connection, try connection.takeNotifications() { return }
+            } catch {
+                return
+            }
+            let isReadable = wake.sleep(orUntilReadable: connection?.socket ?? -1, until: until)
+            if !isReadable { return }
+        }
+    }
+
+    private static func readFacts(_ connection: Connection) throws(PostgresError) -> Facts {
+        let result = try connection.query(EmbeddedSQL.readDatabase, deadline: .now + .seconds(2))
+        let row = result.firstRow
+        try connection.requireProcess(Int32(try row.int32("process_id")))
+        var facts = Facts()
+        facts.serverVersion = versionText(connection.serverVersion)
+        facts.schemaVersion = try row.int32OrNil("schema_version")
+        facts.replicationLagMilliseconds = try row.int64OrNil("replication_lag_ms")
+        facts.durabilityRisks = try row.texts("durability_risks")
+        return facts
+    }
+
+    /// `15.14` of 150014.
+    static func versionText(_ number: Int) -> String {
+        "\(number / 10_000).\(number % 10_000)"
+    }
+}

@@ -1,0 +1,177 @@
+import Postgres
+import Usage
+
+/// A running scan of the usage table for one report: a range of pages at a time, each in a transaction of its own.
+///
+/// One statement over the whole table would hold its snapshot for as long as it takes, and until then no old version of a
+/// popular user's row could be pruned: messages would get slower with every message.
+struct PagedTableScan {
+    /// 16 MB of a table: some 80,000 rows, and as many milliseconds at most.
+    static let rangePages: Int64 = 2_048
+    /// Some 20,000 rows. Finding out whether a row's period is open may take an index scan each: 300 milliseconds for all
+    /// of them at most.
+    static let rangePagesOfOpen: Int64 = 512
+    /// The largest page number that PostgreSQL has.
+    private static let lastPage: Int64 = 4_294_967_294
+
+    static let statements: [PreparedQuery] = [
+        .readTableSize, .readReportPageRange, .readTopPageRange, .readPeriodsPageRange,
+    ]
+
+    private let query: ReportQuery
+    private let invalidValues: InvalidValueLog
+    private var nextPage: Int64 = 0
+    /// The number of pages when the scan began, and the calendar month then. Nil before the first range.
+    private var extent: (pages: Int64, calendarMonth: BillingPeriod)?
+    /// Of the requested period, or of all open periods.
+    private var report: PeriodReport
+    private var top: TopUsers
+    private var periods: [BillingPeriod: PeriodReport] = [:]
+    /// Of each period, and of all open periods, by the plan's name.
+    private var plans: [BillingPeriod: [String?: PlanReport]] = [:]
+
+    init(_ query: ReportQuery, _ invalidValues: InvalidValueLog) {
+        self.query = query
+        self.invalidValues = invalidValues
+        report = PeriodReport(period: query.period)
+        top = TopUsers(count: query.count)
+    }
+
+    /// Reads one range of pages.
+    ///
+    /// - Parameter deadline: see `ReconnectingSession.query`.
+    /// - Returns: the outcome once all pages are read.
+    mutating func advance(
+        on session: ReconnectingSession<Void>,
+        deadline: () -> ContinuousClock.Instant?
+    ) throws(PostgresError) -> Outcome? {
+        if extent == nil { extent = try readTableSize(on: session, deadline: deadline) }
+        guard let (pages, calendarMonth) = extent else { return nil }
+        // The last range has no end, because the table grows meanwhile. A table of one range is read in one snapshot.
+        let isLast = nextPage + query.rangePages >= pages
+        let end = isLast ? PagedTableScan.lastPage : nextPage + query.rangePages
+        try readPageRange(nextPage..<end, on: session, deadline: deadline)
+        nextPage = end
+        guard isLast else { return nil }
+        switch query {
+        case .report: return .report(report)
+        case .top: return .history(top.sorted)
+        case .allPeriods:
+            return .periods(
+                AllPeriods(
+                    current: calendarMonth,
+                    open: report,
+                    reports: Array(periods.values),
+                    plans: plans.mapValues { Array($0.values) }
+                )
+            )
+        }
+    }
+
+    private func readTableSize(
+        on session: ReconnectingSession<Void>,
+        deadline: () -> ContinuousClock.Instant?
+    ) throws(PostgresError) -> (pages: Int64, calendarMonth: BillingPeriod) {
+        let result = try session.query(.readTableSize, deadline: deadline)
+        return (try result.firstRow.int64("pages"), try result.firstRow.period("calendar_month"))
+    }
+
+    private mutating func readPageRange(
+        _ pages: Range<Int64>,
+        on session: ReconnectingSession<Void>,
+        deadline: () -> ContinuousClock.Instant?
+    ) throws(PostgresError) {
+        var parameters = Parameters()
+        parameters.append(int64: pages.lowerBound)
+        parameters.append(int64: pages.upperBound)
+        switch query {
+        case .report(let period):
+            parameters.append(text: period == .open ? nil : period.label)
+            let result = try session.query(.readReportPageRange, parameters, deadline: deadline)
+            _ = try result.rows { row throws(PostgresError) in
+                report.add(
+                    users: Int(try row.int64("users")),
+                    in: try row.tier("tier"),
+                    messages: Int(try row.int64("messages"))
+                )
+            }
+        case .top(let period, let count):
+            parameters.append(text: period == .open ? nil : period.label)
+            parameters.append(int32: Int32(count))
+            parameters.append(int32: Int32(top.usedMinimum))
+            let result = try session.query(.readTopPageRange, parameters, deadline: deadline)
+            top.merge(try result.rows { row throws(PostgresError) in usage(row) }.compactMap(\.self))
+        case .allPeriods:
+            let result = try session.query(.readPeriodsPageRange, parameters, deadline: deadline)
+            _ = try result.rows { row throws(PostgresError) in try addPeriod(row) }
+        }
+    }
+
+    private mutating func addPeriod(_ row: ResultRow) throws(PostgresError) {
+        let (period, tier) = (try row.period("billing_period"), try row.tier("tier"))
+        let (users, messages) = (Int(try row.int64("users")), Int(try row.int64("messages")))
+        let plan = try row.textOrNil("plan")
+        periods[period, default: PeriodReport(period: period)].add(users: users, in: tier, messages: messages)
+        addPlan(plan, to: period, users: users, in: tier, messages: messages)
+        guard try row.bool("is_open") else { return }
+        report.add(users: users, in: tier, messages: messages)
+        addPlan(plan, to: .open, users: users, in: tier, messages: messages)
+    }
+
+    private mutating func addPlan(
+        _ plan: String?,
+        to period: BillingPeriod,
+        users: Int,
+        in tier: Tier,
+        messages: Int
+    ) {
+        plans[period, default: [:]][plan, default: PlanReport(plan: plan)]
+            .add(users: users, in: tier, messages: messages)
+    }
+
+    /// Nil for a row with a value out of range, so that it does not fail the list of all others.
+    private func usage(_ row: ResultRow) -> PeriodUsage? {
+        do throws(PostgresError) {
+            return PeriodUsage(
+                user: try row.user("user_id"),
+                period: try row.period("billing_period"),
+                used: try row.count("message_count", of: .messageCount),
+                limit: try row.countOrNil("limit", of: .limit),
+                tier: try row.tier("tier")
+            )
+        } catch {
+            invalidValues.record(error)
+            return nil
+        }
+    }
+}
+
+extension PreparedQuery {
+    static let readTableSize = PreparedQuery(name: "read_table_size", sql: EmbeddedSQL.readTableSize)
+    static let readReportPageRange = PreparedQuery(name: "read_report_page_range", sql: EmbeddedSQL.readReportPageRange)
+    static let readTopPageRange = PreparedQuery(name: "read_top_page_range", sql: EmbeddedSQL.readTopPageRange)
+    static let readPeriodsPageRange = PreparedQuery(
+        name: "read_periods_page_range",
+        sql: EmbeddedSQL.readPeriodsPageRange
+    )
+}
+
+extension ReportQuery {
+    fileprivate var period: BillingPeriod {
+        switch self {
+        case .report(let period), .top(let period, _): period
+        case .allPeriods: .open
+        }
+    }
+
+    fileprivate var count: Int {
+        switch self {
+        case .report, .allPeriods: 0
+        case .top(_, let count): count
+        }
+    }
+
+    fileprivate var rangePages: Int64 {
+        period == .open ? PagedTableScan.rangePagesOfOpen : PagedTableScan.rangePages
+    }
+}

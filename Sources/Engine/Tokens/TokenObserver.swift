@@ -1,0 +1,10 @@
+import Postgres
+
+/// Receives the live tokens from a `DatabaseMonitor`, on the monitor's thread.
+public protocol TokenObserver: AnyObject, Sendable {
+    func update(_ snapshot: TokenSnapshot)
+    /// The tokens could not be read; those of the last snapshot still expire.
+    func readFailed(_ error: PostgresError)
+    /// Ids of the tokens that were used since the last call.
+    func takeUsedTokens() -> [Int64]
+}

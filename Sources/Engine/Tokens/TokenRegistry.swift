@@ -1,0 +1,89 @@
+import Postgres
+import Usage
+
+/// Creates, lists and revokes tokens, with the rights of the database login. Blocks; run it on a thread of its own.
+public struct TokenRegistry {
+    public struct Entry: Sendable {
+        public var id: Int64
+        public var name: String
+        /// Separated by spaces.
+        public var scopes: String
+        /// Nil if the stored value is out of range, as for the other instants.
+        public var createdAt: Instant?
+        public var createdBy: String
+        public var expiresAt: Instant?
+        public var revokedAt: Instant?
+        public var revokedBy: String?
+        public var lastUsedAt: Instant?
+        /// `live`, `expired`, `revoked`, or `invalid`: the row violates a check, and the service refuses the token.
+        public var state: String
+    }
+
+    private static let timeout = Duration.seconds(30)
+    private let options: ConnectionOptions
+
+    public init(databaseURL: String) {
+        options = .command("token", databaseURL)
+    }
+
+    /// - Parameters:
+    ///   - digest: SHA-256 of the token, 32 bytes.
+    ///   - days: until it expires, by the database's clock; nil is never.
+    /// - Returns: its id, and whether it is the first token ever.
+    public func create(
+        name: String,
+        scopes: [String],
+        digest: [UInt8],
+        expiresInDays days: Int?
+    ) throws(PostgresError) -> (id: Int64, isFirst: Bool) {
+        let connection = try Connection.connect(options)
+        defer { connection.close() }
+        var parameters = Parameters()
+        parameters.append(text: name)
+        parameters.appendTexts(count: scopes.count) { scopes[$0] }
+        parameters.append(bytes: digest)
+        parameters.append(int32: days.map { Int32($0) })
+        let result = try connection.query(
+            EmbeddedSQL.createToken,
+            parameters,
+            deadline: .now + TokenRegistry.timeout
+        )
+        return (try result.firstRow.int64("id"), try result.firstRow.bool("is_first"))
+    }
+
+    /// - Returns: the token's name.
+    public func revoke(_ id: Int64) throws(PostgresError) -> String {
+        let connection = try Connection.connect(options)
+        defer { connection.close() }
+        var parameters = Parameters()
+        parameters.append(int64: id)
+        let result = try connection.query(
+            EmbeddedSQL.revokeToken,
+            parameters,
+            deadline: .now + TokenRegistry.timeout
+        )
+        return result.text(0, 0)
+    }
+
+    /// All tokens, newest first.
+    public func list() throws(PostgresError) -> [Entry] {
+        let connection = try Connection.connect(options)
+        defer { connection.close() }
+        let result = try connection.query(EmbeddedSQL.listTokens, deadline: .now + TokenRegistry.timeout)
+        let table = "headroom.tokens"
+        return try result.rows { row throws(PostgresError) in
+            Entry(
+                id: try row.int64("id"),
+                name: try row.text("name"),
+                scopes: try row.text("scopes"),
+                createdAt: try row.instantOrNil("created_at", of: table),
+                createdBy: try row.text("created_by"),
+                expiresAt: try row.instantOrNil("expires_at", of: table),
+                revokedAt: try row.instantOrNil("revoked_at", of: table),
+                revokedBy: try row.textOrNil("revoked_by"),
+                lastUsedAt: try row.instantOrNil("last_used_at", of: table),
+                state: try row.text("state")
+            )
+        }
+    }
+}
